@@ -1,0 +1,96 @@
+"""Everything Dragoman raises on purpose.
+
+DragomanError
+├── ConfigError            a config file, key or value is wrong
+│   └── UnknownNameError   a name is not registered or not declared; says what was meant
+├── InputError             a turn, file or record from outside cannot be used
+├── SourceError            the declared sources do not fit together
+│   └── PlanError          a plan names a source that is not declared, or breaks its order
+├── ModelError             a model could not be loaded or did not answer
+│   ├── WeightsError       weights are missing, damaged or cannot be fetched
+│   └── EndpointError      a remote endpoint failed, timed out or answered nonsense
+├── StoreError             the store cannot be opened, read or written
+│   ├── StoreLockedError   another process holds the store
+│   ├── StoreCorruptError  the file is not a store, or is damaged
+│   └── StoreFullError     the disk is full; what was acknowledged before is kept
+└── MissingExtraError      an optional part of the package is not installed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DragomanError(Exception):
+    """The root of the tree: catch this to catch everything Dragoman raises on purpose.
+
+    `remedy` says what to do next; fields such as `role` or `source` say where it happened.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", **fields: object) -> None:
+        super().__init__(f"{message} {remedy}".rstrip())
+        self.message = message
+        self.remedy = remedy
+        self.fields = fields
+
+
+class ConfigError(DragomanError):
+    """A config file, key or value is wrong."""
+
+
+class UnknownNameError(ConfigError):
+    """A name is not registered or not declared."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str], *, remedy: str = "") -> None:
+        available = sorted(known)
+        close = get_close_matches(name, available, n=1, cutoff=0.5)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        listing = ", ".join(available) or "none"
+        super().__init__(f"Unknown {what} '{name}'.{hint} Available: {listing}.", remedy=remedy)
+        self.name = name
+        self.suggestion = close[0] if close else None
+
+
+class InputError(DragomanError):
+    """A turn, file or record from outside cannot be used."""
+
+
+class SourceError(DragomanError):
+    """The declared sources do not fit together."""
+
+
+class PlanError(SourceError):
+    """A plan names a source that is not declared, or breaks its order."""
+
+
+class ModelError(DragomanError):
+    """A model could not be loaded or did not answer."""
+
+
+class WeightsError(ModelError):
+    """Weights are missing, damaged or cannot be fetched."""
+
+
+class EndpointError(ModelError):
+    """A remote endpoint failed, timed out or answered nonsense."""
+
+
+class StoreError(DragomanError):
+    """The store cannot be opened, read or written."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the store."""
+
+
+class StoreCorruptError(StoreError):
+    """The file is not a store, or is damaged."""
+
+
+class StoreFullError(StoreError):
+    """The disk is full; what was acknowledged before is kept."""
+
+
+class MissingExtraError(DragomanError):
+    """An optional part of the package is not installed."""

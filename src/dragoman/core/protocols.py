@@ -1,0 +1,179 @@
+"""The contracts. Nobody inherits to take part: a class with these methods is one of them.
+
+Batch is the primitive: every method takes a sequence and answers in the same order and length.
+Constructors are cheap and do no I/O; weights load on first use. Running leaves no state behind that
+changes a later answer. `dragoman.testing` holds a conformance suite for each contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from dragoman.core.values import (
+    Context,
+    Draft,
+    Evidence,
+    Hit,
+    Learned,
+    Passage,
+    Plan,
+    Prompt,
+    Query,
+    ReadTask,
+    Request,
+    Scope,
+    Source,
+    SourceName,
+    Turn,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dragoman.core.codec import Json
+
+    FloatArray: TypeAlias = NDArray[np.float32]
+
+
+@runtime_checkable
+class Gate(Protocol):
+    """Should this turn look anything up? RAGate's f(c), or f(c, e) where evidence is given."""
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]: ...
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Which sources, in which order? Plans respect `needs`; NULL where nothing is to be asked."""
+
+    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]: ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """The best k passages for each request, best first, with calibrated relevance in [0, 1].
+
+    Never an id in `without`, never a row outside the request's scope, never more than k a source.
+    """
+
+    def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]: ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Writes the answer; `stream` yields pieces whose concatenation is what `read` would give."""
+
+    def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]: ...
+
+    def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        """Text pieces, then, last, the whole `Draft`."""
+        ...
+
+
+@runtime_checkable
+class Critic(Protocol):
+    """Does a text hold up against a piece of evidence? A probability in [0, 1] for each pair."""
+
+    def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]: ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """Generates, and chooses among options with probabilities that sum to one."""
+
+    def generate(
+        self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()
+    ) -> Sequence[Draft]: ...
+
+    def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
+        """Text pieces, then, last, the whole `Draft`."""
+        ...
+
+    def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]: ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Texts to unit vectors: an array of shape (len(texts), dimensions), float32."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: Sequence[str]) -> FloatArray: ...
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """Learns what a user's last turn says about them, or is asked to remember or forget."""
+
+    def learn(self, turns: Sequence[Context]) -> Sequence[Learned]: ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """The system of record. Every call takes a scope and touches rows of exactly that scope.
+
+    Rows that a tenant shares lie under `scope.shared`; `Source.scope` says which one a source uses.
+    A call that returned has been made durable.
+    """
+
+    def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
+        """Write passages by id, all or none; the number that were new or changed (same content is a no-op)."""
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]: ...
+
+    def passages(
+        self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
+    ) -> Iterator[Passage]:
+        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        ...
+
+    def count(self, scope: Scope, source: SourceName) -> int: ...
+
+    def remove(self, scope: Scope, ids: Sequence[str]) -> int: ...
+
+    def supersede(self, scope: Scope, id: str, by: str) -> None:
+        """Mark a row as replaced by another: it is kept, and no search finds it."""
+        ...
+
+    def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """BM25 over the rows of each query's scope and source."""
+        ...
+
+    def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """Cosine over the rows of each query's scope and source that have vectors."""
+        ...
+
+    def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """The number of rows of a source, and in how many of them each token occurs."""
+        ...
+
+    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn, all or none."""
+        ...
+
+    def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]: ...
+
+    def dialogues(self, scope: Scope) -> Sequence[str]: ...
+
+    def trace(self, scope: Scope, dialogue: str) -> Json:
+        """The trace of a dialogue's last agent turn."""
+        ...
+
+    def keep(self, scope: Scope, key: str, value: str) -> None:
+        """Keep a small value under a key: what was ingested, versions, settings."""
+        ...
+
+    def kept(self, scope: Scope, key: str) -> str | None: ...
+
+    def forget(self, scope: Scope) -> int:
+        """Erase everything of a scope so that no byte of it is left in any file; the number of rows erased."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,91 @@
+"""One registry per role: filled by a decorator inside, by entry points outside.
+
+A component is named `role.name.version`, as in `gate.prompted.v1`; `prompted` alone means its newest
+version. Built-ins are found by importing the role's package, strangers' plugins by the entry-point
+group `dragoman.<role>`; both end up in the same table.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from dragoman.core.errors import ConfigError, UnknownNameError
+
+C = TypeVar("C", bound=Callable[..., Any])
+_NAME = re.compile(r"[a-z][a-z0-9_-]*\.v[1-9][0-9]*")
+
+
+class Registry:
+    """The components of one role by name and version."""
+
+    def __init__(self, role: str, package: str) -> None:
+        self.role = role
+        self._package = package
+        self._factories: dict[str, Callable[..., Any]] = {}
+        self._loaded = False
+
+    def register(self, name: str) -> Callable[[C], C]:
+        """Decorate a class or function: `@gates.register("always.v1")`."""
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"'{name}' is not a component name.", remedy="Use name.version, as in 'prompted.v1'.")
+
+        def add(factory: C) -> C:
+            key = f"{self.role}.{name}"
+            present = self._factories.get(key)
+            if present is not None and present is not factory:
+                raise ConfigError(f"'{key}' is registered twice.", remedy="Give the new one another name or version.")
+            self._factories[key] = factory
+            return factory
+
+        return add
+
+    def names(self) -> tuple[str, ...]:
+        """Every known component, as `role.name.version`."""
+        self._load()
+        return tuple(sorted(self._factories))
+
+    def resolve(self, kind: str) -> str:
+        """The full name of a kind, which may lack its role, its version or both."""
+        self._load()
+        name = kind.removeprefix(f"{self.role}.")
+        key = f"{self.role}.{name}"
+        if key in self._factories:
+            return key
+        versions = [known for known in self._factories if known.rpartition(".v")[0] == key]
+        if versions:
+            return max(versions, key=lambda known: int(known.rpartition(".v")[2]))
+        short = {known.removeprefix(f"{self.role}.").rpartition(".v")[0] for known in self._factories}
+        raise UnknownNameError(self.role, name.rpartition(".v")[0] or name, short)
+
+    def factory(self, kind: str) -> Callable[..., Any]:
+        """The class or function behind a kind."""
+        return self._factories[self.resolve(kind)]
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        self._loaded = True
+        importlib.import_module(self._package)
+        for point in entry_points(group=f"dragoman.{self.role}"):
+            self.register(point.name)(point.load())
+
+
+gates = Registry("gate", "dragoman.gate")
+planners = Registry("planner", "dragoman.planner")
+retrievers = Registry("retriever", "dragoman.retriever")
+readers = Registry("reader", "dragoman.reader")
+critics = Registry("critic", "dragoman.critic")
+memories = Registry("memory", "dragoman.memory")
+models = Registry("model", "dragoman.models")
+encoders = Registry("encoder", "dragoman.models")
+stores = Registry("store", "dragoman.stores")
+datasets = Registry("dataset", "dragoman.datasets")
+
+REGISTRIES = {
+    registry.role: registry
+    for registry in (gates, planners, retrievers, readers, critics, memories, models, encoders, stores, datasets)
+}

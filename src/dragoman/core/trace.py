@@ -1,0 +1,133 @@
+"""The trace: what every role decided in a turn, with its values and seconds, as JSON both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dragoman.core.codec import Json, decode, encode
+from dragoman.core.errors import InputError
+from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, SourceName, Verdict
+
+Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "refiner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What one step of a plan brought: the query as searched, the evidence, and what was exhausted."""
+
+    sources: tuple[SourceName, ...]
+    evidence: tuple[Evidence, ...]
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """One round of Algorithm 1: the scores of the evidence, what was replaced, and the new draft."""
+
+    scores: tuple[tuple[str, float], ...]
+    replaced: tuple[tuple[str, str], ...]
+    evidence: tuple[Evidence, ...]
+    draft: Draft
+
+
+Value: TypeAlias = Verdict | Plan | Retrieval | Draft | Refinement | Learned
+_KINDS: dict[str, type] = {
+    "verdict": Verdict,
+    "plan": Plan,
+    "retrieval": Retrieval,
+    "draft": Draft,
+    "refinement": Refinement,
+    "learned": Learned,
+}
+_KIND_OF = {cls: kind for kind, cls in _KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one role decided, and how long it took; in a batch, the turn's share of the batch's time."""
+
+    role: Role
+    component: str
+    seconds: float
+    value: Value
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "role": self.role,
+            "component": self.component,
+            "seconds": self.seconds,
+            "kind": _KIND_OF[type(self.value)],
+            "value": encode(self.value),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The notes of one turn, in the order in which they happened."""
+
+    notes: tuple[Note, ...] = ()
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(self.notes)
+
+    def of(self, role: Role) -> tuple[Note, ...]:
+        """The notes of one role."""
+        return tuple(note for note in self.notes if note.role == role)
+
+    @property
+    def seconds(self) -> float:
+        return sum(note.seconds for note in self.notes)
+
+    def to_json(self) -> list[Json]:
+        return [note.to_json() for note in self.notes]
+
+    @classmethod
+    def from_json(cls, data: Json) -> Trace:
+        if not isinstance(data, list):
+            raise InputError("A trace must be a JSON list of notes.", remedy="Was this file written by Dragoman?")
+        return cls(tuple(_note(item) for item in data))
+
+
+def _note(item: Json) -> Note:
+    if not isinstance(item, dict) or item.get("kind") not in _KINDS:
+        raise InputError(f"Not a trace note: {json.dumps(item)[:80]}.", remedy="Was this file written by Dragoman?")
+    value: Value = decode(_KINDS[str(item["kind"])], item.get("value"))
+    role = item.get("role")
+    seconds = item.get("seconds")
+    if role not in ("memory", "gate", "planner", "retriever", "reader", "refiner"):
+        raise InputError(f"A trace note has the unknown role {role!r}.", remedy="Was this file written by Dragoman?")
+    if not isinstance(seconds, int | float):
+        raise InputError("A trace note lacks its seconds.", remedy="Was this file written by Dragoman?")
+    return Note(role, str(item.get("component", "")), float(seconds), value)  # type: ignore[arg-type]  # checked above
+
+
+def reply_to_json(reply: Reply) -> dict[str, Json]:
+    """The whole reply as JSON: what `--json` prints and the store keeps."""
+    return {
+        "text": reply.text,
+        "confidence": reply.confidence,
+        "verdict": encode(reply.verdict),
+        "plan": encode(reply.plan),
+        "evidence": [encode(evidence) for evidence in reply.evidence],
+        "trace": reply.trace.to_json(),
+    }
+
+
+def reply_from_json(data: Json) -> Reply:
+    """The inverse of `reply_to_json`."""
+    if not isinstance(data, dict):
+        raise InputError("A reply must be a JSON object.", remedy="Was this file written by Dragoman?")
+    evidence = data.get("evidence", [])
+    items = evidence if isinstance(evidence, list) else []
+    confidence = data.get("confidence", 1.0)
+    return Reply(
+        text=str(data.get("text", "")),
+        verdict=decode(Verdict, data.get("verdict")),
+        plan=decode(Plan, data.get("plan")),
+        evidence=tuple(decode(Evidence, item) for item in items),
+        trace=Trace.from_json(data.get("trace", [])),
+        confidence=float(confidence) if isinstance(confidence, int | float) else 1.0,
+    )

@@ -1,0 +1,292 @@
+"""The values that travel through a turn: frozen, made of tuples, without behaviour of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dragoman.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.core.trace import Trace
+
+SourceName: TypeAlias = str
+About: TypeAlias = Literal["world", "user", "bot"]
+Speaker: TypeAlias = Literal["user", "agent"]
+
+SHARED_USER = ""
+"""The user part of a scope that holds what a whole tenant shares; no person can have this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose data a call may touch: it is part of every key in the store."""
+
+    tenant: str = "local"
+    user: str = "me"
+
+    def __post_init__(self) -> None:
+        if not self.tenant.strip():
+            raise InputError("A scope needs a tenant.", remedy="Give a non-empty tenant id.")
+        if "\x00" in self.tenant or "\x00" in self.user:
+            raise InputError("A tenant or user id holds a NUL character.", remedy="Remove it.")
+
+    @property
+    def shared(self) -> Scope:
+        """The tenant's shared rows: documents, the bot's persona."""
+        return Scope(self.tenant, SHARED_USER)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance of a dialogue."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A dialogue up to and including the user's last turn, and whose it is."""
+
+    turns: tuple[Turn, ...]
+    scope: Scope = Scope()
+    dialogue: str = ""
+
+    @classmethod
+    def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
+        """Alternate user and agent turns so that the last one is the user's."""
+        turns = tuple(
+            Turn("user" if (len(texts) - i) % 2 else "agent", text) for i, text in enumerate(texts)
+        )
+        return cls(turns, scope or Scope(), dialogue)
+
+    @property
+    def last(self) -> str:
+        """The user's turn that is to be answered."""
+        return self.turns[-1].text if self.turns else ""
+
+    @property
+    def history(self) -> tuple[Turn, ...]:
+        """Everything before the last turn."""
+        return self.turns[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place to look: what it holds, whom it is about, and which sources must be asked before it."""
+
+    name: SourceName
+    description: str = ""
+    needs: tuple[SourceName, ...] = ()
+    about: About = "world"
+    private: bool = False
+
+    def scope(self, scope: Scope) -> Scope:
+        """Where this source's rows live for a caller: the one place that decides private or shared."""
+        return scope if self.private else scope.shared
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text in a source; `parent` points at the passage it depends on, if any."""
+
+    id: str
+    source: SourceName
+    text: str
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    parent: str | None = None
+    position: int = 0
+    origin: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def indexed(self) -> str:
+        """What search reads: the text under its title and heading path."""
+        path = " > ".join(dict.fromkeys(part for part in (self.title, *self.headings) if part))
+        return f"{path}\n{self.text}" if path else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage taken for a turn, with a calibrated relevance in [0, 1] and the scores behind it."""
+
+    passage: Passage
+    relevance: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return self.passage.id
+
+    @property
+    def source(self) -> SourceName:
+        return self.passage.source
+
+    @property
+    def text(self) -> str:
+        return self.passage.text
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gate's answer: look something up or not, with the probability that one should."""
+
+    retrieve: bool
+    probability: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which sources to ask: steps in order, the sources inside a step searched jointly. NULL is ()."""
+
+    steps: tuple[tuple[SourceName, ...], ...] = ()
+    probabilities: Mapping[SourceName, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def sources(self) -> tuple[SourceName, ...]:
+        return tuple(name for step in self.steps for name in step)
+
+    @property
+    def is_null(self) -> bool:
+        return not self.steps
+
+
+NULL_PLAN = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again."""
+
+    context: Context
+    sources: tuple[Source, ...]
+    k: int = 3
+    given: tuple[Evidence, ...] = ()
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """What a reader answers from."""
+
+    context: Context
+    plan: Plan = NULL_PLAN
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a generation cost."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.calls + other.calls,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text and how far it is to be trusted: `confidence` is a probability in [0, 1].
+
+    `method` says how it came about (`generated`, `quoted`, `said`, ...), `quoted` which evidence ids
+    it rests on, `notes` what the reader wants shown in the trace.
+    """
+
+    text: str
+    confidence: float = 1.0
+    method: str = "generated"
+    quoted: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    notes: Mapping[str, str | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the user gets, and why."""
+
+    text: str
+    verdict: Verdict
+    plan: Plan
+    evidence: tuple[Evidence, ...]
+    trace: Trace
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a language model reads; `name` is the template it came from."""
+
+    messages: tuple[Message, ...]
+    name: str = ""
+
+    @classmethod
+    def user(cls, content: str, *, system: str = "", name: str = "") -> Prompt:
+        head = (Message("system", system),) if system else ()
+        return cls((*head, Message("user", content)), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source."""
+
+    scope: Scope
+    source: SourceName
+    k: int
+    tokens: tuple[str, ...] = ()
+    vector: Sequence[float] | None = None
+    parents: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A row found by a search; `score` is BM25 or cosine, higher is better."""
+
+    passage: Passage
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something a user said about themselves; `slot` names what it is about, for contradictions."""
+
+    text: str
+    slot: str = ""
+    value: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a turn changed in a user's memory."""
+
+    added: tuple[Passage, ...] = ()
+    superseded: tuple[Passage, ...] = ()
+    joined: tuple[Passage, ...] = ()
+    forgotten: tuple[Passage, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.superseded or self.joined or self.forgotten)
+
+
+NOTHING_LEARNED = Learned()
