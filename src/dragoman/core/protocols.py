@@ -166,6 +166,10 @@ class Store(Protocol):
         """The trace of a dialogue's last agent turn."""
         ...
 
+    def redact(self, scope: Scope, texts: Sequence[str]) -> int:
+        """Blank the turns, and drop the traces, of a scope that hold any of the texts; the number of turns."""
+        ...
+
     def keep(self, scope: Scope, key: str, value: str) -> None:
         """Keep a small value under a key: what was ingested, versions, settings."""
         ...

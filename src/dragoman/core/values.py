@@ -47,12 +47,30 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Learned:
+    """What a turn changed in a user's memory."""
+
+    added: tuple[Passage, ...] = ()
+    superseded: tuple[Passage, ...] = ()
+    joined: tuple[Passage, ...] = ()
+    forgotten: tuple[Passage, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.superseded or self.joined or self.forgotten)
+
+
+NOTHING_LEARNED = Learned()
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
-    """A dialogue up to and including the user's last turn, and whose it is."""
+    """A dialogue up to and including the user's last turn, whose it is, and what memory learned from that turn."""
 
     turns: tuple[Turn, ...]
     scope: Scope = Scope()
     dialogue: str = ""
+    learned: Learned = NOTHING_LEARNED
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
@@ -273,20 +291,3 @@ class Fact:
     slot: str = ""
     value: str = ""
     said: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What a turn changed in a user's memory."""
-
-    added: tuple[Passage, ...] = ()
-    superseded: tuple[Passage, ...] = ()
-    joined: tuple[Passage, ...] = ()
-    forgotten: tuple[Passage, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.added or self.superseded or self.joined or self.forgotten)
-
-
-NOTHING_LEARNED = Learned()

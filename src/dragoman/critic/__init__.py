@@ -1,1 +1,5 @@
+"""Critics: does a text hold up against the evidence?"""
 
+from dragoman.critic.overlap import OverlapCritic
+
+__all__ = ["OverlapCritic"]

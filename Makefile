@@ -1,0 +1,78 @@
+# `make chat` and `make test` do their own set-up; a second run finds it done and starts at once.
+# Use another interpreter with `make chat PYTHON=python3.12`.
+
+MAKEFLAGS += --no-print-directory
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
+	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
+
+.PHONY: chat test slow check bench docs-help clean help
+
+help:
+	@echo "make chat       set up, and talk to the sample agent"
+	@echo "make test       set up, and run the tests, those with real weights included"
+	@echo "make slow       run the tests that take minutes"
+	@echo "make check      formatting, lint, types and layers"
+	@echo "make bench      print the figures of docs/performance.md"
+	@echo "make docs-help  write docs/cli anew from the commands' --help"
+	@echo "make clean      remove the environment and what tools left behind"
+
+# Standard output carries the conversation alone, so that it can be piped; set-up talks on standard error.
+chat: $(VENV)/.core $(VENV)/.weights
+	@$(BIN)/dragoman chat
+
+test: $(VENV)/.dev $(VENV)/.weights
+	@echo "== unit tests"
+	@$(BIN)/python -m pytest -m "not integration and not slow"
+	@echo "== tests with real weights"
+	@$(BIN)/python -m pytest -m "integration and not slow"
+
+slow: $(VENV)/.dev $(VENV)/.weights
+	@echo "== slow tests"
+	@$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.dev $(VENV)/.weights
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+docs-help: $(VENV)/.dev
+	@$(BIN)/python docs/generate_help.py
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+		echo "Dragoman needs Python 3.11 or newer, and none was found (python3 is $$(python3 -V 2>&1))." >&2; \
+		echo "Install it, or name it: make chat PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c '$(RECENT)' || { \
+		echo "$(PYTHON) is $$($(PYTHON) -V 2>&1); Dragoman needs Python 3.11 or newer." >&2; \
+		echo "Name another one: make chat PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) -V)" >&2
+	@$(PYTHON) -m venv $(VENV) >&2 </dev/null || { \
+		echo "The venv module does not work; on Debian or Ubuntu install the package python3-venv." >&2; \
+		rm -rf $(VENV); exit 1; }
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	@echo "Installing Dragoman" >&2
+	@$(PIP) -e . >&2 </dev/null
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing Dragoman with what its tests need" >&2
+	@$(PIP) -e '.[dev]' >&2 </dev/null
+	@touch $@ $(VENV)/.core
+
+# Fetched at first use as well; the stamp only saves looking each time.
+$(VENV)/.weights: | $(VENV)/.core
+	@$(BIN)/dragoman models pull >&2 </dev/null
+	@touch $@

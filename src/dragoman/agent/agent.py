@@ -1,0 +1,220 @@
+"""The loop of a turn: gate, plan, retrieve, read, refine. A batch goes stage by stage; one turn is a batch of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dragoman.agent.stage import Stage, TurnState, require
+from dragoman.core.errors import ConfigError, PlanError, SourceError
+from dragoman.core.trace import Note, Refinement, Retrieval, Role
+from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Reply, Request, Source, SourceName
+from dragoman.sources.graph import SourceGraph
+
+if TYPE_CHECKING:
+    from dragoman.agent.refine import Refiner
+    from dragoman.core.protocols import Critic, Gate, Planner, Reader, Retriever
+
+Fallback: TypeAlias = Literal["all", "none", "error"]
+Steps: TypeAlias = tuple[tuple[Source, ...], ...]
+
+_REMEMBERED_PLANS = 1024
+
+
+class Agent:
+    """Answers turns from declared sources. Holds no store and no state: the same turn gives the same reply."""
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        planner: Planner,
+        retriever: Retriever,
+        reader: Reader,
+        sources: Sequence[Source],
+        critic: Critic | None = None,
+        refiner: Refiner | None = None,
+        k: int = 3,
+        fallback: Fallback = "all",
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        if k < 1:
+            raise ConfigError(f"k must be at least 1, not {k}.", remedy="Set retriever.k to the passages wanted.")
+        if fallback not in ("all", "none", "error"):
+            raise ConfigError(f"Unknown fallback '{fallback}'.", remedy="Use all, none or error.")
+        self.gate = gate
+        self.planner = planner
+        self.retriever = retriever
+        self.reader = reader
+        self.sources = tuple(sources)
+        self.critic = critic
+        self.refiner = refiner
+        self.k = k
+        self.fallback = fallback
+        roles = {"gate": gate, "planner": planner, "retriever": retriever, "reader": reader, "refiner": refiner}
+        self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
+        self._graph = SourceGraph(self.sources)
+        self._by_name = {source.name: source for source in self.sources}
+        self._legal: dict[tuple[tuple[SourceName, ...], ...], Steps] = {(): ()}
+        self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
+
+    def run(self, contexts: Sequence[Context]) -> list[Reply]:
+        """The replies to a batch of turns, in order."""
+        turns = [TurnState(context, index) for index, context in enumerate(contexts)]
+        if not turns:
+            return []
+        for _ in self._look(turns):
+            pass
+        self._read(turns)
+        for _ in self._refine(turns):
+            pass
+        return [turn.reply() for turn in turns]
+
+    def stream(self, context: Context) -> Iterator[Note | str | Reply]:
+        """The same turn piece by piece: notes as they are decided, the text as it is written, the reply last.
+
+        Where the draft is to be refined its text comes after the refinement, since it may still change.
+        """
+        turn = TurnState(context, 0)
+        for _ in self._look([turn]):
+            yield from turn.fresh()
+        if self._is_refined(turn):
+            self._read([turn])
+            for _ in self._refine([turn]):
+                yield from turn.fresh()
+            yield from turn.fresh()
+            if turn.draft.text:
+                yield turn.draft.text
+        else:
+            yield from self._read_aloud(turn)
+            yield from turn.fresh()
+        yield turn.reply()
+
+    def _look(self, turns: list[TurnState]) -> Iterator[None]:
+        """Everything before the reading; yields after each stage, so that a caller can show what was decided."""
+        self._decide(turns)
+        yield
+        asked = [turn for turn in turns if turn.verdict.retrieve]
+        if not asked:
+            return
+        self._plan(asked)
+        yield
+        asked = [turn for turn in asked if turn.steps]
+        for index in range(max((len(turn.steps) for turn in asked), default=0)):
+            self._retrieve([turn for turn in asked if len(turn.steps) > index], index)
+            yield
+        if asked and getattr(self.gate, "reads_evidence", False):
+            self._decide(asked, again=True)
+            yield
+
+    def _stage(self, role: Role, turns: Sequence[TurnState]) -> Stage:
+        return Stage(role, self.names[role], turns)
+
+    def _decide(self, turns: list[TurnState], *, again: bool = False) -> None:
+        contexts = [turn.context for turn in turns]
+        with self._stage("gate", turns) as stage:
+            verdicts = self.gate.decide(contexts, [turn.evidence for turn in turns] if again else None)
+            require(verdicts, turns, stage)
+        role, component, share = stage.header
+        for turn, verdict in zip(turns, verdicts, strict=True):
+            turn.verdict = verdict
+            turn.notes.append(Note(role, component, share, verdict))
+            if again and not verdict.retrieve:
+                turn.close()
+
+    def _plan(self, turns: list[TurnState]) -> None:
+        with self._stage("planner", turns) as stage:
+            plans = self.planner.plan([turn.context for turn in turns], self.sources)
+            require(plans, turns, stage)
+        role, component, share = stage.header
+        for turn, plan in zip(turns, plans, strict=True):
+            steps = self._legal.get(plan.steps)
+            if steps is None:
+                plan, steps = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
+            turn.plan, turn.steps = (plan, steps) if steps else (NULL_PLAN, ())
+            turn.notes.append(Note(role, component, share, plan))
+
+    def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, Steps]:
+        """A legal plan with its sources; one that the graph refuses is replaced as `fallback` says, with the reason."""
+        try:
+            self._graph.check(plan)
+        except SourceError as error:
+            if self.fallback == "error":
+                remedy = error.remedy or "Set planner.fallback to all or none to go on without it."
+                raise PlanError(error.message, remedy=remedy, role="planner", turn=turn.index) from error
+            names = tuple(self._by_name) if self.fallback == "all" else ()
+            legal = self._graph.plan(names).steps if names else ()
+            reason = f"fell back to {self.fallback}: {error.message}"
+            plan = Plan(legal, plan.probabilities, reason)
+        steps = tuple(tuple(self._by_name[name] for name in step) for step in plan.steps)
+        if len(self._legal) < _REMEMBERED_PLANS:
+            self._legal[plan.steps] = steps
+        return plan, steps
+
+    def _retrieve(self, turns: list[TurnState], index: int) -> None:
+        k = self.k
+        requests = [
+            Request(turn.context, turn.steps[index], k, turn.evidence, frozenset([piece.id for piece in turn.evidence]))
+            if index
+            else Request(turn.context, turn.steps[0], k)
+            for turn in turns
+        ]
+        with self._stage("retriever", turns) as stage:
+            found = self.retriever.retrieve(requests)
+            require(found, turns, stage)
+            queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
+        role, component, share = stage.header
+        for turn, evidence, query in zip(turns, found, queries, strict=True):
+            pieces = tuple(evidence)
+            turn.evidence += pieces
+            turn.notes.append(Note(role, component, share, Retrieval(turn.plan.steps[index], pieces, query)))
+
+    def _read(self, turns: list[TurnState]) -> None:
+        with self._stage("reader", turns) as stage:
+            drafts = self.reader.read([ReadTask(turn.context, turn.plan, turn.evidence) for turn in turns])
+            require(drafts, turns, stage)
+        role, component, share = stage.header
+        for turn, draft in zip(turns, drafts, strict=True):
+            turn.draft = draft
+            turn.notes.append(Note(role, component, share, draft))
+
+    def _read_aloud(self, turn: TurnState) -> Iterator[str]:
+        draft: Draft | None = None
+        with self._stage("reader", [turn]) as stage:
+            for piece in self.reader.stream(turn.task()):
+                if isinstance(piece, Draft):
+                    draft = piece
+                else:
+                    before = perf_counter()
+                    yield piece
+                    stage.started += perf_counter() - before  # the listener's time is not the reader's
+            require((draft,) if draft else (), [turn], stage)
+        if draft:
+            turn.draft = draft
+            turn.notes.append(Note(*stage.header, draft))
+
+    def _is_refined(self, turn: TurnState) -> bool:
+        return self.refiner is not None and bool(turn.evidence)
+
+    def _refine(self, turns: list[TurnState]) -> Iterator[None]:
+        turns = [turn for turn in turns if self._is_refined(turn)]
+        if self.refiner is None or not turns:
+            return
+        rounds = self.refiner.rounds([turn.task() for turn in turns], [turn.draft for turn in turns], self.sources)
+        while True:
+            with self._stage("refiner", turns) as stage:
+                refinements = next(rounds, None)
+            if refinements is None:
+                return
+            stage.turns = [turn for turn, refinement in zip(turns, refinements, strict=True) if refinement]
+            for turn, refinement in zip(turns, refinements, strict=True):
+                self._take(turn, refinement, stage)
+            yield
+
+    @staticmethod
+    def _take(turn: TurnState, refinement: Refinement | None, stage: Stage) -> None:
+        if refinement is not None:
+            turn.evidence = refinement.evidence
+            turn.draft = refinement.draft
+            turn.notes.append(Note(*stage.header, refinement))

@@ -1,0 +1,249 @@
+"""An agent with a store and a memory: dialogues that go on, and users who are known and kept apart."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
+from dragoman.core.errors import ConfigError, DragomanError, InputError
+from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
+from dragoman.core.values import Context, Learned, Passage, Reply, Scope, Source, Turn
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from dragoman.agent.agent import Agent
+    from dragoman.core.protocols import Encoder, Memory, Store
+    from dragoman.sources.ingest import Progress, Report
+
+_log = logging.getLogger("dragoman.assistant")
+DEFAULT_USER = "me"
+DEFAULT_DIALOGUE = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One user turn in one dialogue."""
+
+    text: str
+    user: str = DEFAULT_USER
+    dialogue: str = DEFAULT_DIALOGUE
+
+
+class Assistant:
+    """What `dragoman.load` gives: ask it, tell it, feed it, and close it."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: Store,
+        memory: Memory | None,
+        sources: Sequence[Source],
+        encoder: Encoder,
+        *,
+        name: str = "Dragoman",
+        greeting: str = "",
+        examples: Sequence[str] = (),
+        tenant: str = "local",
+        history: int = 12,
+        most_characters: int = MOST_CHARACTERS,
+        learn: bool = True,
+        heavy: Sequence[object] = (),
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.agent = agent
+        self.store = store
+        self.memory = memory
+        self.sources = tuple(sources)
+        self.encoder = encoder
+        self.name = name
+        self.greeting = greeting
+        self.examples = tuple(examples)
+        self.tenant = tenant
+        self.config = dict(config or {})
+        self._history = history
+        self._most = most_characters
+        self._learns = learn
+        self._heavy = tuple(heavy)
+        self._warming: list[Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def scope(self, user: str = DEFAULT_USER) -> Scope:
+        """Whose rows a user's calls touch."""
+        if not user.strip():
+            raise InputError("A user needs an id.", remedy="Give a name, as in --user ana.")
+        return Scope(self.tenant, user)
+
+    def ask(self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply:
+        """The reply to a turn; both are added to the dialogue."""
+        return self.ask_many([Ask(text, user, dialogue)])[0]
+
+    def ask_many(self, asks: Sequence[Ask]) -> list[Reply]:
+        """The replies to turns of different dialogues, answered together."""
+        if len({(ask.user, ask.dialogue) for ask in asks}) < len(asks):
+            raise InputError("Two turns of one dialogue cannot be answered at once.", remedy="Ask one after the other.")
+        self.warm_up()
+        contexts = [self._context(ask) for ask in asks]
+        learned, notes = self._learn(contexts)
+        replies = self.agent.run(learned)
+        return [self._keep(context, reply, note) for context, reply, note in zip(learned, replies, notes, strict=True)]
+
+    def stream(
+        self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE
+    ) -> Iterator[Note | str | Reply]:
+        """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given."""
+        self.warm_up()
+        contexts, notes = self._learn([self._context(Ask(text, user, dialogue))])
+        if notes[0] is not None:
+            yield notes[0]
+        for piece in self.agent.stream(contexts[0]):
+            yield self._keep(contexts[0], piece, notes[0]) if isinstance(piece, Reply) else piece
+
+    def _context(self, ask: Ask) -> Context:
+        scope = self.scope(ask.user)
+        said = clean(ask.text, most=self._most)
+        before = tuple(self.store.dialogue(scope, ask.dialogue))[-self._history :] if self._history else ()
+        return Context((*before, Turn("user", said)), scope, ask.dialogue)
+
+    def _learn(self, contexts: list[Context]) -> tuple[list[Context], list[Note | None]]:
+        """The contexts with what memory took from their last turns, and a note where that is something."""
+        if self.memory is None or not self._learns:
+            return contexts, [None] * len(contexts)
+        started = perf_counter()
+        everything = self.memory.learn(contexts)
+        share = (perf_counter() - started) / max(1, len(contexts))
+        component = self.agent.names.get("memory", type(self.memory).__name__)
+        notes = [None if learned.is_empty else Note("memory", component, share, learned) for learned in everything]
+        told = [
+            context if learned.is_empty else replace(context, learned=learned)
+            for context, learned in zip(contexts, everything, strict=True)
+        ]
+        return told, notes
+
+    def _keep(self, context: Context, reply: Reply, note: Note | None) -> Reply:
+        if note is not None:
+            reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
+        turns = kept_turns(context.last, reply)
+        if turns is None:
+            withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
+            self.store.append(context.scope, context.dialogue, withheld)
+        else:
+            self.store.append(context.scope, context.dialogue, turns, reply_to_json(reply))
+        return reply
+
+    def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
+        """Keep a fact about a user."""
+        said = clean(text, most=self._most)
+        learned: Learned = self._memory_method("remember")(self.scope(user), said)
+        return learned
+
+    def recall(self, query: str | None = None, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
+        """What is remembered about a user, or what of it fits a query, best first."""
+        return tuple(self._memory_method("recall")(self.scope(user), query))
+
+    def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
+        """Erase a fact about a user, or, with nothing named, everything of theirs; the number of rows erased."""
+        scope = self.scope(user)
+        if what is not None:
+            return _count(self._memory_method("forget")(scope, clean(what, most=self._most)))
+        erased = 0
+        if hasattr(self.memory, "forget"):
+            erased = _count(self._memory_method("forget")(scope, None))
+        return erased + self.store.forget(scope)
+
+    def ingest(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        source: str,
+        user: str = DEFAULT_USER,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Read files and folders into a source; a private source's rows become the user's."""
+        from dragoman.sources.ingest import ingest
+
+        declared = self._source(source)
+        scope = declared.scope(self.scope(user))
+        files = [Path(path) for path in paths]
+        return ingest(files, source=declared, scope=scope, store=self.store, encoder=self.encoder, progress=progress)
+
+    def _source(self, name: str) -> Source:
+        from dragoman.sources.graph import SourceGraph
+
+        return SourceGraph(self.sources)[name]
+
+    def history(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Turn, ...]:
+        """A dialogue so far."""
+        return tuple(self.store.dialogue(self.scope(user), dialogue))
+
+    def dialogues(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
+        return tuple(self.store.dialogues(self.scope(user)))
+
+    def last_reply(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply | None:
+        """The last reply of a dialogue as the store kept it."""
+        kept = self.store.trace(self.scope(user), dialogue)
+        return None if kept is None else reply_from_json(kept)
+
+    def trace(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Trace | None:
+        """Why the last reply of a dialogue was given."""
+        reply = self.last_reply(user=user, dialogue=dialogue)
+        return None if reply is None else reply.trace
+
+    def warm_up(self) -> None:
+        """Begin loading the models in the background, once; whoever needs one first waits for it as usual."""
+        if self._warming or not self._heavy:
+            return
+        for part in self._heavy:
+            load = getattr(part, "warm_up", None)
+            if load is not None:
+                thread = Thread(target=_quietly, args=(load,), name="dragoman-warm-up", daemon=True)
+                self._warming.append(thread)
+                thread.start()
+
+    def close(self) -> None:
+        """Close the store and the models; calling it twice does no harm."""
+        for thread in self._warming:
+            thread.join()  # a library in the middle of loading must not lose its interpreter
+        self.store.close()
+        for part in self._heavy:
+            close = getattr(part, "close", None)
+            if close is not None:
+                close()
+
+    def _memory_method(self, name: str) -> Any:
+        method = getattr(self.memory, name, None)
+        if method is None:
+            kind = "no memory" if self.memory is None else f"the memory {type(self.memory).__name__}"
+            raise ConfigError(f"This agent has {kind}, which cannot {name}.", remedy="Set memory.kind to rules.")
+        return method
+
+
+def _count(answer: object) -> int:
+    """How many rows a memory says it erased: a number, the rows, or what it learned."""
+    if isinstance(answer, Learned):
+        return len(answer.forgotten)
+    if isinstance(answer, int):
+        return answer
+    return len(answer) if isinstance(answer, Sequence) else 0
+
+
+def _quietly(load: Any) -> None:
+    """Load in the background; a failure is met again, in words, by whoever needs the model."""
+    try:
+        load()
+    except (DragomanError, OSError) as error:
+        _log.info("warm-up failed: %s", type(error).__name__)

@@ -1,0 +1,142 @@
+"""An agent folder, its agent.toml, or the name of a shipped agent, made into an assistant."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.agent.agent import Agent
+from dragoman.agent.assistant import Assistant
+from dragoman.agent.create import Creator, parameters
+from dragoman.agent.refine import Refiner
+from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
+from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.core.home import home
+from dragoman.core.parts import Parts
+from dragoman.core.registry import REGISTRIES
+from dragoman.text.analyse import SNOWBALL, Analyser
+
+if TYPE_CHECKING:
+    from dragoman.sources.ingest import Progress
+
+STATE_FOLDER = ".dragoman"
+
+
+def load(
+    agent: str | Path,
+    *,
+    overrides: Overrides = (),
+    state: str | Path | None = None,
+    progress: Progress | None = None,
+    warm: bool = False,
+) -> Assistant:
+    """The assistant of an agent; `warm` begins loading its models at once instead of on the first turn."""
+    file, default_state = locate(agent)
+    config = load_config(file, overrides)
+    assistant = assemble(config, folder=file.parent, state=Path(state) if state else default_state, file=str(file))
+    try:
+        from dragoman.agent.declared import read_declared
+
+        read_declared(assistant, config, file.parent, progress=progress)
+    except BaseException:
+        assistant.close()
+        raise
+    if warm:
+        assistant.warm_up()
+    return assistant
+
+
+def shipped() -> dict[str, Path]:
+    """The agents that come with the package, by name."""
+    folder = Path(str(files("dragoman") / "sample"))
+    return {path.parent.name: path for path in sorted(folder.glob(f"*/{FILE_NAME}"))}
+
+
+def locate(agent: str | Path) -> tuple[Path, Path]:
+    """The agent.toml that is meant, and the folder for its state."""
+    path = Path(agent)
+    if path.is_file():
+        return path, path.parent / STATE_FOLDER
+    if (path / FILE_NAME).is_file():
+        return path / FILE_NAME, path / STATE_FOLDER
+    agents = shipped()
+    if str(agent) in agents:
+        return agents[str(agent)], home() / "agents" / str(agent)
+    if path.is_dir():
+        raise ConfigError(f"There is no {FILE_NAME} in {path}.", remedy=f"'dragoman init {path}' makes one.")
+    raise UnknownNameError(
+        "agent", str(agent), agents, remedy=f"Give one of these, or a folder that holds an {FILE_NAME}."
+    )
+
+
+def assemble(config: AgentConfig, *, folder: Path | None, state: Path, file: str = FILE_NAME) -> Assistant:
+    """The assistant that a config describes; reads nothing and loads nothing yet."""
+    tables = {role: config.table(role) for role in DEFAULT_KINDS}
+    fallback = tables["planner"].pop("fallback", "all")
+    k = tables["retriever"].pop("k", 3)
+    learn = _own_option(tables, "memory", "learn", default=True)
+    names = {role: REGISTRIES[role].resolve(tables[role]["kind"]) for role in DEFAULT_KINDS}
+    names["refiner"] = f"refiner.{config.refiner.mode}"
+
+    sources = config.declared()
+    analyse = Analyser(language=config.language if config.language in SNOWBALL else "auto")
+    base = {"name": config.name, "language": config.language, "analyse": analyse, "sources": sources}
+    rows = {"folder": state, "path": state / "dragoman.db"}
+    store = Creator({**base, **rows}, tables, file=file).shared("store")
+    creator = Creator({**base, "folder": folder}, tables, file=file)
+    model, encoder = creator.shared("model"), creator.shared("encoder")
+    parts = Parts(model, encoder, store, sources, analyse, config.language, config.name, folder)
+    creator.give(**{field.name: getattr(parts, field.name) for field in fields(parts)})
+
+    agent = Agent(
+        gate=creator.shared("gate"),
+        planner=creator.shared("planner"),
+        retriever=creator.shared("retriever"),
+        reader=creator.shared("reader"),
+        critic=creator.shared("critic"),
+        refiner=_refiner(config, creator),
+        sources=sources,
+        k=_integer(k, "retriever.k", file),
+        fallback=fallback,
+        names=names,
+    )
+    return Assistant(
+        agent,
+        store,
+        creator.shared("memory"),
+        sources,
+        encoder,
+        name=config.name,
+        greeting=config.greeting,
+        examples=config.examples,
+        tenant=config.tenant,
+        history=config.history,
+        most_characters=config.max_turn_characters,
+        learn=bool(learn),
+        heavy=(encoder, model),
+        config=config.resolved(),
+    )
+
+
+def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
+    settings = config.refiner
+    if settings.mode == "off":
+        return None
+    parts = (creator.shared("critic"), creator.shared("retriever"), creator.shared("reader"))
+    return Refiner(*parts, mode=settings.mode, alpha=settings.alpha, steps=settings.steps)
+
+
+def _own_option(tables: dict[str, dict[str, Any]], role: str, name: str, *, default: object) -> object:
+    """An option that is the assistant's unless the component asks for it itself."""
+    table = tables[role]
+    if name in parameters(REGISTRIES[role].factory(table["kind"])):
+        return default
+    return table.pop(name, default)
+
+
+def _integer(value: object, key: str, file: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"{file}: '{key}' must be a whole number, not {value!r}.", key=key)
+    return value

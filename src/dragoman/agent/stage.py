@@ -1,0 +1,97 @@
+"""The working state of a turn, and a stage of the loop: its clock, its notes, and where an error happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import DragomanError
+from dragoman.core.trace import Note, Role, Trace
+from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Reply, Source, Verdict
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_CLOSED = Verdict(False, 0.0)
+_EMPTY = Draft("")
+
+
+class TurnState:
+    """What is known of a turn so far; it lives as long as one call of the agent."""
+
+    __slots__ = ("context", "draft", "evidence", "index", "notes", "plan", "shown", "steps", "verdict")
+
+    def __init__(self, context: Context, index: int) -> None:
+        self.context = context
+        self.index = index
+        self.verdict = _CLOSED
+        self.plan: Plan = NULL_PLAN
+        self.steps: tuple[tuple[Source, ...], ...] = ()
+        self.evidence: tuple[Evidence, ...] = ()
+        self.draft = _EMPTY
+        self.notes: list[Note] = []
+        self.shown = 0
+
+    def close(self) -> None:
+        """Go on as if nothing had been looked up."""
+        self.plan, self.steps, self.evidence = NULL_PLAN, (), ()
+
+    def fresh(self) -> list[Note]:
+        """The notes that were not given out yet."""
+        notes = self.notes[self.shown :]
+        self.shown = len(self.notes)
+        return notes
+
+    def task(self) -> ReadTask:
+        return ReadTask(self.context, self.plan, self.evidence)
+
+    def reply(self) -> Reply:
+        draft = self.draft
+        return Reply(draft.text, self.verdict, self.plan, self.evidence, Trace(tuple(self.notes)), draft.confidence)
+
+
+class Stage:
+    """Times one role's call over some turns, and marks an error with the role and the turns."""
+
+    __slots__ = ("component", "elapsed", "role", "started", "turns")
+
+    def __init__(self, role: Role, component: str, turns: Sequence[TurnState]) -> None:
+        self.role: Role = role
+        self.component = component
+        self.turns = turns
+        self.elapsed = 0.0
+
+    def __enter__(self) -> Self:
+        self.started = perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.elapsed = perf_counter() - self.started
+        if error is None or not isinstance(error, Exception):
+            return
+        indices = tuple(turn.index for turn in self.turns)
+        if isinstance(error, DragomanError):
+            where: dict[str, object] = {"role": self.role, "component": self.component, "turns": indices}
+            if len(indices) == 1:
+                where["turn"] = indices[0]
+            error.fields = where | error.fields
+        else:
+            error.add_note(f"in the {self.role} ({self.component}), turns {', '.join(map(str, indices[:8]))}")
+
+    @property
+    def header(self) -> tuple[Role, str, float]:
+        """The beginning of a turn's note: who it was, and the turn's share of the time."""
+        return self.role, self.component, self.elapsed / max(1, len(self.turns))
+
+
+def require(answers: Sized, turns: Sequence[TurnState], stage: Stage) -> None:
+    """A role answers every turn, or it is broken."""
+    if len(answers) != len(turns):
+        raise DragomanError(
+            f"The {stage.role} '{stage.component}' gave {len(answers)} answers for {len(turns)} turns.",
+            remedy="A role answers in the order and length of its batch; dragoman.testing has a suite to hold it to.",
+        )

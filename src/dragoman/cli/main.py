@@ -1,0 +1,124 @@
+"""The command line: one app, one place where errors become messages and exit codes.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import know, models, talk, workshop
+from dragoman.core.errors import DragomanError
+
+STOPPED = 130
+_EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
+
+app = typer.Typer(
+    name="dragoman",
+    help="Talk to agents that know you and your documents, and that say why they said what they said.",
+    epilog=_EPILOG,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+talk.add_to(app)
+know.add_to(app)
+workshop.add_to(app)
+app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log what happens to standard error.")] = False,
+) -> None:
+    if verbose or debug:
+        logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+        logging.getLogger("dragoman").setLevel(logging.DEBUG if debug else logging.INFO)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """The entry point of the `dragoman` command; leaves the process with its exit code."""
+    given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
+    _tolerate_any_text()
+    try:
+        app(given, prog_name="dragoman")
+    except SystemExit as leaving:
+        if leaving.code == STOPPED:
+            _say("Stopped.")
+        raise
+    except KeyboardInterrupt:
+        _say("Stopped.")
+        sys.exit(STOPPED)
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(1)
+    except DragomanError as error:
+        _raise_if_debugging(given)
+        from dragoman.cli.show import error_text
+
+        _say(error_text(error))
+        sys.exit(1)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback unasked
+        _raise_if_debugging(given)
+        words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _say(f"Error: something unexpected happened: {words}\n       Run again with --debug for the traceback.")
+        sys.exit(1)
+
+
+def _root_options_first(arguments: Sequence[str]) -> list[str]:
+    """`--debug` and `--verbose` may stand anywhere before `--`: one adds them at the end of a failed command."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    words, rest = arguments[:end], arguments[end:]
+    moved = [word for word in dict.fromkeys(words) if word in ("--debug", "--verbose")]
+    return [*moved, *(word for word in words if word not in moved), *rest]
+
+
+def _raise_if_debugging(given: Sequence[str]) -> None:
+    """Re-raise what is being handled."""
+    if given[:1] == ["--debug"] or given[:2] == ["--verbose", "--debug"]:
+        raise  # noqa: PLE0704 - only called from an except block
+
+
+def _say(text: str) -> None:
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        _drop_output()
+
+
+def _tolerate_any_text() -> None:
+    """A byte or character that a stream cannot carry must not end a conversation."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=errors)
+
+
+def _drop_output() -> None:
+    """Point standard output nowhere, so that the interpreter's last flush finds no broken pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,126 @@
+"""What the commands share: the options that name an agent and a user, and opening an assistant with progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from dragoman.cli.progress import progress_bars
+from dragoman.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+
+DEFAULT_AGENT = "harbour"
+
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="AGENT",
+        help="An agent's folder, its agent.toml, or the name of a shipped one. "
+        f"Default: the current folder where it has an agent.toml, else {DEFAULT_AGENT}.",
+        show_default=False,
+    ),
+]
+User = Annotated[str, typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues.")]
+State = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="Keep the database and the index here.", show_default=False),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Override a value of agent.toml, as in gate.threshold=0.6; may be repeated. "
+        "--gate.threshold 0.6 means the same.",
+        show_default=False,
+    ),
+]
+
+
+class Overridable(TyperCommand):
+    """A command whose dotted options are overrides: `--gate.threshold 0.6` is `--set gate.threshold=0.6`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, fold_overrides(args, ctx))
+
+
+def fold_overrides(arguments: Sequence[str], context: typer.Context | None = None) -> list[str]:
+    """Dotted options as `--set`; no ordinary option has a dot, so that a misspelt one stays an error."""
+    folded: list[str] = []
+    waiting = iter(arguments)
+    for word in waiting:
+        if word == "--":
+            return [*folded, word, *waiting]
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or "." not in name:
+            folded.append(word)
+            continue
+        if not equals:
+            following = next(waiting, None)
+            if following is None or following.startswith("--"):
+                raise typer.BadParameter(f"{word} needs a value, as in {word} 0.6.", ctx=context)
+            value = following
+        folded += ["--set", f"{name}={value}"]
+    return folded
+
+
+def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
+    """`gate.threshold=0.6` as path and value."""
+    found = {}
+    for pair in pairs or ():
+        path, equals, value = pair.partition("=")
+        if not equals or not path.strip():
+            raise typer.BadParameter(f"'{pair}' is not PATH=VALUE. Write for instance --set gate.threshold=0.6.")
+        found[path.strip()] = value.strip()
+    return found
+
+
+def agent_name(given: str | None) -> str:
+    """The agent that a command means."""
+    if given is not None:
+        return given
+    return "." if Path("agent.toml").is_file() else DEFAULT_AGENT
+
+
+def new_dialogue() -> str:
+    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+    from datetime import UTC, datetime
+    from secrets import token_hex
+
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
+
+
+@contextmanager
+def opened(
+    agent: str | None,
+    *,
+    settings: Sequence[str] | None = None,
+    state: Path | None = None,
+) -> Iterator[Assistant]:
+    """An assistant for the length of a command, closed whatever happens; downloads and reading show a bar."""
+    chosen = overrides(settings)
+    from dragoman import load
+
+    if state is not None and state.is_file():
+        raise ConfigError(f"--state {state} is a file.", remedy="Give a folder; it is made where it does not exist.")
+    with progress_bars() as ingested:
+        assistant = load(agent_name(agent), overrides=chosen, state=state, progress=ingested)
+    try:
+        yield assistant
+    finally:
+        assistant.close()
+
+
+def interactive() -> bool:
+    """Whether a person sits at both ends."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

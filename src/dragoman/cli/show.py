@@ -1,0 +1,193 @@
+"""How replies, traces and errors look on a terminal; nothing here decides anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import DragomanError
+from dragoman.core.trace import Note, Refinement, Retrieval, Trace, Value
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+_KEPT = "\n\t"
+_SHORT = 72
+
+
+def out() -> Console:
+    """The console of results; made anew each time, because tests and pipes swap the stream."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def err() -> Console:
+    """The console of everything that is not a result: progress, warnings, errors."""
+    from rich.console import Console
+
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+
+
+def printable(text: str) -> str:
+    """The text without the control characters by which a document could drive the terminal."""
+    return "".join(char for char in text if char in _KEPT or not (ord(char) < 32 or 127 <= ord(char) < 160))
+
+
+def one_line(text: str, width: int = _SHORT) -> str:
+    """The text on one line, cut to a width."""
+    flat = " ".join(printable(text).split())
+    return flat if len(flat) <= width else f"{flat[: width - 1].rstrip()}…"
+
+
+def error_text(error: DragomanError) -> str:
+    """What happened, and on a second line what to do."""
+    return f"Error: {error.message}" + (f"\n       {error.remedy}" if error.remedy else "")
+
+
+def place(passage: Passage) -> str:
+    """Where a passage comes from, in a word or two: its file, else its title, else its source."""
+    name = PurePath(passage.origin).name if passage.origin else passage.title
+    return one_line(name or passage.source, 40)
+
+
+def route(plan: Plan) -> str:
+    """The sources of a plan in order; those that are searched together stand joined."""
+    return " > ".join(" + ".join(step) for step in plan.steps)
+
+
+def seconds_text(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 0.095 else f"{seconds * 1000:.0f} ms"
+
+
+def why_line(reply: Reply) -> str:
+    """One line that says where a reply comes from and how long it took."""
+    took = seconds_text(reply.trace.seconds)
+    if reply.plan.is_null:
+        reason = one_line(reply.verdict.reason, 48)
+        return " · ".join(part for part in ("nothing looked up", reason, took) if part)
+    shown = _rests_on(reply)
+    if not shown:
+        return f"{route(reply.plan)} · nothing found · {took}"
+    places = ", ".join(dict.fromkeys(place(evidence.passage) for evidence in shown))
+    return f"{route(reply.plan)} · {places} · relevance {max(e.relevance for e in shown):.2f} · {took}"
+
+
+def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
+    """The evidence that the last draft says it rests on, else the best of what was found."""
+    drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
+    quoted = set(drafts[-1].quoted) if drafts else set()
+    named = tuple(evidence for evidence in reply.evidence if evidence.id in quoted)
+    return named or tuple(sorted(reply.evidence, key=lambda evidence: -evidence.relevance)[:1])
+
+
+def learned_lines(trace: Trace) -> list[str]:
+    """What a turn changed in the user's memory, one line a fact."""
+    return [line for note in trace if isinstance(note.value, Learned) for line in learned_text(note.value)]
+
+
+def learned_text(learned: Learned) -> list[str]:
+    """A change of memory in words."""
+    changes = {
+        "remembered": learned.added,
+        "replaced": learned.superseded,
+        "known already": learned.joined,
+        "forgotten": learned.forgotten,
+    }
+    return [f"{word}: {one_line(passage.text)}" for word, passages in changes.items() for passage in passages]
+
+
+def trace_table(trace: Trace) -> Table:
+    """What every role decided, with its score and seconds."""
+    table = _table("role", "component", "decision", ">score", ">seconds", title="Why")
+    for note in trace:
+        decision, score = _decision(note.value)
+        table.add_row(note.role, note.component, decision, score, f"{note.seconds:.3f}")
+    return table
+
+
+def evidence_table(evidence: Sequence[Evidence]) -> Table:
+    """The evidence of a reply, best first."""
+    table = _table(">relevance", "source", "from", "passage", title="Evidence")
+    for found in sorted(evidence, key=lambda found: -found.relevance):
+        table.add_row(f"{found.relevance:.2f}", found.source, place(found.passage), one_line(found.text, 200))
+    return table
+
+
+def facts_table(passages: Iterable[Passage]) -> Table:
+    """What is remembered about a user."""
+    table = _table("id", "fact", title="Memory")
+    for passage in passages:
+        table.add_row(passage.id, one_line(passage.text, 200))
+    return table
+
+
+def _table(*columns: str, title: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    return table
+
+
+def table(*columns: str, title: str = "") -> Table:
+    """A plain table in the style of all others; a column that begins with `>` is aligned to the right."""
+    made = _table(*columns, title=title)
+    made.title = title or None
+    return made
+
+
+def _decision(value: Value) -> tuple[str, str]:
+    """A note's value in words, and its score."""
+    if isinstance(value, Verdict):
+        words = "look something up" if value.retrieve else "answer without looking"
+        return _with(words, value.reason), f"{value.probability:.2f}"
+    if isinstance(value, Plan):
+        best = max((value.probabilities[name] for name in value.sources if name in value.probabilities), default=None)
+        return _with(route(value) or "no source", value.reason), "" if best is None else f"{best:.2f}"
+    if isinstance(value, Retrieval):
+        words = f"{len(value.evidence)} from {' + '.join(value.sources)}"
+        best = max((evidence.relevance for evidence in value.evidence), default=None)
+        return _with(
+            words, f"“{one_line(value.query, 48)}”" if value.query else ""
+        ), "" if best is None else f"{best:.2f}"
+    if isinstance(value, Draft):
+        notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items())
+        return _with(value.method, notes), f"{value.confidence:.2f}"
+    if isinstance(value, Refinement):
+        words = ", ".join(f"{old} for {new}" for old, new in ((a, b) for a, b in value.replaced))
+        worst = min((score for _, score in value.scores), default=None)
+        return f"replaced {words}" if words else "kept", "" if worst is None else f"{worst:.2f}"
+    return _learned(value), ""
+
+
+def _learned(learned: Learned) -> str:
+    counts = {
+        "remembered": len(learned.added),
+        "replaced": len(learned.superseded),
+        "known already": len(learned.joined),
+        "forgotten": len(learned.forgotten),
+    }
+    return ", ".join(f"{word} {count}" for word, count in counts.items() if count) or "nothing new"
+
+
+def _with(words: str, more: str) -> str:
+    return f"{words} ({one_line(more, 96)})" if more else words
+
+
+def _figure(item: str | float) -> str:
+    return item if isinstance(item, str) else f"{item:.2f}"
+
+
+def note_progress(note: Note) -> str:
+    """What to show while a turn is under way, after a note."""
+    if isinstance(note.value, Plan) and not note.value.is_null:
+        return f"looking in {route(note.value)}"
+    return "thinking"

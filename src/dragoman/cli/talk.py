@@ -1,0 +1,182 @@
+"""`dragoman chat` and `dragoman ask`: a conversation at the terminal or down a pipe, and a single turn."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli import show
+from dragoman.cli.session import Agent, Overridable, Set, State, User, interactive, new_dialogue, opened
+from dragoman.core.errors import DragomanError
+from dragoman.core.trace import Note, reply_to_json
+from dragoman.core.values import Reply
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.agent.assistant import Assistant
+
+Dialogue = Annotated[
+    str | None,
+    typer.Option("--dialogue", metavar="NAME", help="Go on with a dialogue of this name.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print each reply with its trace as one line of JSON.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    app.command(cls=Overridable)(chat)
+    app.command(cls=Overridable)(ask)
+
+
+def chat(
+    *,
+    agent: Agent = None,
+    user: User = "me",
+    dialogue: Dialogue = None,
+    as_json: AsJson = False,
+    settings: Set = None,
+    state: State = None,
+) -> None:
+    """Talk with an agent.
+
+    With no terminal it reads one user turn a line from standard input and prints one reply a line.
+    """
+    from dragoman.cli.chat import Chat
+
+    with opened(agent, settings=settings, state=state) as assistant:
+        name = dialogue or new_dialogue()
+        if interactive() and not as_json:
+            Chat(assistant, user=user, dialogue=name).run()
+        elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
+            raise typer.Exit(1)
+
+
+def ask(
+    *,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="The turn. With none, or with -, it is read from standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    agent: Agent = None,
+    user: User = "me",
+    dialogue: Dialogue = None,
+    why: Annotated[bool, typer.Option("--why", help="Print the trace and the evidence after the reply.")] = False,
+    as_json: AsJson = False,
+    settings: Set = None,
+    state: State = None,
+) -> None:
+    """Ask an agent one thing."""
+    turn = _turn(text)
+    with opened(agent, settings=settings, state=state) as assistant:
+        name = dialogue or new_dialogue()
+        if as_json:
+            print_json(assistant.ask(turn, user=user, dialogue=name))
+            return
+        console = show.out()
+        reply = speak(assistant.stream(turn, user=user, dialogue=name), console)
+        if reply is None:
+            raise typer.Exit(1)
+        if why:
+            print_why(reply, console)
+        elif console.is_terminal:
+            print_short_why(reply, console)
+
+
+def _turn(text: list[str] | None) -> str:
+    """The words of the command line, else what is piped in."""
+    if text and text != ["-"]:
+        return " ".join(text)
+    if not text and sys.stdin.isatty():
+        raise typer.BadParameter('Nothing was asked. Write for instance: dragoman ask "When does the ferry leave?"')
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
+
+
+def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) -> bool:
+    """Answer every line of standard input; whether all of them could be answered."""
+    all_answered = True
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        line = raw.decode("utf-8", "surrogateescape").strip()
+        if not line:
+            _warn(f"Line {number} is empty and was skipped.")
+            continue
+        try:
+            reply = assistant.ask(line, user=user, dialogue=dialogue)
+        except DragomanError as error:
+            # One bad turn must not cost the turns that follow it.
+            all_answered = False
+            _warn(f"Line {number}: {show.error_text(error)}")
+            if as_json:
+                _write(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
+            continue
+        if as_json:
+            print_json(reply)
+        else:
+            _write(" ".join(show.printable(reply.text).split()))
+    return all_answered
+
+
+def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | None:
+    """Print a reply as it comes and give it back; None where it ended without one."""
+    reply, begun = None, False
+    status = console.status("thinking", spinner="dots") if console.is_terminal else None
+    if status is not None:
+        status.start()
+    try:
+        for piece in pieces:
+            if isinstance(piece, Note):
+                if status is not None:
+                    status.update(show.note_progress(piece))
+            elif isinstance(piece, Reply):
+                reply = piece
+            else:
+                if status is not None:
+                    status.stop()
+                begun = True
+                console.out(show.printable(piece), end="", highlight=False)
+                console.file.flush()
+    finally:
+        if status is not None:
+            status.stop()
+        if begun:
+            console.out("")
+    if reply is not None and not begun:
+        console.out(show.printable(reply.text), highlight=False)
+    return reply
+
+
+def print_short_why(reply: Reply, console: Console) -> None:
+    """The dim lines under a reply: what was remembered, and where the reply comes from."""
+    for line in (*show.learned_lines(reply.trace), show.why_line(reply)):
+        console.print(f"  {line}", style="dim", soft_wrap=True)
+
+
+def print_why(reply: Reply, console: Console) -> None:
+    """The whole trace of a reply, then its evidence."""
+    console.print(show.trace_table(reply.trace))
+    if reply.evidence:
+        console.print(show.evidence_table(reply.evidence))
+    else:
+        console.print("No evidence: nothing was looked up, or nothing was found.", style="dim")
+
+
+def print_json(reply: Reply) -> None:
+    _write(json.dumps(reply_to_json(reply), ensure_ascii=False))
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,48 @@
+"""The critic that needs no training: shared words and meaning, and a heavy price for invented claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from dragoman.core.protocols import Encoder
+from dragoman.core.registry import critics
+from dragoman.core.values import Evidence
+from dragoman.text.claims import negated, unsupported
+from dragoman.text.sentences import sentences
+
+
+@critics.register("overlap.v1")
+class OverlapCritic:
+    """A text is consistent where its words and meaning lie in the evidence and it claims nothing strange.
+
+    Numbers and names that the evidence lacks, and a denial where the nearest sentence affirms, each
+    cost a factor. It cannot tell a subtle contradiction; a trained NLI critic can.
+    """
+
+    def __init__(self, *, encoder: Encoder, analyse: Callable[[str], tuple[str, ...]], slope: float = 8.0) -> None:
+        self._encoder = encoder
+        self._analyse = analyse
+        self._slope = slope
+
+    def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
+        if not pairs:
+            return []
+        units = [sentences(evidence.text) or (evidence.text,) for evidence, _ in pairs]
+        self._encoder.encode([text for _, text in pairs] + [unit for row in units for unit in row])  # one batch
+        return [self._one(evidence, text, row) for (evidence, text), row in zip(pairs, units, strict=True)]
+
+    def _one(self, evidence: Evidence, text: str, units: Sequence[str]) -> float:
+        vectors = self._encoder.encode([text, *units])
+        cosines = vectors[1:] @ vectors[0]
+        nearest = units[int(cosines.argmax())]
+        said = set(self._analyse(text))
+        known = set(self._analyse(evidence.passage.indexed))
+        share = len(said & known) / len(said) if said else 0.0
+        closeness = 0.5 * share + 0.5 * max(0.0, float(cosines.max()))
+        probability = 1.0 / (1.0 + math.exp(-self._slope * (closeness - 0.5)))
+        if unsupported(text, [evidence.passage.indexed]):
+            probability *= 0.2
+        if closeness > 0.5 and negated(text) != negated(nearest):
+            probability *= 0.3
+        return probability

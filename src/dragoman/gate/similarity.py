@@ -1,0 +1,77 @@
+"""The default gate: a turn that is like small talk, or that only tells, needs nothing looked up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dragoman.core.protocols import Encoder
+from dragoman.core.registry import gates
+from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.text.form import SOCIAL, Form, form
+
+_SMALL_TALK = (
+    "Hello!",
+    "Hi, nice to see you again.",
+    "Good morning to you!",
+    "How are you today?",
+    "Thank you very much for your help!",
+    "Thanks, that was really kind.",
+    "Goodbye, see you later!",
+    "Have a nice day!",
+    "Okay, sounds good.",
+    "Great, I understand.",
+    "Haha, that is funny.",
+    "You are very helpful.",
+    "Lovely weather today.",
+    "I am so happy today.",
+    "Nice to meet you.",
+    "I see, never mind.",
+)
+_CLEAR = {
+    "remember": Verdict(False, 0.02, "asks to remember"),
+    "forget": Verdict(False, 0.02, "asks to forget"),
+    "pastime": Verdict(False, 0.1, "asks for a pastime"),
+    "question": Verdict(True, 0.97, "asks something"),
+}
+
+
+@gates.register("similarity.v1")
+class SimilarityGate:
+    """Opens for questions; for other turns, unless they are like small talk or tell of the user.
+
+    When in doubt it opens: a look-up too many costs milliseconds, one too few costs the answer.
+    """
+
+    def __init__(self, *, encoder: Encoder, threshold: float = 0.5, midpoint: float = 0.45, slope: float = 12.0) -> None:
+        self._encoder = encoder
+        self._threshold = threshold
+        self._midpoint = midpoint
+        self._slope = slope
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        forms = [form(context.last) for context in turns]
+        verdicts = [self._clear(shape) for shape in forms]
+        unclear = [i for i, verdict in enumerate(verdicts) if verdict is None]
+        likeness = self._likeness([turns[i].last for i in unclear])
+        for i, cosine in zip(unclear, likeness, strict=True):
+            probability = 1.0 / (1.0 + math.exp(self._slope * (cosine - self._midpoint)))
+            verdicts[i] = Verdict(probability >= self._threshold, probability, f"small-talk likeness {cosine:.2f}")
+        return [verdict for verdict in verdicts if verdict is not None]
+
+    def _clear(self, shape: Form) -> Verdict | None:
+        if shape.act in SOCIAL:
+            return Verdict(False, 0.02, shape.act)
+        if shape.act == "statement":
+            return Verdict(False, 0.2, "tells of the user") if shape.personal else None
+        clear = _CLEAR[shape.act]
+        return Verdict(clear.probability >= self._threshold, clear.probability, clear.reason)
+
+    def _likeness(self, texts: Sequence[str]) -> list[float]:
+        if not texts:
+            return []
+        vectors = self._encoder.encode([*_SMALL_TALK, *texts])
+        prototypes, asked = vectors[: len(_SMALL_TALK)], vectors[len(_SMALL_TALK) :]
+        return [float(cosine) for cosine in (asked @ prototypes.T).max(axis=1)]

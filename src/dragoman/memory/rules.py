@@ -1,0 +1,208 @@
+"""The default memory: learns by rules and the model, joins what is said twice, lets the newer fact win, forgets."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+
+from dragoman.core.protocols import Encoder, LanguageModel, Store
+from dragoman.core.registry import memories
+from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Prompt, Query, Scope, Source
+from dragoman.memory.facts import MANY, ends, facts, is_lasting
+from dragoman.memory.hints import hints
+from dragoman.text.form import everything, form
+from dragoman.text.language import language as language_of
+
+log = logging.getLogger("dragoman.memory")
+_OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
+
+
+@memories.register("rules.v1")
+class RuleMemory:
+    """Facts about a user, kept in the private source about the user.
+
+    The model is asked only where the rules see a lasting statement about the user that they cannot
+    place; `ask_model` switches that off, `learn` switches learning from conversation off altogether.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        encoder: Encoder,
+        analyse: Callable[[str], tuple[str, ...]],
+        sources: tuple[Source, ...],
+        language_model: LanguageModel,
+        learn: bool = True,
+        ask_model: bool = True,
+        certainty: float = 0.6,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._analyse = analyse
+        self._model = language_model
+        self._learn = learn
+        self._ask_model = ask_model
+        self._certainty = certainty
+        self._source = next((source for source in sources if source.about == "user" and source.private), None)
+
+    def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
+        return [self._turn(context) for context in turns]
+
+    def remember(self, scope: Scope, text: str) -> Learned:
+        """Keep what a text says; as one fact where the rules find none in it."""
+        return self._add(scope, facts(text) or (Fact(text.strip(), "about", text.strip(), text.strip()),))
+
+    def recall(self, scope: Scope, query: str | None = None, *, k: int = 5) -> Sequence[Passage]:
+        """What is remembered about a user: all of it, oldest first, or what fits a query best."""
+        if self._source is None:
+            return ()
+        if query is None:
+            return tuple(self._store.passages(scope, self._source.name))
+        vector = [float(x) for x in self._encoder.encode([query])[0]]
+        near, lexical = (
+            self._store.nearest([Query(scope, self._source.name, k, vector=vector)])[0],
+            self._store.lexical([Query(scope, self._source.name, k, tokens=self._analyse(query))])[0],
+        )
+        hits = {hit.passage.id: hit.passage for hit in (*lexical, *near)}
+        return tuple(hits.values())[:k]
+
+    def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
+        """Erase a user's facts that fit, or everything of theirs; what is returned no longer holds its text."""
+        if self._source is None:
+            return ()
+        known = [
+            *self._store.passages(scope, self._source.name),
+            *self._store.passages(scope, self._source.name, superseded=True),
+        ]
+        if what is None or everything(what):
+            self._store.forget(scope)
+            gone = known
+        else:
+            gone = self._fitting(known, what)
+            if gone:
+                self._store.remove(scope, [passage.id for passage in gone])
+                self._store.redact(scope, _needles(gone))
+        self._encoder_forget(gone)
+        return tuple(Passage(passage.id, passage.source, "") for passage in gone)
+
+    def _turn(self, context: Context) -> Learned:
+        shape = form(context.last)
+        if self._source is None:
+            return NOTHING_LEARNED
+        if shape.act == "forget":
+            return Learned(forgotten=tuple(self.forget(context.scope, shape.core)))
+        if shape.act == "remember":
+            return self.remember(context.scope, shape.core)
+        if not self._learn:
+            return NOTHING_LEARNED
+        found = facts(context.last)
+        if not found and shape.act == "statement" and shape.personal:
+            found = self._judged(shape.core)
+        return self._add(context.scope, found)
+
+    def _judged(self, statement: str) -> tuple[Fact, ...]:
+        """A statement that no rule places is kept where the model holds it for a lasting fact."""
+        if not self._ask_model or not is_lasting(statement) or language_of(statement) != "en":
+            return ()
+        asked = Prompt.user(
+            f"Statement: {statement}\nDoes this say something lasting about the speaker's life, habits or tastes? "
+            "Answer yes or no.",
+            name="lasting",
+        )
+        chance = self._model.choose([asked], ("yes", "no"))[0]["yes"]
+        log.debug("lasting fact with probability %.2f", chance)
+        return (Fact(statement, "about", statement, statement),) if chance >= self._certainty else ()
+
+    def _add(self, scope: Scope, found: Sequence[Fact]) -> Learned:
+        if self._source is None or not found:
+            return NOTHING_LEARNED
+        added: list[Passage] = []
+        superseded: list[Passage] = []
+        joined: list[Passage] = []
+        for fact in found:
+            known = list(self._store.passages(scope, self._source.name))
+            same = next((passage for passage in known if _same(passage, fact)), None)
+            if same is not None:
+                joined.append(same)
+                continue
+            passage = self._passage(fact, len(known) + len(added) + self._count_superseded(scope))
+            self._store.put(scope, [passage], self._encoder.encode([passage.indexed]))
+            for old in known:
+                if _replaces(fact, old):
+                    self._store.supersede(scope, old.id, passage.id)
+                    superseded.append(old)
+            added.append(passage)
+        return Learned(tuple(added), tuple(superseded), tuple(joined))
+
+    def _count_superseded(self, scope: Scope) -> int:
+        assert self._source is not None
+        return sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+
+    def _passage(self, fact: Fact, ordinal: int) -> Passage:
+        assert self._source is not None
+        digest = hashlib.sha256(f"{fact.slot}\x00{fact.value}\x00{fact.text}\x00{ordinal}".encode()).hexdigest()
+        return Passage(
+            f"fact-{digest[:16]}",
+            self._source.name,
+            fact.text,
+            title=hints(fact.slot, chinese=language_of(fact.text) == "zh"),
+            position=ordinal,
+            meta={"slot": fact.slot, "value": fact.value, "said": fact.said},
+        )
+
+    def _fitting(self, known: Sequence[Passage], what: str) -> list[Passage]:
+        tokens = set(self._analyse(what))
+        if not known:
+            return []
+        vectors = self._encoder.encode([what, *(passage.indexed for passage in known)])
+        scored = []
+        for passage, cosine in zip(known, vectors[1:] @ vectors[0], strict=True):
+            words = set(self._analyse(passage.indexed)) | set(self._analyse(passage.meta.get("slot", "")))
+            share = len(tokens & words) / len(tokens) if tokens else 0.0
+            scored.append((0.5 * share + 0.5 * float(cosine), passage))
+        best = max(score for score, _ in scored)
+        return [passage for score, passage in scored if score >= max(0.45, best - 0.1)]
+
+    def _encoder_forget(self, gone: Sequence[Passage]) -> None:
+        forget = getattr(self._encoder, "forget", None)
+        if callable(forget):
+            forget([text for passage in gone for text in (passage.text, passage.indexed)])
+
+
+def _same(passage: Passage, fact: Fact) -> bool:
+    said, new = passage.meta.get("value", passage.text), fact.value
+    return passage.meta.get("slot", "") == fact.slot and _plain(said) == _plain(new)
+
+
+def _replaces(fact: Fact, old: Passage) -> bool:
+    """Whether a new fact makes an old one untrue."""
+    slot, had = fact.slot.rstrip("!"), old.meta.get("slot", "")
+    if not slot or not had or had.endswith("!") and had != fact.slot + "!" and not had.startswith(slot):
+        return False
+    about_same = _overlaps(fact.value, old.meta.get("value", ""))
+    if slot in MANY:
+        opposed = had in (_OPPOSITE.get(slot), f"{slot}!") or (ends(fact) and had == slot)
+        return opposed and about_same
+    return had.rstrip("!") == slot
+
+
+def _overlaps(new: str, old: str) -> bool:
+    first, second = _plain(new), _plain(old)
+    return bool(first and second) and (first in second or second in first)
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _needles(gone: Sequence[Passage]) -> list[str]:
+    """What to look for in dialogues and traces: the words said, the fact, and its value where it is telling."""
+    needles = set()
+    for passage in gone:
+        needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
+        value = passage.meta.get("value", "")
+        if len(value) >= 3 or not value.isascii():
+            needles.add(value)
+    return sorted(needle for needle in needles if needle.strip())

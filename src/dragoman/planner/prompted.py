@@ -1,0 +1,58 @@
+"""SAFARI's unsupervised planner: the language model names the sources, zero-shot or with examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from dragoman import prompts
+from dragoman.core.protocols import LanguageModel
+from dragoman.core.registry import planners
+from dragoman.core.values import Context, Plan, Source
+
+_NAMES = re.compile(r"[^\W\d_][\w-]*")
+
+
+@planners.register("prompted.v1")
+class PromptedPlanner:
+    """What the model wrote, as a plan: names that are not declared are kept, so that the agent's fallback sees them."""
+
+    def __init__(
+        self,
+        *,
+        language_model: LanguageModel,
+        language: str = "en",
+        style: Literal["zero-shot", "in-context"] = "in-context",
+        max_tokens: int = 24,
+    ) -> None:
+        self._model = language_model
+        self._language = language
+        self._style = style
+        self._max_tokens = max_tokens
+
+    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
+        template = prompts.get(f"plan-{self._style}.v1", self._language)
+        asked = [
+            template.format(
+                sources=prompts.sources(sources, self._language),
+                order=prompts.order(sources, self._language),
+                dialogue=prompts.dialogue(context, self._language),
+            )
+            for context in turns
+        ]
+        drafts = self._model.generate(asked, max_tokens=self._max_tokens, stop=("\n",))
+        return [parse(draft.text, sources, draft.confidence) for draft in drafts]
+
+
+def parse(text: str, sources: Sequence[Source], confidence: float = 1.0) -> Plan:
+    """The plan that a model wrote: declared names in its order, NULL, or the unknown word it said instead."""
+    declared = {source.name.casefold(): source.name for source in sources}
+    words = [word.casefold() for word in _NAMES.findall(text)]
+    named = list(dict.fromkeys(declared[word] for word in words if word in declared))
+    if named:
+        return Plan(tuple((name,) for name in named), dict.fromkeys(named, confidence), "prompted")
+    if "null" in words:
+        return Plan(reason="prompted: NULL")
+    said = text.strip().splitlines()[0][:40] if text.strip() else "nothing"
+    return Plan(((said,),), reason=f"prompted: said {said!r}")

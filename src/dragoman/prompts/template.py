@@ -1,0 +1,71 @@
+"""A prompt template: chat messages with named fields, known by name, language and hash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.core.values import Message, Prompt
+
+ChatRole: TypeAlias = Literal["system", "user", "assistant"]
+
+_HEADER = re.compile(r"^## (system|user|assistant)[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+# Control marks of the common chat formats: inside a field they are somebody's words, not structure.
+_MARKUP = re.compile(r"<(?=\|[^|<>\n]{1,40}\|>|/?s>|<SYS>>|</SYS>>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Messages with `{field}` marks. Filling is one pass, so that marks inside a value stay text."""
+
+    name: str
+    language: str
+    messages: tuple[Message, ...]
+    sha256: str
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the marks, in order of appearance."""
+        return tuple(dict.fromkeys(self._marks()))
+
+    def _marks(self) -> Iterator[str]:
+        for message in self.messages:
+            yield from _FIELD.findall(message.content)
+
+    def format(self, **values: str) -> Prompt:
+        """The prompt with every field filled; a missing or unknown field is an error."""
+        for field in self.fields:
+            if field not in values:
+                raise ConfigError(f"The prompt '{self.name}' lacks its field '{field}'.", remedy=f"Give {field}=.")
+        for field in values:
+            if field not in self.fields:
+                raise UnknownNameError(f"field of the prompt '{self.name}'", field, self.fields)
+        filled = {field: neutral(value) for field, value in values.items()}
+        return Prompt(
+            tuple(
+                Message(message.role, _FIELD.sub(lambda mark: filled[mark[1]], message.content))
+                for message in self.messages
+            ),
+            self.name,
+        )
+
+
+def neutral(text: str) -> str:
+    """The text with chat control marks broken by a space, so that no tokenizer reads them as structure."""
+    return _MARKUP.sub(lambda mark: f"{mark[0]} ", text)
+
+
+def parse(name: str, language: str, text: str) -> Template:
+    """Read `## role` sections into messages; the hash is that of the file's text."""
+    parts = _HEADER.split(text.strip())
+    if parts[0].strip() or len(parts) < 3:
+        raise ConfigError(f"The prompt '{name}' ({language}) has no sections.", remedy="Begin it with '## user'.")
+    messages = tuple(
+        Message(cast(ChatRole, role), content.strip()) for role, content in zip(parts[1::2], parts[2::2], strict=True)
+    )
+    return Template(name, language, messages, hashlib.sha256(text.encode()).hexdigest())

@@ -1,0 +1,64 @@
+"""Which sentence of the evidence answers best: the topic by words, the matter by meaning, the kind of answer by form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman.core.protocols import Encoder
+from dragoman.core.values import Context, Evidence
+from dragoman.text.expect import offers, wants
+from dragoman.text.form import form, unwrapped
+from dragoman.text.query import standalone
+from dragoman.text.sentences import sentences
+
+TOPIC, MATTER, KIND, TRUST = 0.5, 0.5, 0.2, 0.2
+"""The weights of the four parts of a quotation's score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence of a passage and how well it answers."""
+
+    text: str
+    evidence: Evidence
+    score: float
+
+
+def rank(
+    context: Context, evidence: Sequence[Evidence], *, encoder: Encoder, analyse: Callable[[str], tuple[str, ...]]
+) -> list[Quote]:
+    """Every sentence of the evidence, best first."""
+    units = [(piece, sentence) for piece in evidence for sentence in sentences(piece.text)]
+    if not units:
+        return []
+    asked = standalone(context)
+    turn = unwrapped(form(context.last).core)
+    meaning = encoder.encode([turn, *(sentence for _, sentence in units)])
+    words = [frozenset(analyse(f"{_path(piece)}\n{sentence}")) for piece, sentence in units]
+    topic = _shares(frozenset(analyse(asked.text)), words)
+    kinds = wants(turn)
+    quotes = []
+    for i, (piece, sentence) in enumerate(units):
+        fits = 1.0 if kinds & offers(sentence) else 0.0
+        cosine = float(meaning[i + 1] @ meaning[0])
+        score = TOPIC * topic[i] + MATTER * cosine + KIND * fits + TRUST * piece.relevance
+        quotes.append(Quote(sentence, piece, score))
+    return sorted(quotes, key=lambda quote: -quote.score)
+
+
+def _path(piece: Evidence) -> str:
+    return " ".join((piece.passage.title, *piece.passage.headings))
+
+
+def _shares(asked: frozenset[str], units: Sequence[frozenset[str]]) -> list[float]:
+    """The share of the asked words, weighted by how rare they are among the units, that each unit holds."""
+    count = len(units)
+    weight = {
+        word: math.log(1.0 + (count - held + 0.5) / (held + 0.5))
+        for word in asked
+        for held in (sum(word in unit for unit in units),)
+    }
+    total = sum(weight.values())
+    return [sum(weight[word] for word in asked & unit) / total if total else 0.0 for unit in units]

@@ -1,0 +1,92 @@
+"""The reader that quotes: the sentence of the evidence that answers best, with its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from dragoman.core.protocols import Encoder
+from dragoman.core.registry import readers
+from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.reader.choose import Quote, rank
+from dragoman.reader.phrases import phrase, spoken
+from dragoman.text.form import form
+
+_GENERAL = re.compile(r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE)
+
+
+@readers.register("extractive.v1")
+class ExtractiveReader:
+    """Never says more than the evidence: quotes it, or says that nothing was found.
+
+    Evidence below `floor` is not quoted. What the bot knows of itself is said as it stands, what the
+    user told is quoted back, and a quotation from documents carries its title.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: Encoder,
+        analyse: Callable[[str], tuple[str, ...]],
+        sources: tuple[Source, ...],
+        language: str = "en",
+        floor: float = 0.3,
+        show_source: bool = True,
+    ) -> None:
+        self._encoder = encoder
+        self._analyse = analyse
+        self._about = {source.name: source.about for source in sources}
+        self._language = language
+        self._floor = floor
+        self._show_source = show_source
+
+    def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
+        return [self._read(task) for task in tasks]
+
+    def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        draft = self._read(task)
+        yield draft.text
+        yield draft
+
+    def _read(self, task: ReadTask) -> Draft:
+        language = spoken(task.context.last, self._language)
+        told = [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
+        if told and _GENERAL.search(task.context.last):
+            return self._told(told, language)
+        usable = [piece for piece in self._answering(task) if piece.relevance >= self._floor]
+        quotes = rank(task.context, usable, encoder=self._encoder, analyse=self._analyse)
+        if not quotes:
+            key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
+            return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
+        return self._quoted(quotes[0], language)
+
+    def _answering(self, task: ReadTask) -> Sequence[Evidence]:
+        """Without the evidence that was only asked for because a later source needs it."""
+        asked = task.plan.steps[-1] if task.plan.steps else ()
+        last = [piece for piece in task.evidence if piece.source in asked]
+        return last if any(piece.relevance >= self._floor for piece in last) else task.evidence
+
+    def _quoted(self, quote: Quote, language: str) -> Draft:
+        about = self._about.get(quote.evidence.source, "world")
+        if about == "user":
+            return self._told([quote.evidence], language)
+        text = quote.text
+        if about == "world" and self._show_source:
+            text += _attribution(quote.evidence, language)
+        return Draft(text, quote.evidence.relevance, "quoted", (quote.evidence.id,), notes={"score": quote.score})
+
+    def _told(self, told: Sequence[Evidence], language: str) -> Draft:
+        facts = ("" if language == "zh" else " ").join(piece.text for piece in told)
+        ids = tuple(piece.id for piece in told)
+        return Draft(phrase("told", language, facts=facts), _best(told), "quoted", ids)
+
+
+def _attribution(piece: Evidence, language: str) -> str:
+    path = list(dict.fromkeys(part for part in (piece.passage.title, *piece.passage.headings) if part))
+    if not path:
+        return ""
+    return f"（{' › '.join(path)}）" if language == "zh" else f" ({' › '.join(path)})"
+
+
+def _best(evidence: Sequence[Evidence]) -> float:
+    return max((piece.relevance for piece in evidence), default=0.0)

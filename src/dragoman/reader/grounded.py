@@ -1,0 +1,122 @@
+"""The default reader: the model may speak, but never says less than quoting would.
+
+Small talk and what was learned are answered with a phrase, questions with the best quotation. Where a
+draft of the model is asked for, it is said only if it holds up against the evidence; otherwise the
+quotation is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from dragoman.core.protocols import Critic, Encoder, LanguageModel
+from dragoman.core.registry import readers
+from dragoman.core.values import Draft, ReadTask, Source
+from dragoman.reader.extractive import ExtractiveReader
+from dragoman.reader.phrases import acknowledgement, phrase, spoken
+from dragoman.reader.prompted import PromptedReader
+from dragoman.text.claims import loops, negated, unsupported
+from dragoman.text.form import SOCIAL, form
+
+
+@readers.register("grounded.v1")
+class GroundedReader:
+    """Quotes or drafts, whichever holds.
+
+    `drafts` says for which answers the model is asked: `never`; `talk` (default), only where nothing
+    was looked up and no phrase fits; `always`, for every answer, at the price of the model's time.
+    """
+
+    def __init__(
+        self,
+        *,
+        language_model: LanguageModel,
+        encoder: Encoder,
+        analyse: Callable[[str], tuple[str, ...]],
+        sources: tuple[Source, ...],
+        critic: Critic,
+        language: str = "en",
+        name: str = "Dragoman",
+        floor: float = 0.3,
+        consistency: float = 0.5,
+        drafts: Literal["never", "talk", "always"] = "talk",
+        max_tokens: int = 64,
+    ) -> None:
+        self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
+        self._quote = ExtractiveReader(
+            encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor
+        )
+        self._critic = critic
+        self._language = language
+        self._name = name
+        self._consistency = consistency
+        self._drafts = drafts
+
+    def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
+        safe = [self._safe(task) for task in tasks]
+        drafting = [i for i, task in enumerate(tasks) if self._wants_draft(task, safe[i])]
+        drafts = self._draft.read([self._narrow(tasks[i], safe[i]) for i in drafting])
+        for i, draft in zip(drafting, drafts, strict=True):
+            safe[i] = self._better(tasks[i], draft, safe[i])
+        return safe
+
+    def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        # A draft is streamed only after it was checked, so that nothing said has to be taken back.
+        draft = self.read([task])[0]
+        for piece in draft.text.split(" "):
+            yield piece if piece is draft.text else f"{piece} "
+        yield draft
+
+    def _safe(self, task: ReadTask) -> Draft:
+        """What can be said without the model."""
+        language = spoken(task.context.last, self._language)
+        act = form(task.context.last).act
+        noted = acknowledgement(task.context.learned, language)
+        if act == "forget" and noted is None:
+            return Draft(phrase("forgotten-none", language), 1.0, "said")
+        if task.plan.is_null:
+            if noted is not None:
+                return Draft(noted, 1.0, "said")
+            key = act if act in SOCIAL or act in ("statement", "pastime") else "nothing"
+            return Draft(phrase(key, language, name=self._name), 1.0, "said")
+        answer = self._quote.read([task])[0]
+        return answer
+
+    def _wants_draft(self, task: ReadTask, safe: Draft) -> bool:
+        if self._drafts == "never":
+            return False
+        if task.plan.is_null:
+            act = form(task.context.last).act
+            return act == "pastime" or (act == "statement" and task.context.learned.is_empty)
+        return self._drafts == "always" and safe.method == "quoted"
+
+    def _narrow(self, task: ReadTask, safe: Draft) -> ReadTask:
+        """The quoted evidence alone: a short prompt, and less to mix up."""
+        return ReadTask(task.context, task.plan, tuple(piece for piece in task.evidence if piece.id in safe.quoted))
+
+    def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
+        reason = self._fault(task, draft, safe)
+        if reason:
+            return Draft(
+                safe.text, safe.confidence, safe.method, safe.quoted, draft.usage, {**safe.notes, "rejected": reason}
+            )
+        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage)
+
+    def _fault(self, task: ReadTask, draft: Draft, safe: Draft) -> str:
+        """Why a draft cannot be said, or nothing."""
+        text = draft.text.strip()
+        if not text:
+            return "empty"
+        if loops(text):
+            return "repeats itself"
+        pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
+        supports = [piece.passage.indexed for piece in pieces] + [turn.text for turn in task.context.turns]
+        strange = unsupported(text, [*supports, self._name])
+        if strange:
+            return f"unsupported: {', '.join(strange[:3])}"
+        if pieces and negated(text) != negated(safe.text):
+            return "differs in negation"
+        if pieces and max(self._critic.consistency([(piece, text) for piece in pieces])) < self._consistency:
+            return "not consistent with the evidence"
+        return ""

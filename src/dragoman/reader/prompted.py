@@ -1,0 +1,44 @@
+"""The language model writes the answer from the evidence (SAFARI's assembling, UniMS-RAG's Eq. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dragoman import prompts
+from dragoman.core.protocols import LanguageModel
+from dragoman.core.registry import readers
+from dragoman.core.values import Draft, Prompt, ReadTask
+
+
+@readers.register("prompted.v1")
+class PromptedReader:
+    """Whatever the model says; check it where the model is small (`reader.grounded.v1`)."""
+
+    def __init__(
+        self,
+        *,
+        language_model: LanguageModel,
+        language: str = "en",
+        name: str = "Dragoman",
+        max_tokens: int = 96,
+        turns: int = 4,
+    ) -> None:
+        self._model = language_model
+        self._language = language
+        self._name = name
+        self._max_tokens = max_tokens
+        self._turns = turns
+
+    def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
+        return self._model.generate([self.prompt(task) for task in tasks], max_tokens=self._max_tokens)
+
+    def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        return self._model.stream(self.prompt(task), max_tokens=self._max_tokens)
+
+    def prompt(self, task: ReadTask) -> Prompt:
+        """The prompt for a task: with its evidence, or plain conversation where there is none."""
+        dialogue = prompts.dialogue(task.context, self._language, last=self._turns)
+        if not task.evidence:
+            return prompts.get("chat.v1", self._language).format(name=self._name, dialogue=dialogue)
+        evidence = prompts.evidence(task.evidence, self._language)
+        return prompts.get("answer.v1", self._language).format(name=self._name, evidence=evidence, dialogue=dialogue)

@@ -1,0 +1,108 @@
+"""What the retrievers share: a request as one search a source, dependency, and the merging of a step.
+
+Every retriever finds candidates in its own way; scope, `given`, `without`, `k` and the order inside a
+joint step are decided here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from dragoman.core.protocols import Store
+from dragoman.core.values import Evidence, Hit, Query, Request, Scope, Source
+from dragoman.retriever.query import SearchText, standalone
+from dragoman.retriever.relevance import Terms
+
+Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
+Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
+Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
+PREFERENCE = 0.7
+"""What being a child of the given evidence adds to a passage's log-odds in the ranking; its relevance stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One source of the batch's nth request; `parents` are the ids of the given evidence that it depends on."""
+
+    nth: int
+    request: Request
+    source: Source
+    query: SearchText
+    own: tuple[str, ...]
+    carried: tuple[str, ...]
+    parents: frozenset[str]
+    dependency: Dependency
+
+    @property
+    def scope(self) -> Scope:
+        return self.source.scope(self.request.context.scope)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.own, *self.carried)))
+
+    def ask(self, k: int) -> Query:
+        """The store query for k candidates, without a vector."""
+        return Query(self.scope, self.source.name, k, self.tokens, without=self.request.without)
+
+    def prefers(self, hit: Hit) -> bool:
+        return self.dependency == "prefer" and hit.passage.parent in self.parents
+
+
+def searches(requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency) -> list[Search]:
+    """Each request as one search a source, in order."""
+    found = []
+    for nth, request in enumerate(requests):
+        query = standalone(request.context)
+        for source in request.sources:
+            given = [evidence for evidence in request.given if evidence.source in source.needs]
+            text = query
+            if dependency == "query" and given:
+                joined = " ".join([query.carried, *(evidence.text for evidence in given)]).strip()
+                text = replace(query, text=f"{joined} {query.turn}", carried=joined)
+            parents = frozenset(evidence.id for evidence in given)
+            own, carried = analyse(text.turn), analyse(text.carried)
+            found.append(Search(nth, request, source, text, own, carried, parents, dependency))
+    return found
+
+
+def find(ask: Ask, asked: Sequence[Search], queries: Sequence[Query]) -> list[list[Hit]]:
+    """Ask the store once for all searches; where dependency filters, keep children and rows without a parent."""
+    filtered = [i for i, search in enumerate(asked) if search.dependency == "filter" and search.parents]
+    children = [replace(queries[i], parents=asked[i].parents) for i in filtered]
+    answers = [list(hits) for hits in ask([*queries, *children])]
+    for i, hits in zip(filtered, answers[len(queries) :], strict=True):
+        below = [hit for hit in hits if hit.passage.parent in asked[i].parents]
+        if below:
+            free = [hit for hit in answers[i] if hit.passage.parent is None]
+            answers[i] = sorted((*below, *free), key=lambda hit: -hit.score)
+    return answers[: len(queries)]
+
+
+def terms_of(store: Store, search: Search) -> Terms:
+    """The weights of a search's words in the source it asks."""
+    rows, frequencies = store.frequencies(search.scope, search.source.name, search.tokens)
+    return Terms.of(search.own, search.carried, rows, frequencies)
+
+
+def merged(requests: Sequence[Request], found: Sequence[tuple[Search, Sequence[Evidence]]]) -> list[list[Evidence]]:
+    """The evidence of each request: at most k a source, joint sources merged by relevance."""
+    lists: list[list[list[Evidence]]] = [[] for _ in requests]
+    for search, evidence in found:
+        lists[search.nth].append(list(evidence[: search.request.k]))
+    return [_joined(ranked) for ranked in lists]
+
+
+def _joined(lists: list[list[Evidence]]) -> list[Evidence]:
+    """Merge ranked lists by relevance without breaking the order inside any of them."""
+    merged: list[Evidence] = []
+    heads = [0] * len(lists)
+    while True:
+        open_lists = [i for i, ranked in enumerate(lists) if heads[i] < len(ranked)]
+        if not open_lists:
+            return merged
+        best = max(open_lists, key=lambda i: lists[i][heads[i]].relevance)
+        merged.append(lists[best][heads[best]])
+        heads[best] += 1

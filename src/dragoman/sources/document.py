@@ -1,0 +1,121 @@
+"""What a reader of files gives: a document of sections of blocks, before it is cut into passages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Literal, TypeAlias
+
+from dragoman.text.language import CJK
+
+Kind: TypeAlias = Literal["text", "line", "code", "record"]
+"""A paragraph, a list item or table row, lines kept as they are, or a passage of its own."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WRAP = re.compile(rf"(?<=[{CJK}，。！？；：、”’」』）])[ \t]*\n\s*(?=[{CJK}“‘「『（])")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, item, row or record; one with an id becomes a passage of its own."""
+
+    text: str
+    kind: Kind = "text"
+    id: str | None = None
+    parent: str | None = None
+    title: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The blocks under one heading; `meta` goes to each of its passages."""
+
+    blocks: tuple[Block, ...]
+    headings: tuple[str, ...] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file, read; `failed` holds what could not be used while the rest could: (place, reason)."""
+
+    title: str
+    sections: tuple[Section, ...]
+    parent: str | None = None
+    id: str | None = None
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+class Outline:
+    """Collects blocks under headings as they come; readers of Markdown and HTML fill one."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._path: list[tuple[int, str]] = []
+        self._blocks: list[Block] = []
+        self._sections: list[Section] = []
+
+    def heading(self, level: int, text: str) -> None:
+        """Open a section; the first heading of level one is the title."""
+        self._finish(next_level=level)
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        if not text:
+            return
+        self._path.append((level, text))
+        if level == 1 and not self.title:
+            self.title = text
+
+    def add(self, block: Block) -> None:
+        """Put a block under the headings open now."""
+        if block.text.strip():
+            self._blocks.append(block)
+
+    def sections(self) -> tuple[Section, ...]:
+        """All sections that hold something."""
+        self._finish(next_level=0)
+        return tuple(self._sections)
+
+    def _finish(self, *, next_level: int) -> None:
+        headings = tuple(text for _, text in self._path)
+        if self._blocks:
+            self._sections.append(Section(tuple(self._blocks), headings))
+        elif self._path and self._path[-1][0] >= max(next_level, 2) and not self._holds(headings):
+            # A heading with nothing under it may be a statement; it would be lost otherwise.
+            self._sections.append(Section((Block(headings[-1]),), headings[:-1]))
+        self._blocks = []
+
+    def _holds(self, headings: tuple[str, ...]) -> bool:
+        return bool(self._sections) and self._sections[-1].headings[: len(headings)] == headings
+
+
+def clean(text: str) -> str:
+    """Line ends made one, control characters and lone surrogates taken out."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub("", text))
+
+
+def unwrap(text: str) -> str:
+    """One line out of several: a space for a line break, nothing between Chinese characters."""
+    return _SPACE.sub(" ", _WRAP.sub("", text)).strip()
+
+
+def humanise(name: str) -> str:
+    """A title out of a file name: `opening-hours_2.md` is 'Opening hours 2'."""
+    words = re.sub(r"[\s_]+|(?<!\d)-+|-+(?!\d)", " ", PurePath(name).stem).strip()
+    return words[:1].upper() + words[1:]
+
+
+def row_text(names: tuple[str, ...] | list[str], values: tuple[str, ...] | list[str]) -> str:
+    """A table row as text: `name: value; name: value`, empty cells left out."""
+    cells = []
+    for i, value in enumerate(values):
+        name = names[i] if i < len(names) else ""
+        if value:
+            cells.append(f"{name}: {value}" if name else value)
+    return "; ".join(cells)

@@ -1,0 +1,150 @@
+"""HTML, by selectolax: headings, paragraphs, lists and tables; scripts, styles and navigation are dropped."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from dragoman.sources.document import Block, Document, Outline, humanise, row_text, unwrap
+from dragoman.sources.formats.encoding import decode
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding=[\"']([\w-]+)", re.IGNORECASE)
+_DROPPED = "script,style,nav,footer,noscript,template,svg,iframe,object,button,select,head"
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = set(
+    re.findall(
+        r"\w+",
+        "a abbr b bdi bdo big cite code data del dfn em font i img ins kbd label mark q ruby s samp small span strike "
+        "strong sub sup time tt u var wbr",
+    )
+)
+
+
+def read(content: bytes, name: str) -> Document:
+    """The document in an HTML file; a declared encoding is believed."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(decode(content, name, encoding=_declared(content)))
+    title = tree.css_first("title")
+    title_text = unwrap(title.text()) if title else ""
+    for node in tree.css(_DROPPED):
+        node.decompose()
+    outline = Outline()
+    if tree.body is not None:
+        _Walk(outline).run(tree.body)
+    sections = outline.sections()
+    return Document(title_text or outline.title or humanise(name), sections)
+
+
+def _declared(content: bytes) -> str | None:
+    found = _CHARSET.search(content, 0, 2048)
+    if not found:
+        return None
+    named = (found.group(1) or found.group(2)).decode("ascii")
+    try:
+        known = codecs.lookup(named).name
+    except LookupError:
+        return None
+    # Browsers read these older names as their larger successors.
+    return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
+
+
+class _Walk:
+    """Goes through the tree without recursion: pages nest deeper than Python's stack."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._pieces: list[str] = []
+        self._heading = 0
+        self._markers: list[str] = []
+        self._lists: list[list[int]] = []
+
+    def run(self, root: LexborNode) -> None:
+        waiting: list[tuple[LexborNode, bool]] = [(root, True)]
+        while waiting:
+            node, entering = waiting.pop()
+            if not entering:
+                self._leave(str(node.tag))
+            elif self._enter(node):
+                waiting.append((node, False))
+                waiting.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+        self._flush()
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Take a node in; whether its children are to be read as well."""
+        tag = str(node.tag)
+        if node.is_text_node:
+            self._pieces.append(node.text_content or "")
+        elif tag == "br":
+            self._pieces.append("\n")
+        elif tag == "img":
+            self._pieces.append(node.attributes.get("alt") or "")
+        elif tag == "pre":
+            self._flush()
+            self._outline.add(Block(node.text().strip("\n"), "code"))
+        elif tag == "table" and not node.css_first("table table"):
+            self._flush()
+            self._table(node)
+        else:
+            self._open(node, tag)
+            return True
+        return False
+
+    def _open(self, node: LexborNode, tag: str) -> None:
+        if tag in _INLINE:
+            return
+        self._flush()
+        if tag in _HEADINGS:
+            self._heading = _HEADINGS[tag]
+        elif tag in ("ul", "ol"):
+            start = node.attributes.get("start") or "1"
+            self._lists.append([int(start) if start.isdigit() else 1, tag == "ol"])
+        elif tag == "li":
+            ordered = bool(self._lists and self._lists[-1][1])
+            self._markers.append(f"{self._lists[-1][0]}." if ordered else "-")
+            if self._lists:
+                self._lists[-1][0] += 1
+
+    def _leave(self, tag: str) -> None:
+        if tag in _INLINE:
+            return
+        self._flush()
+        if tag in _HEADINGS:
+            self._heading = 0
+        elif tag in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        elif tag == "li" and self._markers:
+            self._markers.pop()
+
+    def _flush(self) -> None:
+        text = unwrap("".join(self._pieces))
+        self._pieces = []
+        if not text:
+            return
+        if self._heading:
+            self._outline.heading(self._heading, text)
+        elif self._markers:
+            indent = "  " * (len(self._markers) - 1)
+            self._outline.add(Block(f"{indent}{self._markers[-1]} {text}", "line"))
+            self._markers[-1] = " "  # a second paragraph of the item goes on under it
+        else:
+            self._outline.add(Block(text))
+
+    def _table(self, table: LexborNode) -> None:
+        caption = table.css_first("caption")
+        if caption:
+            self._outline.add(Block(unwrap(caption.text(separator=" "))))
+        names: list[str] = []
+        for i, row in enumerate(table.css("tr")):
+            cells = row.css("th,td")
+            values = [unwrap(cell.text(separator=" ")) for cell in cells]
+            if i == 0 and cells and all(cell.tag == "th" for cell in cells):
+                names = values
+            elif not names and len(cells) == 2 and cells[0].tag == "th":
+                self._outline.add(Block(f"- {row_text(values[:1], values[1:])}", "line"))
+            elif any(values):
+                self._outline.add(Block(f"- {row_text(names, values)}", "line"))

@@ -1,0 +1,72 @@
+"""JSON lines: one passage a line, with `text` and, where wanted, `id`, `title`, `parent` and `meta`."""
+
+from __future__ import annotations
+
+import json
+
+from dragoman.core.errors import InputError
+from dragoman.sources.document import Block, Document, Section, clean, humanise
+from dragoman.sources.formats.encoding import decode
+
+_SHOWN = 5
+
+
+def read(content: bytes, name: str) -> Document:
+    """The document in a file of JSON objects; a bad line is reported and the others are taken."""
+    blocks: list[Block] = []
+    failed: list[tuple[str, str]] = []
+    lines: dict[str, int] = {}
+    for number, line in enumerate(decode(content, name).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            block = record(line)
+            if block.id is not None and lines.setdefault(block.id, number) != number:
+                raise InputError(f"The id '{block.id}' is taken by line {lines[block.id]}.", remedy="Give another.")
+            blocks.append(block)
+        except InputError as error:
+            failed.append((f"line {number}", str(error)))
+    if failed and not blocks:
+        reasons = "; ".join(f"{place}: {reason}" for place, reason in failed[:_SHOWN])
+        raise InputError(f"'{name}' holds no usable line. {reasons}", remedy="")
+    return Document(humanise(name), (Section(tuple(blocks)),) if blocks else (), failed=tuple(failed))
+
+
+def record(line: str) -> Block:
+    """One line as a block."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"This is not JSON: {getattr(error, 'msg', 'it nests too deep')}.", remedy="Put one JSON object on a line."
+        ) from error
+    if not isinstance(found, dict):
+        raise InputError("This is no JSON object.", remedy='Write {"text": "..."}.')
+    text = found.get("text")
+    if not isinstance(text, str) or not clean(text).strip():
+        raise InputError("The field 'text' is missing, empty or no string.", remedy='Write {"text": "..."}.')
+    return Block(
+        clean(text).strip(),
+        "record",
+        id=_name(found, "id"),
+        parent=_name(found, "parent"),
+        title=_name(found, "title") or "",
+        meta=_meta(found.get("meta")),
+    )
+
+
+def _name(found: dict[str, object], key: str) -> str | None:
+    value = found.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(f"The field '{key}' is neither a string nor a whole number.", remedy="Make it a string.")
+    return clean(str(value)).strip() or None
+
+
+def _meta(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputError("The field 'meta' is no JSON object.", remedy='Write {"key": "value"}.')
+    return {clean(key): clean(item if isinstance(item, str) else json.dumps(item)) for key, item in value.items()}

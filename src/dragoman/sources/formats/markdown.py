@@ -1,0 +1,149 @@
+"""Markdown, by the tokens of markdown-it-py: headings, paragraphs, lists, tables, code, front matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError
+from dragoman.sources.document import Block, Document, Outline, humanise, row_text, unwrap
+from dragoman.sources.formats.encoding import decode
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
+_MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*\Z")
+_TAG = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+def read(content: bytes, name: str) -> Document:
+    """The document in a Markdown file."""
+    text = decode(content, name)
+    front, body = front_matter(text)
+    outline = Outline()
+    _Walk(outline).run(_parser().parse(body))
+    return Document(
+        title=front.get("title") or outline.title or humanise(name),
+        sections=outline.sections(),
+        parent=front.get("parent") or None,
+        id=front.get("id") or None,
+    )
+
+
+def front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The simple `key: value` lines at the head of a file, and what follows them."""
+    found = _FRONT.match(text)
+    if not found:
+        return {}, text
+    lines = (_KEY.fullmatch(line.strip()) for line in found.group(1).split("\n"))
+    keys = {line.group(1).lower(): line.group(2).strip().strip("\"'") for line in lines if line}
+    # A rule of dashes above ordinary text is no front matter.
+    return (keys, text[found.end() :]) if keys else ({}, text)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+class _Walk:
+    """Reads the flat list of tokens, and remembers in which item or row it is."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._lists: list[bool] = []
+        self._item: list[str] = []
+        self._marker: str | None = None
+        self._names: list[str] = []
+        self._cells: list[str] | None = None
+        self._heading = 0
+
+    def run(self, tokens: Sequence[Token]) -> None:
+        for token in tokens:
+            kind = token.type
+            if kind == "heading_open":
+                self._end_item()
+                self._heading = int(token.tag[1])
+            elif kind == "inline":
+                self._inline(_plain(token.children or ()))
+            elif kind in ("fence", "code_block"):
+                self._end_item(keep=True)
+                self._outline.add(Block(token.content.rstrip("\n"), "code"))
+            elif kind == "html_block":
+                self._inline(unwrap(_TAG.sub(" ", token.content)))
+            elif kind in ("bullet_list_open", "ordered_list_open"):
+                self._end_item(keep=True)
+                self._lists.append(kind == "ordered_list_open")
+            elif kind in ("bullet_list_close", "ordered_list_close"):
+                self._lists.pop()
+            elif kind == "list_item_open":
+                self._marker = f"{token.info}{token.markup}" if self._lists[-1] else "-"
+            elif kind == "list_item_close":
+                self._end_item()
+            else:
+                self._table(kind)
+
+    def _inline(self, text: str) -> None:
+        if self._heading:
+            self._outline.heading(self._heading, _MARK.sub("", text))
+            self._heading = 0
+        elif self._cells is not None:
+            self._cells.append(unwrap(text))
+        elif self._lists:
+            self._item.append(text)
+        else:
+            text, name = _marked(text)
+            self._outline.add(Block(text, id=name))
+
+    def _end_item(self, *, keep: bool = False) -> None:
+        """Give the item read so far; `keep` where the item goes on after a nested list or code."""
+        if self._item:
+            text, name = _marked(unwrap("\n".join(self._item)))
+            indent = "  " * (len(self._lists) - 1)
+            line = text if name else f"{indent}{self._marker or ' '} {text}"
+            self._outline.add(Block(line, "line", id=name))
+            self._item = []
+        if not keep:
+            self._marker = None
+
+    def _table(self, kind: str) -> None:
+        if kind == "table_open":
+            self._end_item(keep=True)
+            self._names = []
+        elif kind == "tr_open":
+            self._cells = []
+        elif kind == "thead_close":
+            self._names, self._cells = self._cells or [], None
+        elif kind == "tr_close" and self._names and self._cells is not None:
+            self._outline.add(Block(f"- {row_text(self._names, self._cells)}", "line"))
+            self._cells = None
+
+
+def _marked(text: str) -> tuple[str, str | None]:
+    """A text without the `{#id}` at its end, and the id."""
+    mark = _MARK.search(text)
+    if not mark:
+        return text, None
+    if not text[: mark.start()].strip():
+        raise InputError(f"The id '{mark.group(1)}' stands on an empty line.", remedy="Put it at the end of its text.")
+    return text[: mark.start()].strip(), mark.group(1)
+
+
+def _plain(tokens: Sequence[Token]) -> str:
+    """Inline tokens as text: marks of emphasis and links go, the words stay."""
+    parts = []
+    for token in tokens:
+        if token.type in ("softbreak", "hardbreak") or (token.type == "html_inline" and token.content[:3] == "<br"):
+            parts.append("\n")
+        elif token.type == "image":
+            parts.append(_plain(token.children or ()))
+        elif token.type in ("text", "code_inline"):
+            parts.append(token.content)
+    return unwrap("".join(parts))

@@ -1,0 +1,68 @@
+"""PDF, by pypdf: the text layer page by page, each passage with its page."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError
+from dragoman.sources.document import Block, Document, Section, clean, humanise
+from dragoman.sources.formats.text import paragraph
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+_HYPHEN = re.compile(r"(?<=[a-zà-ÿ])[-\u00ad]\n(?=[a-zà-ÿ])")
+_BLANK = re.compile(r"\n(?:[ \t]*\n)+")
+
+
+def read(content: bytes, name: str) -> Document:
+    """The document in a PDF with a text layer."""
+    pages, title = _pages(content, name)
+    sections = []
+    for number, text in enumerate(pages, start=1):
+        whole = _HYPHEN.sub("", clean(text))
+        blocks: list[Block] = [block for part in _BLANK.split(whole) for block in paragraph(part)]
+        if blocks:
+            sections.append(Section(tuple(blocks), meta={"page": str(number)}))
+    if not sections:
+        raise InputError(
+            f"'{name}' has no text layer on its {len(pages)} pages: it holds pictures of text.",
+            remedy="Run it through OCR first, for example with ocrmypdf.",
+        )
+    return Document(title or humanise(name), tuple(sections))
+
+
+def _pages(content: bytes, name: str) -> tuple[list[str], str]:
+    from pypdf import PdfReader
+
+    try:
+        reader = PdfReader(io.BytesIO(content))
+        _unlock(reader, name)
+        pages = [page.extract_text() for page in reader.pages]
+        title = reader.metadata.title if reader.metadata else ""
+    except InputError:
+        raise
+    except Exception as error:  # on damaged files pypdf raises whatever its parser trips over
+        raise InputError(
+            f"'{name}' cannot be read as a PDF: {type(error).__name__}.", remedy="Open it in a viewer and save it anew."
+        ) from error
+    shown = clean(title or "").strip()
+    return pages, "" if shown.lower() in ("untitled", "unknown") else shown
+
+
+def _unlock(reader: PdfReader, name: str) -> None:
+    """Open a file whose password is empty; refuse one with a real password."""
+    from pypdf.errors import DependencyError
+
+    if not reader.is_encrypted:
+        return
+    try:
+        opened = bool(reader.decrypt(""))
+    except DependencyError as error:
+        raise InputError(
+            f"'{name}' is encrypted.", remedy="Save a copy without encryption, or install the package 'cryptography'."
+        ) from error
+    if not opened:
+        raise InputError(f"'{name}' is protected by a password.", remedy="Save a copy without the password.")

@@ -1,0 +1,56 @@
+"""Plain text: paragraphs between blank lines, lists, and lines that stand for themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dragoman.sources.document import Block, Document, Section, humanise, unwrap
+from dragoman.sources.formats.encoding import decode
+from dragoman.text.language import cjk_count
+
+_BLANK = re.compile(r"\n(?:[ \t]*\n)+")
+_ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+(?=\S)")
+_WRAPPED = 45
+
+
+def read(content: bytes, name: str) -> Document:
+    """The document in a text file."""
+    blocks = tuple(block for part in _BLANK.split(decode(content, name)) for block in paragraph(part))
+    return Document(humanise(name), (Section(blocks),) if blocks else ())
+
+
+def paragraph(text: str) -> Iterator[Block]:
+    """The blocks of lines without a blank one between: list items, wrapped prose, or lines on their own."""
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    if any(_ITEM.match(line) for line in lines):
+        yield from _items(lines)
+    elif all(_is_full(line) for line in lines[:-1]):
+        if lines:
+            yield Block(unwrap("\n".join(lines)))
+    else:
+        yield from (Block(line.strip()) for line in lines)
+
+
+def _items(lines: list[str]) -> Iterator[Block]:
+    item: list[str] = []
+    for line in lines:
+        if _ITEM.match(line) and item:
+            yield _item(item)
+            item = []
+        item.append(line)
+    yield _item(item)
+
+
+def _item(lines: list[str]) -> Block:
+    text = unwrap("\n".join(lines))
+    marker = _ITEM.match(text)
+    if not marker:
+        return Block(text)
+    sign = marker.group(1) if marker.group(1)[0].isdigit() else "-"
+    return Block(f"{sign} {text[marker.end() :]}", "line")
+
+
+def _is_full(line: str) -> bool:
+    """Whether a line is long enough to have been broken by an editor rather than by its writer."""
+    return len(line) + cjk_count(line) >= _WRAPPED

@@ -1,0 +1,147 @@
+"""Cuts documents into passages by structure and length, with ids that outlive edits elsewhere in the file."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, SourceName
+from dragoman.sources.document import Block, Document, Section
+from dragoman.text.language import cjk_count
+from dragoman.text.sentences import sentences
+
+LIMIT = 120.0
+"""About how many words a passage holds; 200 Chinese characters weigh as much."""
+_SLACK = 1.25
+_PER_CHARACTER = 0.6
+_LONGEST = 200
+_TOKEN = re.compile(rf"\s*\S{{1,{_LONGEST}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    text: str
+    block: Block
+    part: int = 1
+
+
+def cut(document: Document, source: SourceName, origin: str) -> tuple[Passage, ...]:
+    """The passages of a document, in order; none crosses a heading."""
+    passages: list[Passage] = []
+    for section, piece, name in _named(document, source, origin):
+        passage = Passage(
+            id=name,
+            source=source,
+            text=piece.text,
+            title=piece.block.title or document.title,
+            headings=section.headings,
+            parent=piece.block.parent or document.parent,
+            position=len(passages),
+            origin=origin,
+            meta={**section.meta, **piece.block.meta},
+        )
+        passages.append(passage)
+    return tuple(passages)
+
+
+def weight(text: str) -> float:
+    """How long a text is in words; a Chinese character weighs 0.6, and ten characters at least one word."""
+    return max(len(text.split()) + _PER_CHARACTER * cjk_count(text), len(text) / 10)
+
+
+def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _Piece, str]]:
+    """Each piece with its id: its own, else the document's for the first, else one made of its place."""
+    ordinals: Counter[tuple[str, ...]] = Counter()
+    taken: set[str] = set()
+    spare = document.id
+    for section in document.sections:
+        place = (source, origin, *section.headings, section.meta.get("page", ""))
+        for piece in _pieces(section):
+            name = _explicit(piece)
+            if name is None and spare is not None:
+                name, spare = spare, None
+            if name is None:
+                # A record is known by what it says, so that a row put before it changes nothing.
+                key = (*place, piece.text) if piece.block.kind == "record" else place
+                name = _hashed(*key, str(ordinals[key]))
+                ordinals[key] += 1
+            if name in taken:
+                raise InputError(f"The id '{name}' is used twice in '{origin}'.", remedy="Give each text its own id.")
+            taken.add(name)
+            yield section, piece, name
+
+
+def _explicit(piece: _Piece) -> str | None:
+    given = piece.block.id
+    return given if given is None or piece.part == 1 else f"{given}/{piece.part}"
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def _pieces(section: Section) -> Iterator[_Piece]:
+    """The texts of a section: short blocks joined, long ones split, marked ones and records on their own."""
+    joined: list[Block] = []
+    size = 0.0
+    for block in section.blocks:
+        alone = block.id is not None or block.kind == "record"
+        heavy = weight(block.text)
+        if joined and (alone or size + heavy > LIMIT):
+            yield _Piece(_join(joined), joined[0])
+            joined, size = [], 0.0
+        if alone or heavy > LIMIT * _SLACK:
+            for part, text in enumerate(_split(block), start=1):
+                yield _Piece(text, block, part)
+        else:
+            joined.append(block)
+            size += heavy
+    if joined:
+        yield _Piece(_join(joined), joined[0])
+
+
+def _join(blocks: list[Block]) -> str:
+    text = blocks[0].text
+    for before, block in pairwise(blocks):
+        text += ("\n" if before.kind == block.kind == "line" else "\n\n") + block.text
+    return text.strip() if blocks[0].kind != "code" else text.strip("\n")
+
+
+def _split(block: Block) -> Iterator[str]:
+    """Parts of one block at sentence ends (code: at line ends), of about equal length."""
+    total = weight(block.text)
+    if total <= LIMIT * _SLACK:
+        yield block.text.strip()
+        return
+    target = total / math.ceil(total / LIMIT)
+    start = end = 0
+    size = 0.0
+    for unit_start, unit_end in _units(block):
+        heavy = weight(block.text[unit_start:unit_end])
+        if size and (size >= target or size + heavy > LIMIT * _SLACK):
+            yield block.text[start:end].strip()
+            size = 0.0
+        if not size:
+            start = unit_start
+        end = unit_end
+        size += heavy
+    yield block.text[start:end].strip()
+
+
+def _units(block: Block) -> Iterator[tuple[int, int]]:
+    """Spans at whose ends a block may be cut; a sentence without an end is cut between words."""
+    text = block.text
+    position = 0
+    for unit in (line for line in text.split("\n") if line.strip()) if block.kind == "code" else sentences(text):
+        start = text.index(unit, position)
+        position = start + len(unit)
+        if weight(unit) <= LIMIT:
+            yield start, position
+        else:
+            yield from ((start + match.start(), start + match.end()) for match in _TOKEN.finditer(unit))

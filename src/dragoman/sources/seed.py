@@ -1,0 +1,70 @@
+"""Facts about users that an agent is shipped with: given once, and never again after they were forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, Scope, Source
+from dragoman.sources.files import load
+from dragoman.sources.formats.encoding import decode
+from dragoman.sources.formats.markdown import front_matter
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import Encoder, Store
+
+ORIGIN = "seed"
+_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*$")
+
+
+def seed(store: Store, encoder: Encoder, source: Source, folder: Path, tenant: str) -> int:
+    """Give each user `NAME` the facts in `folder/NAME.md`, once; the number of facts that went in."""
+    if not source.private:
+        raise InputError(f"The source '{source.name}' is shared.", remedy="Only a private source is seeded by user.")
+    if not folder.is_dir():
+        raise InputError(f"There is no folder '{folder}'.", remedy="Make it, with a file NAME.md for each user.")
+    given = 0
+    for path in sorted(folder.glob("*.md")):
+        user = path.stem
+        if user.startswith("."):
+            continue
+        scope = Scope(tenant, user)
+        # The name is hashed: after a user was forgotten, not even that they had been there can be read off.
+        key = f"seed:{source.name}:{hashlib.sha256(f'{source.name}/{user}'.encode()).hexdigest()[:32]}"
+        if store.kept(scope.shared, key) is not None:
+            continue
+        passages = _passages(source, user, facts(decode(load(path), path.name)))
+        if passages:
+            store.put(scope, passages, encoder.encode([passage.indexed for passage in passages]))
+            given += len(passages)
+        store.keep(scope.shared, key, "given")
+    return given
+
+
+def facts(text: str) -> tuple[str, ...]:
+    """The facts in a text: its list items and lines, without headings; an indented line goes on the one before."""
+    found: list[str] = []
+    _, body = front_matter(text)
+    for line in body.split("\n"):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        bullet = _BULLET.match(line)
+        if bullet is None and line[0].isspace() and found:
+            found[-1] += f" {line.strip()}"
+        else:
+            found.append(line[bullet.end() if bullet else 0 :].strip())
+    return tuple(dict.fromkeys(fact for fact in found if fact))
+
+
+def _passages(source: Source, user: str, texts: tuple[str, ...]) -> list[Passage]:
+    passages = []
+    for position, text in enumerate(texts):
+        mark = _MARK.search(text)
+        made = hashlib.sha256(f"{source.name}\x1f{user}\x1f{text}".encode()).hexdigest()[:20]
+        plain = text[: mark.start()] if mark else text
+        passages.append(Passage(mark.group(1) if mark else made, source.name, plain, position=position, origin=ORIGIN))
+    return passages

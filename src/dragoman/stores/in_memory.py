@@ -1,0 +1,203 @@
+"""A store that lives as long as its object: for trying things out, for tests, and as the model of the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.errors import InputError
+from dragoman.core.registry import stores
+from dragoman.core.values import Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.stores.rows import Analyse, check_key, check_passages, check_source, check_text, check_turns, spaced
+
+if TYPE_CHECKING:
+    from dragoman.core.codec import Json
+    from dragoman.core.protocols import FloatArray
+    from dragoman.stores.pool import VectorPool, WordPool
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Lower-case words, where nobody gave a better analysis."""
+    return tuple(re.findall(r"\w+", text.lower()))
+
+
+@dataclass(slots=True)
+class _Row:
+    key: int
+    passage: Passage
+    tokens: list[str]
+    vector: bytes | None
+    superseded: bool = False
+
+
+@dataclass(slots=True)
+class _Room:
+    """Everything of one scope."""
+
+    rows: dict[str, _Row] = field(default_factory=dict)
+    turns: dict[str, list[Turn]] = field(default_factory=dict)
+    traces: dict[str, Json] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    pools: dict[tuple[str, SourceName], Any] = field(default_factory=dict)
+
+
+@stores.register("memory.v1")
+class InMemoryStore:
+    """The whole contract in plain dictionaries, with exact BM25 and cosine; nothing outlives the object."""
+
+    def __init__(self, *, analyse: Analyse = words) -> None:
+        self._analyse = analyse
+        self._rooms: dict[Scope, _Room] = {}
+        self._lock = RLock()
+        self._written = 0
+
+    def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
+        """Write passages by id, all or none; the number that were new or changed."""
+        from dragoman.stores.vectors import pack
+
+        check_passages(passages)
+        blobs = pack(vectors, len(passages))
+        tokens = [spaced(self._analyse(passage.indexed)) for passage in passages]
+        with self._lock:
+            room = self._rooms.setdefault(scope, _Room())
+            for passage in passages:
+                if (row := room.rows.get(passage.id)) is not None:
+                    check_source(passage, row.passage.source)
+            changed = sum(self._write(room, *row) for row in zip(passages, tokens, blobs, strict=True))
+            room.pools.clear()
+        return changed
+
+    def _write(self, room: _Room, passage: Passage, tokens: list[str], vector: bytes | None) -> bool:
+        row = room.rows.get(passage.id)
+        if row is not None and row.passage == passage:
+            if not row.superseded and vector in (None, row.vector):
+                return False
+            vector = vector or row.vector
+        self._written += 1
+        room.rows[passage.id] = _Row(row.key if row else self._written, passage, tokens, vector)
+        return True
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
+        rows = self._room(scope).rows
+        return [rows[key].passage if key in rows else None for key in ids]
+
+    def passages(
+        self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
+    ) -> Iterator[Passage]:
+        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        for row in self._of(scope, source, superseded=superseded):
+            if origin is None or row.passage.origin == origin:
+                yield row.passage
+
+    def count(self, scope: Scope, source: SourceName) -> int:
+        return len(self._of(scope, source))
+
+    def remove(self, scope: Scope, ids: Sequence[str]) -> int:
+        with self._lock:
+            room = self._room(scope)
+            room.pools.clear()
+            return sum(room.rows.pop(key, None) is not None for key in dict.fromkeys(ids))
+
+    def supersede(self, scope: Scope, id: str, by: str) -> None:
+        """Mark a row as replaced by another; putting it again makes it live again."""
+        with self._lock:
+            room = self._room(scope)
+            if id not in room.rows:
+                raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
+            room.rows[id].superseded = True
+            room.pools.clear()
+
+    def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """Exact BM25."""
+        return [self._hits(query, self._words(query.scope, query.source)) for query in queries]
+
+    def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """Exact cosine."""
+        return [self._hits(query, self._vectors(query.scope, query.source)) for query in queries]
+
+    def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """The number of rows of a source, and in how many of them each token occurs."""
+        pool = self._words(scope, source)
+        return len(pool.entries), {token: pool.bm25.containing(token) for token in tokens}
+
+    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn."""
+        check_key("A dialogue id", dialogue)
+        check_turns(turns, traced=trace is not None)
+        with self._lock:
+            room = self._rooms.setdefault(scope, _Room())
+            if turns:
+                room.turns.setdefault(dialogue, []).extend(turns)
+            if any(turn.speaker == "agent" for turn in turns):
+                room.traces[dialogue] = trace
+
+    def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
+        return list(self._room(scope).turns.get(dialogue, ()))
+
+    def dialogues(self, scope: Scope) -> Sequence[str]:
+        """Oldest first."""
+        return list(self._room(scope).turns)
+
+    def trace(self, scope: Scope, dialogue: str) -> Json:
+        """The trace of a dialogue's last agent turn."""
+        return self._room(scope).traces.get(dialogue)
+
+    def keep(self, scope: Scope, key: str, value: str) -> None:
+        check_key("A key", key)
+        check_text("A kept value", value)
+        with self._lock:
+            self._rooms.setdefault(scope, _Room()).kept[key] = value
+
+    def kept(self, scope: Scope, key: str) -> str | None:
+        return self._room(scope).kept.get(key)
+
+    def forget(self, scope: Scope) -> int:
+        """Erase everything of a scope; the number of passages, turns and kept values erased."""
+        with self._lock:
+            room = self._rooms.pop(scope, _Room())
+        return len(room.rows) + sum(map(len, room.turns.values())) + len(room.kept)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _room(self, scope: Scope) -> _Room:
+        return self._rooms.get(scope) or _Room()
+
+    def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_Row]:
+        with self._lock:
+            rows = self._room(scope).rows.values()
+            return [row for row in rows if row.passage.source == source and row.superseded == superseded]
+
+    def _words(self, scope: Scope, source: SourceName) -> WordPool:
+        from dragoman.stores.pool import Entry, WordPool
+
+        with self._lock:
+            pools, rows = self._room(scope).pools, self._of(scope, source)
+            if ("words", source) not in pools:
+                entries = [Entry(row.key, row.passage.id, row.passage.parent) for row in rows]
+                pools["words", source] = WordPool(entries, [row.tokens for row in rows])
+            pool: WordPool = pools["words", source]
+            return pool
+
+    def _vectors(self, scope: Scope, source: SourceName) -> VectorPool:
+        from dragoman.stores.pool import Entry, VectorPool
+
+        with self._lock:
+            pools, rows = self._room(scope).pools, self._of(scope, source)
+            if ("vectors", source) not in pools:
+                found = [(row, row.vector) for row in rows if row.vector is not None]
+                entries = [Entry(row.key, row.passage.id, row.passage.parent) for row, _ in found]
+                pools["vectors", source] = VectorPool(entries, [vector for _, vector in found])
+            pool: VectorPool = pools["vectors", source]
+            return pool
+
+    def _hits(self, query: Query, pool: WordPool | VectorPool) -> list[Hit]:
+        with self._lock:
+            rows = self._room(query.scope).rows.values()
+            found = pool.search(query)
+            chosen = {key for key, _ in found}
+            by_key = {row.key: row.passage for row in rows if row.key in chosen}
+        return [Hit(by_key[key], score) for key, score in found if key in by_key]

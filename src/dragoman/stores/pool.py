@@ -1,0 +1,118 @@
+"""The live rows of one source in memory, searched exactly; and a bounded cache of such pools."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from dragoman.core.values import Query, Scope, SourceName
+from dragoman.stores.bm25 import Bm25
+from dragoman.stores.rows import spaced
+from dragoman.stores.vectors import DTYPE, unit, unpack
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+    from dragoman.stores.bm25 import Floats
+
+P = TypeVar("P", bound="WordPool | VectorPool")
+Found: TypeAlias = list[tuple[int, float]]
+"""Keys and scores, best first; equal scores in order of insertion."""
+
+
+class Entry(NamedTuple):
+    """What a filter needs to know of a row; `key` is its number in the store."""
+
+    key: int
+    id: str
+    parent: str | None
+
+
+def allowed(query: Query, id: str, parent: str | None) -> bool:
+    """Whether a query's filters let a row through."""
+    return id not in query.without and (query.parents is None or parent in query.parents)
+
+
+def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *, above: float) -> Found:
+    """The k best entries above a score that the query's filters let through."""
+    found: Found = []
+    for i in np.argsort(-scores, kind="stable"):
+        if len(found) >= query.k or scores[i] <= above:
+            break
+        entry = entries[i]
+        if allowed(query, entry.id, entry.parent):
+            found.append((entry.key, float(scores[i])))
+    return found
+
+
+class WordPool:
+    """BM25 over every row of a pool; only rows that share a token with the query are found."""
+
+    def __init__(self, entries: Sequence[Entry], tokens: Sequence[Sequence[str]]) -> None:
+        self.entries = entries
+        self.bm25 = Bm25(tokens)
+        self.size = 64 * sum(map(len, tokens)) + 200 * len(entries)
+
+    def search(self, query: Query) -> Found:
+        tokens = spaced(query.tokens)
+        return best(self.entries, self.bm25.scores(tokens), query, above=0.0) if tokens and self.entries else []
+
+
+class VectorPool:
+    """Cosine over every row of a pool whose vector has as many dimensions as the query's."""
+
+    def __init__(self, entries: Sequence[Entry], vectors: Sequence[bytes]) -> None:
+        widths: dict[int, tuple[list[Entry], list[bytes]]] = {}
+        for entry, vector in zip(entries, vectors, strict=True):
+            kept, blobs = widths.setdefault(len(vector) // DTYPE.itemsize, ([], []))
+            kept.append(entry)
+            blobs.append(vector)
+        self._matrices = {width: (kept, unpack(blobs, width)) for width, (kept, blobs) in widths.items()}
+        self.size = sum(map(len, vectors)) + 200 * len(entries)
+
+    def search(self, query: Query) -> Found:
+        if query.vector is None:
+            return []
+        direction = unit(query.vector)
+        entries, matrix = self._matrices.get(len(direction), ([], None))
+        return best(entries, matrix @ direction, query, above=-np.inf) if matrix is not None else []
+
+
+class PoolCache:
+    """Pools by scope and source, each good for one state of its source; least recently used go first."""
+
+    def __init__(self, limit: int = 64 * 2**20) -> None:
+        self._limit = limit
+        self._lock = Lock()
+        self._pools: OrderedDict[tuple[type, Scope, SourceName], tuple[int, WordPool | VectorPool]] = OrderedDict()
+        self._size = 0
+
+    def get(self, kind: type[P], scope: Scope, source: SourceName, counter: int, load: Callable[[], P]) -> P:
+        """The pool of a source as it is at a counter, loaded where the cached one is of another state."""
+        key = (kind, scope, source)
+        with self._lock:
+            present = self._pools.get(key)
+            if present is not None and present[0] == counter:
+                self._pools.move_to_end(key)
+                return cast(P, present[1])
+        pool = load()
+        with self._lock:
+            self._drop([key])
+            self._pools[key] = (counter, pool)
+            self._size += pool.size
+            while self._size > self._limit and len(self._pools) > 1:
+                self._drop([next(iter(self._pools))])
+        return pool
+
+    def drop(self, scope: Scope | None = None) -> None:
+        """Let go of a scope's pools, or of all."""
+        with self._lock:
+            self._drop([key for key in self._pools if scope is None or key[1] == scope])
+
+    def _drop(self, keys: Iterable[tuple[type, Scope, SourceName]]) -> None:
+        for key in keys:
+            if present := self._pools.pop(key, None):
+                self._size -= present[1].size

@@ -1,0 +1,115 @@
+"""Passages as rows: what is refused, what counts as the same content, and the way back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from typing import TypeAlias
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, Turn
+
+Analyse: TypeAlias = Callable[[str], Iterable[str]]
+Cell: TypeAlias = str | int | float | bytes | None
+
+COLUMNS = "id, source, text, title, headings, parent, position, origin, meta"
+
+
+def check_text(what: str, *texts: str) -> None:
+    """Refuse text that UTF-8 cannot hold: a lone surrogate is left over from a broken decoding."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{what} holds a lone surrogate (U+{ord(text[error.start]):04X}) at character {error.start}.",
+                remedy="Decode the text as UTF-8 with errors='replace' before storing it.",
+            ) from error
+
+
+def check_key(what: str, key: str) -> None:
+    """Refuse a key that is empty or that could not be found again."""
+    check_text(what, key)
+    if not key or "\x00" in key:
+        raise InputError(f"{what} is {key!r}: it is empty or holds a NUL character.", remedy="Give it a plain name.")
+
+
+def check_passages(passages: Sequence[Passage]) -> None:
+    """Refuse a batch that cannot be stored whole, before anything is written."""
+    seen: dict[str, Passage] = {}
+    for passage in passages:
+        check_key("A passage id", passage.id)
+        check_key("A source name", passage.source)
+        what = f"Passage '{passage.id}'"
+        pairs = (text for pair in passage.meta.items() for text in pair)
+        check_text(what, passage.text, passage.title, passage.parent or "", passage.origin, *passage.headings, *pairs)
+        if not -(2**63) <= passage.position < 2**63:
+            raise InputError(f"{what} has the position {passage.position}.", remedy="Give a 64-bit number.")
+        if seen.setdefault(passage.id, passage) != passage:
+            raise InputError(
+                f"The id '{passage.id}' is given to two different passages in one call.",
+                remedy="Ids are unique within a scope: rename one of them.",
+            )
+
+
+def check_source(passage: Passage, present: str) -> None:
+    """Refuse an id that another source of the scope already uses: neither row may vanish unnoticed."""
+    if passage.source != present:
+        raise InputError(
+            f"The id '{passage.id}' of source '{passage.source}' is already used in source '{present}'.",
+            remedy="Ids are unique within a scope: rename one of them, or remove the other row first.",
+        )
+
+
+def check_turns(turns: Sequence[Turn], *, traced: bool) -> None:
+    """Refuse turns that cannot be stored, and a trace that belongs to no turn of the agent."""
+    check_text("A turn", *(turn.text for turn in turns))
+    if traced and not any(turn.speaker == "agent" for turn in turns):
+        raise InputError("A trace was given without a turn of the agent.", remedy="Append the agent's turn with it.")
+
+
+def digest(passage: Passage) -> bytes:
+    """Equal for passages with the same content."""
+    content = json.dumps(_cells(passage), sort_keys=True, ensure_ascii=False)
+    return blake2b(content.encode(), digest_size=16).digest()
+
+
+def spaced(tokens: Iterable[str]) -> list[str]:
+    """Tokens that hold no white space, so that a row of them joined by spaces splits the same way everywhere."""
+    return " ".join(tokens).split()
+
+
+def to_cells(passage: Passage) -> dict[str, Cell]:
+    """A passage as the cells of its row."""
+    return dict(zip(COLUMNS.split(", "), _cells(passage), strict=True))
+
+
+def from_cells(cells: Sequence[Cell]) -> Passage:
+    """A passage from the cells of `COLUMNS`."""
+    id_, source, text, title, headings, parent, position, origin, meta = cells
+    return Passage(
+        id=str(id_),
+        source=str(source),
+        text=str(text),
+        title=str(title),
+        headings=() if headings == "[]" else tuple(json.loads(str(headings))),
+        parent=None if parent is None else str(parent),
+        position=int(position or 0),
+        origin=str(origin),
+        meta={} if meta == "{}" else json.loads(str(meta)),
+    )
+
+
+def _cells(passage: Passage) -> list[Cell]:
+    return [
+        passage.id,
+        passage.source,
+        passage.text,
+        passage.title,
+        json.dumps(passage.headings, ensure_ascii=False),
+        passage.parent,
+        passage.position,
+        passage.origin,
+        json.dumps(dict(passage.meta), ensure_ascii=False, sort_keys=True),
+    ]

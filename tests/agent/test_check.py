@@ -1,0 +1,166 @@
+"""Written conversations: reading them, judging replies, holding them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from dragoman.agent.check import Conversation, Expectation, check, judge, read_conversations, require_sources
+from dragoman.core.errors import InputError, UnknownNameError
+from dragoman.core.trace import Trace
+from dragoman.core.values import Plan, Reply, Verdict
+
+TWO = """
+[[conversation]]
+name = "price"
+kind = "fact"
+[[conversation.turns]]
+say = "How much?"
+gate = true
+sources = ["DOCUMENTS"]
+must = ["34 francs", ["adult", "grown-up"]]
+must_not = ["58"]
+
+[[conversation]]
+name = "two people"
+user = "ana"
+[[conversation.turns]]
+say = "Who am I?"
+[[conversation.turns]]
+user = "tom"
+say = "And I?"
+"""
+
+
+def reply(text: str, *sources: str, retrieve: bool = True) -> Reply:
+    return Reply(text, Verdict(retrieve, 0.9), Plan(tuple((name,) for name in sources)), (), Trace())
+
+
+def written(tmp_path, text: str):
+    path = tmp_path / "conversations.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_file_is_read_with_defaults_and_users_by_turn(tmp_path):
+    price, people = read_conversations(written(tmp_path, TWO))
+    assert price.turns == (
+        Expectation("How much?", "guest", True, ("DOCUMENTS",), (("34 francs",), ("adult", "grown-up")), ("58",)),
+    )
+    assert people.kind == "other"
+    assert [turn.user for turn in people.turns] == ["ana", "tom"]
+    assert people.turns[0].gate is None and people.turns[0].sources is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[conversation]\n", "line 1"),
+        ("", "'conversation'"),
+        ("[[talk]]\nname = 'a'\n", "[[conversation]]"),
+        (TWO + "[[conversation]]\nname = 'x'\n", "conversation 3 (line 20): 'turns' field required"),
+        (TWO.replace("gate = true", "gate = 'yes'"), "conversation 1 (line 2), turn 1: 'gate'"),
+        (TWO.replace("must_not", "mustnt"), "turn 1: 'mustnt' is not a known field"),
+        (TWO.replace('say = "And I?"', 'say = ""'), "conversation 2 (line 12), turn 2: 'say'"),
+        (TWO.replace("two people", "price"), "two conversations are named 'price'"),
+    ],
+)
+def test_wrong_file_names_the_entry_and_its_line(tmp_path, text, words):
+    with pytest.raises(InputError) as caught:
+        read_conversations(written(tmp_path, text))
+    assert words in caught.value.message
+    assert caught.value.remedy
+
+
+def test_missing_and_binary_files_are_clear_errors(tmp_path):
+    with pytest.raises(InputError, match="Cannot read"):
+        read_conversations(tmp_path / "none.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_conversations(binary)
+
+
+def test_undeclared_source_is_refused_with_a_suggestion(tmp_path):
+    conversations = read_conversations(written(tmp_path, TWO))
+    require_sources(conversations, ["DOCUMENTS"])
+    with pytest.raises(UnknownNameError, match="Did you mean 'DOCUMENT'"):
+        require_sources(conversations, ["DOCUMENT", "MEMORY"])
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        (reply("An ADULT pays  34\nfrancs.", "DOCUMENTS"), []),
+        (reply("A grown-up pays 34 francs.", "DOCUMENTS"), []),
+        (reply("An adult pays 134 francs.", "DOCUMENTS"), ["lacks '34 francs'"]),
+        (reply("34 francs.", "DOCUMENTS"), ["lacks 'adult' or 'grown-up'"]),
+        (reply("An adult pays 34 francs, not 58.", "DOCUMENTS"), ["says '58'"]),
+        (reply("An adult pays 34 francs, not 580.", "DOCUMENTS"), []),
+        (reply("An adult pays 34 francs.", "MEMORY", "DOCUMENTS"), ["asked MEMORY > DOCUMENTS, not DOCUMENTS"]),
+        (
+            reply("An adult pays 34 francs.", retrieve=False),
+            ["looked nothing up", "asked no source, not DOCUMENTS"],
+        ),
+    ],
+)
+def test_judge_names_everything_that_is_wrong(given, wrong):
+    turn = Expectation("?", "me", True, ("DOCUMENTS",), (("34 francs",), ("adult", "grown-up")), ("58",))
+    assert judge(turn, given) == wrong
+
+
+def test_curly_apostrophes_and_case_make_no_difference():
+    assert judge(Expectation("?", "me", must=(("don't know",),)), reply("I DON’T know.")) == []
+
+
+def test_source_order_makes_no_difference_because_needs_dictate_it():
+    assert judge(Expectation("?", "me", sources=("B", "A")), reply("", "A", "B")) == []
+
+
+class Parrot:
+    """Answers with what was said and by whom; refuses one word."""
+
+    def __init__(self):
+        self.heard = []
+
+    def ask(self, text, *, user, dialogue):
+        self.heard.append((text, user, dialogue))
+        if text == "crash":
+            raise InputError("That word is refused.")
+        return reply(f"{user} said {text}")
+
+
+def hold(*conversations: Conversation):
+    made = []
+
+    @contextmanager
+    def fresh():
+        made.append(Parrot())
+        yield made[-1]
+
+    return list(check(fresh, conversations)), made
+
+
+def test_every_conversation_gets_a_fresh_assistant_and_its_own_dialogue():
+    turns = (Expectation("hi", "ana"), Expectation("ho", "tom", must=(("tom said ho",),)))
+    outcomes, made = hold(Conversation("first", "a", turns), Conversation("second", "b", turns[:1]))
+    assert [parrot.heard for parrot in made] == [
+        [("hi", "ana", "first"), ("ho", "tom", "first")],
+        [("hi", "ana", "second")],
+    ]
+    assert all(outcome.passed for outcome in outcomes)
+    assert outcomes[0].replies == ("ana said hi", "tom said ho")
+
+
+def test_failed_turn_is_named_by_number_and_an_error_fails_only_its_conversation():
+    lacking = Conversation("lacking", "a", (Expectation("hi", "u"), Expectation("ho", "u", must=(("hum",),))))
+    broken = Conversation("broken", "a", (Expectation("crash", "u"), Expectation("never", "u")))
+    fine = Conversation("fine", "a", (Expectation("hi", "u"),))
+    outcomes, made = hold(lacking, broken, fine)
+    assert [outcome.wrong for outcome in outcomes] == [
+        ("turn 2: lacks 'hum'",),
+        ("turn 1: That word is refused.",),
+        (),
+    ]
+    assert [text for text, *_ in made[1].heard] == ["crash"]

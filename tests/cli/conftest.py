@@ -1,0 +1,69 @@
+"""The stub assistant for every test of the command line, and the command as a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import dragoman
+
+STUB = Path(__file__).with_name("stub.py")
+
+
+def _stub_module():
+    spec = importlib.util.spec_from_file_location("dragoman_cli_stub", STUB)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """The stub that `load` gives; `loaded` holds what `load` was called with."""
+    assistant = _stub_module().StubAssistant()
+    assistant.loaded = []
+
+    def load(agent, **options):
+        assistant.loaded.append((agent, options))
+        return assistant
+
+    monkeypatch.setattr(dragoman, "load", load, raising=False)
+    return assistant
+
+
+@pytest.fixture
+def invoke(stub):
+    """Run a command in this process with the stub."""
+    from dragoman.cli.main import app
+
+    def run(*arguments, stdin=None):
+        return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="dragoman")
+
+    return run
+
+
+@pytest.fixture
+def stub_file():
+    return str(STUB)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Run a command in a process of its own with the stub, in an empty folder."""
+
+    def run(*arguments, stdin=b""):
+        return subprocess.run(
+            [sys.executable, str(STUB), *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            timeout=30,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,151 @@
+"""The interactive conversation, on a terminal of its own."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+class Terminal:
+    """A process on a pseudo-terminal: type into it, wait for what it shows."""
+
+    def __init__(self, arguments, folder):
+        self._master, slave = pty.openpty()
+        environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+        self.process = subprocess.Popen(
+            arguments, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment, start_new_session=True
+        )
+        os.close(slave)
+        self._seen = ""
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def wait_for(self, words, seconds=20.0):
+        """What was shown up to and including the words; they are consumed."""
+        end = time.monotonic() + seconds
+        while words not in self._seen:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._master], [], [], left)[0]:
+                raise AssertionError(f"{words!r} was not shown; what was: {self._seen[-500:]!r}")
+            self._seen = _ESCAPES.sub("", self._seen + self._decode(os.read(self._master, 65536)))
+        shown, _, self._seen = self._seen.partition(words)
+        return shown + words
+
+    def type(self, text):
+        os.write(self._master, text.encode())
+
+    def press_ctrl_c(self):
+        os.killpg(self.process.pid, 2)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+
+@pytest.fixture
+def terminal(stub_file, tmp_path):
+    opened = Terminal([sys.executable, stub_file, "chat"], tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_greeting_names_the_agent_its_examples_and_the_commands(terminal):
+    shown = terminal.wait_for("you> ")
+    for words in ("Stub", "Ask me about [ferries].", "What does it cost?", "/why", "/forget", "/quit"):
+        assert words in shown
+
+
+def test_reply_comes_with_a_line_that_says_why(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("how much?\n")
+    shown = terminal.wait_for("you> ")
+    assert "A return costs 34 francs." in shown
+    assert "PERSONA > DOCUMENTS · ferry.md · relevance 0.91 · 0.4 s" in shown
+    terminal.type("hello\n")
+    assert "nothing looked up · small talk" in terminal.wait_for("you> ")
+
+
+def test_what_a_turn_taught_is_shown_and_listed_and_forgotten(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("I am tall\n")
+    assert "remembered: I am tall" in terminal.wait_for("you> ")
+    terminal.type("/memory\n")
+    assert "I am tall" in terminal.wait_for("you> ")
+    terminal.type("/forget tall\n")
+    assert "Forgotten: 1." in terminal.wait_for("you> ")
+    terminal.type("/memory\n")
+    assert "Nothing is remembered" in terminal.wait_for("you> ")
+
+
+def test_forgetting_everything_asks_first(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("I am tall\n")
+    terminal.wait_for("you> ")
+    terminal.type("/forget\n")
+    terminal.wait_for("Type yes: ")
+    terminal.type("no\n")
+    assert "Nothing was forgotten." in terminal.wait_for("you> ")
+    terminal.type("/forget\n")
+    terminal.wait_for("Type yes: ")
+    terminal.type("yes\n")
+    assert "Forgotten: 1." in terminal.wait_for("you> ")
+
+
+def test_commands_show_the_trace_the_sources_and_themselves(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("/why\n")
+    assert "Nothing has been said yet" in terminal.wait_for("you> ")
+    terminal.type("how much?\n")
+    terminal.wait_for("you> ")
+    terminal.type("/why\n")
+    shown = terminal.wait_for("you> ")
+    for words in ("gate.similarity.v1", "0.83", "retriever.hybrid.v1", "Evidence", "A return ticket costs 34 francs."):
+        assert words in shown
+    terminal.type("/sources\n")
+    assert "what you said (private)" in terminal.wait_for("you> ")
+    terminal.type("/help\n")
+    assert "/memory" in terminal.wait_for("you> ")
+    terminal.type("/whi\n")
+    assert "Did you mean /why?" in terminal.wait_for("you> ")
+    terminal.type("/quit\n")
+    assert terminal.process.wait(timeout=20) == 0
+
+
+def test_error_ends_the_turn_and_not_the_conversation(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("refuse\n")
+    assert "That turn is refused." in terminal.wait_for("you> ")
+    terminal.type("hello\n")
+    assert "You said: hello" in terminal.wait_for("you> ")
+
+
+def test_ctrl_c_stops_the_reply_and_at_the_prompt_leaves(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("count\n")
+    terminal.wait_for("2 3 ")
+    terminal.press_ctrl_c()
+    shown = terminal.wait_for("you> ")
+    assert "(stopped" in shown and "199" not in shown
+    terminal.type("hello\n")
+    assert "You said: hello" in terminal.wait_for("you> ")
+    terminal.press_ctrl_c()
+    terminal.wait_for("Goodbye.")
+    assert terminal.process.wait(timeout=20) == 0
+
+
+def test_ctrl_d_leaves(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("\x04")
+    terminal.wait_for("Goodbye.")
+    assert terminal.process.wait(timeout=20) == 0

@@ -1,0 +1,42 @@
+"""`ingest`, `remember`, `recall` and `forget`."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_remembered_facts_are_recalled_and_forgotten_by_user(invoke):
+    done = invoke("remember", "I", "am", "vegetarian", "--user", "ana")
+    assert "Remembered: I am vegetarian" in done.stdout and "dragoman recall --user ana" in done.stdout
+    assert "I am vegetarian" in invoke("recall", "--user", "ana").stdout
+    assert "Nothing is remembered about tom" in invoke("recall", "--user", "tom").stdout
+    assert invoke("forget", "vegetarian", "--user", "ana").stdout.startswith("Forgotten: 1.")
+    assert "Nothing is remembered about ana" in invoke("recall", "--user", "ana").stdout
+
+
+def test_recall_json_is_the_passages(invoke):
+    invoke("remember", "I am vegetarian")
+    invoke("remember", "I am tall")
+    rows = json.loads(invoke("recall", "tall", "--json").stdout)
+    assert [row["text"] for row in rows] == ["I am tall"]
+    assert json.loads(invoke("recall", "nothing like it", "--json").stdout) == []
+
+
+def test_forgetting_what_is_not_there_fails_with_the_way_to_look(command):
+    done = command("forget", "unicorns")
+    assert done.returncode == 1
+    assert b"dragoman recall --user me" in done.stderr
+
+
+def test_forgetting_everything_needs_yes_where_nobody_can_be_asked(invoke, stub):
+    invoke("remember", "I am tall")
+    refused = invoke("forget", "--all")
+    assert refused.exit_code == 2 and "--yes" in refused.stderr
+    assert len(stub.facts["me"]) == 1
+    assert invoke("forget", "--all", "--yes").exit_code == 0
+    assert stub.facts["me"] == []
+
+
+def test_forget_takes_words_or_all_but_not_both(invoke, stub):
+    assert invoke("forget", "tall", "--all", "--yes").exit_code == 2
+    assert not stub.loaded

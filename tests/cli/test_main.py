@@ -1,0 +1,95 @@
+"""Exit codes and messages of the whole command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from dragoman.cli.main import run
+
+
+def outcome(capfd, *arguments):
+    with pytest.raises(SystemExit) as leaving:
+        run(list(arguments))
+    printed = capfd.readouterr()
+    return leaving.value.code, printed.out, printed.err
+
+
+def test_version_is_the_package_version(capfd):
+    assert outcome(capfd, "--version")[:2] == (0, f"dragoman {version('dragoman')}\n")
+
+
+def test_bare_command_shows_help_and_the_next_thing_to_try(capfd):
+    code, out, err = outcome(capfd)
+    assert code == 0 and err == ""
+    assert "Try first: dragoman chat" in out
+    for name in ("chat", "ask", "ingest", "remember", "recall", "forget", "init", "check", "doctor", "models"):
+        assert f"\n  {name} " in out
+
+
+def test_known_error_is_a_message_with_a_remedy_and_exit_code_1(capfd, stub):
+    code, out, err = outcome(capfd, "ask", "refuse")
+    assert (code, out) == (1, "")
+    assert err == "Error: That turn is refused.\n       Say something else.\n"
+
+
+def test_unexpected_error_is_one_line_and_points_at_debug(capfd, stub):
+    code, _, err = outcome(capfd, "ask", "boom")
+    assert code == 1
+    assert "RuntimeError: wires crossed" in err and "--debug" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "ask", "boom"), ("ask", "boom", "--verbose", "--debug")])
+def test_debug_raises_wherever_it_stands(stub, arguments):
+    with pytest.raises(RuntimeError, match="wires crossed"):
+        run(list(arguments))
+
+
+def test_debug_after_the_dashes_is_an_ordinary_word(capfd, stub):
+    assert outcome(capfd, "ask", "--", "boom", "--debug")[0] == 0
+    assert stub.calls[0][0] == "boom --debug"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ask", "hi", "--usr", "x"), "--user"),
+        (("cht",), "Did you mean 'chat'"),
+        (("ask", "hi", "--set", "threshold"), "is not PATH=VALUE"),
+        (("ask", "hi", "--gate.threshold"), "needs a value"),
+        (("forget",), "Say what to forget"),
+        (("check", "--limit", "0"), "--limit"),
+    ],
+)
+def test_wrong_use_is_exit_code_2_and_says_what_is_right(capfd, stub, arguments, words):
+    code, out, err = outcome(capfd, *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not stub.loaded
+
+
+def test_help_starts_quickly_because_nothing_heavy_is_imported():
+    heavy = "numpy|onnxruntime|xllamacpp|tantivy|usearch|apsw|rich.progress|httpx|torch"
+    code = f"import sys, dragoman.cli.main; print([m for m in sys.modules if m in '{heavy}'.split('|')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_closed_pipe_is_quiet(stub_file):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as broken:
+        done = subprocess.run(
+            [sys.executable, stub_file, "chat"],
+            input=b"hello\n",
+            stdout=broken,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b""
