@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
@@ -63,12 +63,12 @@ $(BIN)/python:
 		rm -rf $(VENV); exit 1; }
 
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	@echo "Installing Dragoman" >&2
+	@echo "Installing Dragoman (about a minute, once)" >&2
 	@$(PIP) -e . >&2 </dev/null
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	@echo "Installing Dragoman with what its tests need" >&2
+	@echo "Installing Dragoman with what its tests need (about a minute, once)" >&2
 	@$(PIP) -e '.[dev]' >&2 </dev/null
 	@touch $@ $(VENV)/.core
 

@@ -6,7 +6,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from dragoman.agent.check import Conversation, Expectation, check, judge, read_conversations, require_sources
+from dragoman.agent.check import (
+    Conversation,
+    Expectation,
+    check,
+    fresh_assistants,
+    judge,
+    read_conversations,
+    require_sources,
+)
 from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.trace import Trace
 from dragoman.core.values import Plan, Reply, Verdict
@@ -164,3 +172,66 @@ def test_failed_turn_is_named_by_number_and_an_error_fails_only_its_conversation
         (),
     ]
     assert [text for text, *_ in made[1].heard] == ["crash"]
+
+
+AGENT = """
+name = "Test"
+[models.language]
+kind = "scripted"
+default = "I see."
+[models.encoder]
+kind = "hashing"
+[gate]
+kind = "always"
+[planner]
+kind = "all"
+[[sources]]
+name = "MEMORY"
+about = "user"
+private = true
+[[sources]]
+name = "DOCUMENTS"
+path = "documents"
+"""
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """An agent folder with a document and models that need no weights."""
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "ferry.md").write_text("# Ferry\n\nThe ferry leaves at nine.\n")
+    (tmp_path / "agent.toml").write_text(AGENT)
+    return tmp_path
+
+
+def test_fresh_assistants_know_the_files_and_nothing_of_each_other(agent):
+    with fresh_assistants(agent) as (fresh, sources):
+        assert sources == ("MEMORY", "DOCUMENTS")
+        with fresh() as first:
+            first.remember("My dog is called Rex.", user="ana")
+            first.ask("When does the ferry leave?", user="ana", dialogue="d")
+            assert first.recall(user="ana") and first.history(user="ana", dialogue="d")
+        with fresh() as second:
+            assert second.recall(user="ana") == ()
+            assert second.history(user="ana", dialogue="d") == ()
+            assert second.store.count(second.scope().shared, "DOCUMENTS") == 1
+            assert second.encoder is first.encoder
+    assert not (agent / ".dragoman").exists()
+
+
+def test_fresh_assistants_take_overrides_and_read_the_files_once(agent):
+    told = []
+    with fresh_assistants(agent, overrides={"name": "Other"}, progress=lambda *step: told.append(step)) as (fresh, _):
+        steps = len(told)
+        assert steps
+        for _ in range(2):
+            with fresh() as assistant:
+                assert assistant.name == "Other"
+    assert len(told) == steps
+
+
+def test_whole_check_runs_on_a_real_store(agent):
+    turn = Expectation("When does the ferry leave?", "me", True, ("MEMORY", "DOCUMENTS"), must_not=("train",))
+    with fresh_assistants(agent) as (fresh, _):
+        (outcome,) = check(fresh, [Conversation("ferry", "fact", (turn,))])
+    assert outcome.wrong == ()

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dragoman
+from dragoman.cli import session, workshop
 
 STUB = Path(__file__).with_name("stub.py")
 
@@ -33,13 +34,15 @@ def stub(monkeypatch):
         return assistant
 
     monkeypatch.setattr(dragoman, "load", load, raising=False)
+    for module in (session, workshop):
+        monkeypatch.setattr(module, "fetch_weights", lambda *_: None)
     return assistant
 
 
 @pytest.fixture
 def invoke(stub):
     """Run a command in this process with the stub."""
-    from dragoman.cli.main import app
+    from dragoman.cli.app import app
 
     def run(*arguments, stdin=None):
         return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="dragoman")

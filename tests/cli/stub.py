@@ -71,6 +71,17 @@ class StubAssistant:
         notes.append(Note("reader", "reader.grounded.v1", 0.169, draft))
         yield Reply(said, verdict, plan, evidence, Trace(tuple(notes)), 0.66)
 
+    def dialogues(self, *, user="me"):
+        return tuple(dict.fromkeys(dialogue for _, who, dialogue in self.calls if who == user))
+
+    def ingest(self, paths, *, source, user="me", progress=None):
+        from dragoman.sources.files import Failure
+        from dragoman.sources.ingest import Report
+
+        self.ingested = (tuple(str(path) for path in paths), source, user)
+        failed = tuple(Failure(str(path), "It is empty.") for path in paths if "empty" in str(path))
+        return Report(added=4, changed=3, removed=2, unchanged=1, files=len(paths), failed=failed, seconds=1.26)
+
     def remember(self, text, *, user="me"):
         passage = Passage(f"fact-{len(self.facts)}", "MEMORY", text)
         self.facts.setdefault(user, []).append(passage)
@@ -91,7 +102,9 @@ class StubAssistant:
 
 if __name__ == "__main__":
     import dragoman
+    from dragoman.cli import session
     from dragoman.cli.main import run
 
     dragoman.load = lambda *_, **__: StubAssistant()
+    session.fetch_weights = lambda *_: None
     run(sys.argv[1:])

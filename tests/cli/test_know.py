@@ -40,3 +40,17 @@ def test_forgetting_everything_needs_yes_where_nobody_can_be_asked(invoke, stub)
 def test_forget_takes_words_or_all_but_not_both(invoke, stub):
     assert invoke("forget", "tall", "--all", "--yes").exit_code == 2
     assert not stub.loaded
+
+
+def test_ingest_prints_what_changed_and_what_to_do_next(invoke, stub):
+    done = invoke("ingest", "a.md", "docs", "--source", "NOTES", "--user", "ana")
+    assert done.exit_code == 0
+    assert stub.ingested == (("a.md", "docs"), "NOTES", "ana")
+    assert ["NOTES", "2", "4", "3", "2", "1", "0", "1.3"] in [line.split() for line in done.stdout.splitlines()]
+    assert "dragoman ask" in done.stdout
+
+
+def test_ingest_names_each_failed_file_and_fails(invoke):
+    done = invoke("ingest", "a.md", "empty.md")
+    assert done.exit_code == 1
+    assert done.stderr == "Failed: empty.md: It is empty.\n"

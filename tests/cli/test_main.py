@@ -74,7 +74,7 @@ def test_wrong_use_is_exit_code_2_and_says_what_is_right(capfd, stub, arguments,
 
 def test_help_starts_quickly_because_nothing_heavy_is_imported():
     heavy = "numpy|onnxruntime|xllamacpp|tantivy|usearch|apsw|rich.progress|httpx|torch"
-    code = f"import sys, dragoman.cli.main; print([m for m in sys.modules if m in '{heavy}'.split('|')])"
+    code = f"import sys, dragoman.cli.app; print([m for m in sys.modules if m in '{heavy}'.split('|')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
     assert done.stdout.strip() == "[]", done.stderr
 
@@ -93,3 +93,17 @@ def test_closed_pipe_is_quiet(stub_file):
         )
     assert done.returncode == 1
     assert done.stderr == b""
+
+
+def test_warnings_of_the_library_are_shown_and_its_news_only_when_asked(capfd, stub, monkeypatch):
+    import logging
+
+    def ask(*_, **__):
+        logging.getLogger("dragoman.test").warning("could not read %s", "old.pdf")
+        logging.getLogger("dragoman.test").info("all is well")
+        return iter(())
+
+    monkeypatch.setattr(stub, "stream", ask)
+    assert outcome(capfd, "ask", "hi")[2] == "Warning: could not read old.pdf\n"
+    assert "INFO dragoman.test: all is well" in outcome(capfd, "ask", "hi", "--verbose")[2]
+    assert "all is well" not in outcome(capfd, "ask", "hi")[2]

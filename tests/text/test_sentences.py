@@ -15,6 +15,7 @@ from dragoman.text.sentences import sentences
         "We open 9 a.m. Monday to Friday.",
         "J. R. R. Tolkien wrote it.",
         "See https://example.org/a.b?c=1.2 for more.",
+        "See example.org/find?Name=Li and Node.Js too.",
         "Write to ferry@quay.example.org today.",
         "Bring fruit, e.g. Apples from the market.",
         "Take bus No. 5 to St. Mary's.",
@@ -48,6 +49,7 @@ def test_one_sentence_stays_one(text):
         ("(See p. 4.) Go on.", ("(See p. 4.)", "Go on.")),
         ("What?! Really... Yes.", ("What?!", "Really...", "Yes.")),
         ("Are you in? 5 seats are left.", ("Are you in?", "5 seats are left.")),
+        ("Hello!My name is Tom.I like tea.", ("Hello!", "My name is Tom.", "I like tea.")),
         ("Visit www.quay.example. Then call.", ("Visit www.quay.example.", "Then call.")),
     ],
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from dragoman.agent.agent import Agent
     from dragoman.core.protocols import Encoder, Memory, Store
+    from dragoman.sources.files import Failure
     from dragoman.sources.ingest import Progress, Report
 
 _log = logging.getLogger("dragoman.assistant")
@@ -68,6 +69,7 @@ class Assistant:
         self.examples = tuple(examples)
         self.tenant = tenant
         self.config = dict(config or {})
+        self.unread: tuple[Failure, ...] = ()
         self._history = history
         self._most = most_characters
         self._learns = learn
@@ -116,8 +118,10 @@ class Assistant:
     def _context(self, ask: Ask) -> Context:
         scope = self.scope(ask.user)
         said = clean(ask.text, most=self._most)
-        before = tuple(self.store.dialogue(scope, ask.dialogue))[-self._history :] if self._history else ()
-        return Context((*before, Turn("user", said)), scope, ask.dialogue)
+        return Context((*self._before(scope, ask.dialogue), Turn("user", said)), scope, ask.dialogue)
+
+    def _before(self, scope: Scope, dialogue: str) -> tuple[Turn, ...]:
+        return tuple(self.store.dialogue(scope, dialogue))[-self._history :] if self._history else ()
 
     def _learn(self, contexts: list[Context]) -> tuple[list[Context], list[Note | None]]:
         """The contexts with what memory took from their last turns, and a note where that is something."""
@@ -128,11 +132,14 @@ class Assistant:
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [None if learned.is_empty else Note("memory", component, share, learned) for learned in everything]
-        told = [
-            context if learned.is_empty else replace(context, learned=learned)
-            for context, learned in zip(contexts, everything, strict=True)
-        ]
-        return told, notes
+        return [self._told(*pair) for pair in zip(contexts, everything, strict=True)], notes
+
+    def _told(self, context: Context, learned: Learned) -> Context:
+        if learned.is_empty:
+            return context
+        if learned.forgotten:  # what was forgotten stood in the turns that were read before
+            context = replace(context, turns=(*self._before(context.scope, context.dialogue), context.turns[-1]))
+        return replace(context, learned=learned)
 
     def _keep(self, context: Context, reply: Reply, note: Note | None) -> Reply:
         if note is not None:
@@ -176,10 +183,8 @@ class Assistant:
         """Read files and folders into a source; a private source's rows become the user's."""
         from dragoman.sources.ingest import ingest
 
-        declared = self._source(source)
-        scope = declared.scope(self.scope(user))
-        files = [Path(path) for path in paths]
-        return ingest(files, source=declared, scope=scope, store=self.store, encoder=self.encoder, progress=progress)
+        scope = self.scope(user)
+        return ingest(self.store, self.encoder, self._source(source), paths, scope=scope, progress=progress)
 
     def _source(self, name: str) -> Source:
         from dragoman.sources.graph import SourceGraph

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.agent.agent import Agent
 from dragoman.agent.assistant import Assistant
 from dragoman.agent.create import Creator, parameters
+from dragoman.agent.declared import read_declared
 from dragoman.agent.refine import Refiner
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -19,9 +20,13 @@ from dragoman.core.registry import REGISTRIES
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
+    from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.sources.ingest import Progress
 
+    Models: TypeAlias = tuple[LanguageModel, Encoder]
+
 STATE_FOLDER = ".dragoman"
+DATABASE = "dragoman.db"
 
 
 def load(
@@ -37,9 +42,7 @@ def load(
     config = load_config(file, overrides)
     assistant = assemble(config, folder=file.parent, state=Path(state) if state else default_state, file=str(file))
     try:
-        from dragoman.agent.declared import read_declared
-
-        read_declared(assistant, config, file.parent, progress=progress)
+        assistant.unread = read_declared(config, file.parent, assistant.store, assistant.encoder, progress=progress)
     except BaseException:
         assistant.close()
         raise
@@ -71,8 +74,18 @@ def locate(agent: str | Path) -> tuple[Path, Path]:
     )
 
 
-def assemble(config: AgentConfig, *, folder: Path | None, state: Path, file: str = FILE_NAME) -> Assistant:
-    """The assistant that a config describes; reads nothing and loads nothing yet."""
+def assemble(
+    config: AgentConfig,
+    *,
+    folder: Path | None,
+    state: Path,
+    file: str = FILE_NAME,
+    models: Models | None = None,
+) -> Assistant:
+    """The assistant that a config describes; reads nothing and loads nothing yet.
+
+    Given `models` are used instead of new ones, and are left open when the assistant is closed.
+    """
     tables = {role: config.table(role) for role in DEFAULT_KINDS}
     fallback = tables["planner"].pop("fallback", "all")
     k = tables["retriever"].pop("k", 3)
@@ -83,9 +96,10 @@ def assemble(config: AgentConfig, *, folder: Path | None, state: Path, file: str
     sources = config.declared()
     analyse = Analyser(language=config.language if config.language in SNOWBALL else "auto")
     base = {"name": config.name, "language": config.language, "analyse": analyse, "sources": sources}
-    rows = {"folder": state, "path": state / "dragoman.db"}
-    store = Creator({**base, **rows}, tables, file=file).shared("store")
+    store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
     creator = Creator({**base, "folder": folder}, tables, file=file)
+    if models is not None:
+        creator.hold(model=models[0], encoder=models[1])
     model, encoder = creator.shared("model"), creator.shared("encoder")
     parts = Parts(model, encoder, store, sources, analyse, config.language, config.name, folder)
     creator.give(**{field.name: getattr(parts, field.name) for field in fields(parts)})
@@ -115,9 +129,16 @@ def assemble(config: AgentConfig, *, folder: Path | None, state: Path, file: str
         history=config.history,
         most_characters=config.max_turn_characters,
         learn=bool(learn),
-        heavy=(encoder, model),
+        heavy=() if models else (encoder, model),
         config=config.resolved(),
     )
+
+
+def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FILE_NAME) -> Models:
+    """The language model and the encoder of a config, to be lent to several assistants."""
+    given = {"name": config.name, "language": config.language, "folder": folder}
+    creator = Creator(given, {role: config.table(role) for role in ("model", "encoder")}, file=file)
+    return creator.shared("model"), creator.shared("encoder")
 
 
 def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:

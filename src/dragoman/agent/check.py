@@ -6,16 +6,25 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman.agent.assistant import Assistant
+from dragoman.agent.build import assemble, locate, models_of
+from dragoman.agent.declared import read_declared
+from dragoman.config import Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
 from dragoman.core.values import Reply, SourceName
+
+if TYPE_CHECKING:
+    from dragoman.sources.ingest import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +202,36 @@ def _says(said: str, words: str) -> bool:
     before = r"(?<![0-9])" if words[:1].isdigit() else ""
     after = r"(?![0-9])" if words[-1:].isdigit() else ""
     return re.search(f"{before}{wanted}{after}", said) is not None
+
+
+@contextmanager
+def fresh_assistants(
+    agent: str | Path, *, overrides: Overrides = (), progress: Progress | None = None
+) -> Iterator[tuple[Callable[[], AbstractContextManager[Assistant]], tuple[SourceName, ...]]]:
+    """A maker of assistants that know an agent's files and nothing else, and the agent's sources.
+
+    Files are read once, and every assistant starts from a copy of that state; all of them share the models.
+    """
+    file, _ = locate(agent)
+    config = load_config(file, overrides)
+    models = models_of(config, folder=file.parent, file=str(file))
+    with TemporaryDirectory(prefix="dragoman-check-") as folder, ExitStack() as cleanup:
+        for model in models:
+            cleanup.callback(getattr(model, "close", _nothing))
+        template = Path(folder) / "template"
+        with assemble(config, folder=file.parent, state=template, file=str(file), models=models) as reading:
+            read_declared(config, file.parent, reading.store, reading.encoder, progress=progress)
+
+        @contextmanager
+        def fresh() -> Iterator[Assistant]:
+            with TemporaryDirectory(dir=folder) as copy:
+                state = Path(copy) / "state"
+                copytree(template, state)
+                with assemble(config, folder=file.parent, state=state, file=str(file), models=models) as assistant:
+                    yield assistant
+
+        yield fresh, tuple(source.name for source in config.sources)
+
+
+def _nothing() -> None:
+    """What closing does for a model that has nothing to close."""

@@ -50,6 +50,10 @@ class Creator:
         """Add shared parts that were built later than this."""
         self._parts.update(parts)
 
+    def hold(self, **components: object) -> None:
+        """Take components that exist already, by role, instead of building them."""
+        self._made.update(components)
+
     def shared(self, role: str) -> Any:
         """The agent's own component of a role."""
         if role not in self._made:

@@ -86,8 +86,10 @@ class Chat:
         self._console.print(f"{assistant.name} is here.", style="bold")
         if assistant.greeting:
             self._console.print(show.printable(assistant.greeting), soft_wrap=True)
-        for example in assistant.examples[:3]:
-            self._dim(f"  {show.one_line(example)}")
+        if assistant.examples and not assistant.dialogues(user=self._user):
+            self._dim("Ask for instance:")
+            for example in assistant.examples[:3]:
+                self._dim(f"  {show.one_line(example)}")
         self._dim("Commands: /why /sources /memory /forget /help /quit")
 
     def _why(self, _: str) -> None:
@@ -100,7 +102,7 @@ class Chat:
         table = show.table("source", "about", "needs", "holds")
         for source in self._assistant.sources:
             kept = f"{source.description} (private)" if source.private else source.description
-            table.add_row(source.name, source.about, ", ".join(source.needs), kept)
+            show.add_row(table, source.name, source.about, ", ".join(source.needs), kept)
         self._console.print(table)
 
     def _memory(self, _: str) -> None:
@@ -123,7 +125,7 @@ class Chat:
     def _help(self, _: str) -> None:
         table = show.table("command", "shows")
         for name, (_handler, words) in self._commands.items():
-            table.add_row(name, words)
+            show.add_row(table, name, words)
         self._console.print(table)
 
     def _dim(self, text: str) -> None:

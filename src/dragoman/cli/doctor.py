@@ -6,16 +6,23 @@ import importlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.registry import REGISTRIES
+from dragoman.core.registry import REGISTRIES, Registry
+from dragoman.core.values import Prompt, Scope
 
 if TYPE_CHECKING:
     from dragoman.config import AgentConfig
+    from dragoman.core.protocols import Encoder, LanguageModel
+    from dragoman.stores.sidecars import IndexState
+    from dragoman.stores.sqlite import Verification
 
 _PARTS = ("apsw", "onnxruntime", "tokenizers", "xllamacpp", "tantivy", "usearch")
 _EXTRAS = {"zh": ("jieba", "cuts Chinese into words; without it into pairs of characters")}
@@ -33,11 +40,20 @@ class Finding:
     remedy: str = ""
 
 
+@runtime_checkable
+class Verifiable(Protocol):
+    """A store that can be asked whether its files are sound."""
+
+    def verify(self) -> Verification: ...
+
+    def check_index(self, scope: Scope) -> Sequence[IndexState]: ...
+
+
 def examine(agent: str) -> list[Finding]:
     """Try everything, from the interpreter up to the agent."""
     return [
         _python(),
-        *(_tried(name, lambda name=name: _part(name), f"pip install --force-reinstall {name}") for name in _PARTS),  # type: ignore[misc]
+        *(_tried(name, partial(_part, name), f"pip install --force-reinstall {name}") for name in _PARTS),
         _tried("home", _home, "Set DRAGOMAN_HOME to a folder that can be written."),
         *_components(),
         *_agent(agent),
@@ -71,7 +87,7 @@ def _part(name: str) -> Finding:
 
 
 def _home() -> Finding:
-    from dragoman.models.weights import home
+    from dragoman.core.home import home
 
     folder = home()
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,12 +102,12 @@ def _home() -> Finding:
 
 def _components() -> Iterator[Finding]:
     for role, registry in REGISTRIES.items():
-        yield _tried(role, lambda registry=registry, role=role: _names(role, registry.names()))  # type: ignore[misc]
+        yield _tried(role, partial(_names, registry))
 
 
-def _names(role: str, names: tuple[str, ...]) -> Finding:
-    short = ", ".join(name.removeprefix(f"{role}.") for name in names)
-    return Finding(role, "ok" if names else "note", short or "none registered")
+def _names(registry: Registry) -> Finding:
+    names = [name.removeprefix(f"{registry.role}.") for name in registry.names()]
+    return Finding(registry.role, "ok" if names else "note", ", ".join(names) or "none registered")
 
 
 def _extras() -> Iterator[Finding]:
@@ -103,28 +119,82 @@ def _extras() -> Iterator[Finding]:
 
 
 def _agent(agent: str) -> Iterator[Finding]:
-    """The agent's config, models and store; what stands on a broken part is not tried."""
-    from dragoman.agent.build import agent_folder
+    """The agent's config, models and store."""
+    from dragoman.agent.build import locate, models_of
     from dragoman.config import load_config
 
     try:
-        config = load_config(agent_folder(agent))
+        file, state = locate(agent)
+        config = load_config(file)
+        language_model, encoder = models_of(config, folder=file.parent, file=str(file))
     except DragomanError as error:
         yield Finding("agent", "broken", error.message, error.remedy)
         return
-    yield Finding("agent", "ok", f"{config.name} ({agent}): {', '.join(s.name for s in config.sources)}")
-    yield _tried("language model", lambda: _generates(config), "dragoman models pull")
-    yield _tried("encoder", lambda: _encodes(config), "dragoman models pull")
-    yield _tried("store", lambda: _store(agent))
+    yield Finding("agent", "ok", f"{config.name} ({agent}): {', '.join(source.name for source in config.sources)}")
+    tries = (
+        (config.models.language, "generating", partial(_generates, language_model)),
+        (config.models.encoder, "encoding", partial(_encodes, encoder)),
+    )
+    for table, what, try_it in tries:
+        weights = _tried(f"weights for {what}", partial(_weights, table, f"weights for {what}"))
+        yield weights
+        if weights.state != "broken":
+            yield _tried(what, try_it)
+    yield _tried("store", lambda: _store(config, state), "Keep the file for rescue, and begin with another --state.")
 
 
-def _generates(config: AgentConfig) -> Finding:
-    raise NotImplementedError
+def _weights(table: Mapping[str, object], what: str) -> Finding:
+    """Whether weights of the catalogue are here and sound; nothing is fetched."""
+    from dragoman.models.weights import CATALOGUE, verify
+
+    name = str(table.get("weights", ""))
+    if name not in CATALOGUE:
+        return Finding(what, "ok", name or f"{table['kind']} needs none")
+    if not CATALOGUE[name].is_present:
+        return Finding(what, "broken", f"{name} is not here", f"dragoman models pull {name}")
+    verify(name)
+    return Finding(what, "ok", f"{name}, {CATALOGUE[name].bytes / 1e6:.0f} MB, its hash is right")
 
 
-def _encodes(config: AgentConfig) -> Finding:
-    raise NotImplementedError
+def _generates(language_model: LanguageModel) -> Finding:
+    began = perf_counter()
+    draft = language_model.generate([Prompt.user("Say hello.")], max_tokens=8)[0]
+    if not draft.text.strip():
+        return Finding("generating", "broken", "the model wrote nothing", "Fetch the weights again, or choose others.")
+    return Finding("generating", "ok", f"{draft.usage.completion_tokens} tokens in {_since(began)}, loading included")
 
 
-def _store(agent: str) -> Finding:
-    raise NotImplementedError
+def _encodes(encoder: Encoder) -> Finding:
+    began = perf_counter()
+    near, far = encoder.encode(["The ferry leaves at nine.", "When does the boat go?", "A recipe for soup."])[1:]
+    first = encoder.encode(["The ferry leaves at nine."])[0]
+    if float(first @ near) <= float(first @ far):
+        return Finding("encoding", "broken", "the vectors make no sense", "Fetch the weights again, or choose others.")
+    return Finding("encoding", "ok", f"{encoder.dimensions} dimensions, in {_since(began)}, loading included")
+
+
+def _store(config: AgentConfig, state: Path) -> Finding:
+    """Every page of the database, and whether the index fits it; a state that was never made stays so."""
+    from dragoman.agent.build import DATABASE, assemble
+
+    if not (state / DATABASE).exists():
+        return Finding("store", "ok", f"none in {state} yet; the first conversation makes it")
+    with assemble(config, folder=None, state=state) as assistant:
+        store = assistant.store
+        if not isinstance(store, Verifiable):
+            return Finding("store", "note", f"{config.store['kind']} cannot be verified")
+        verified = store.verify()
+        behind = [
+            index.source
+            for index in store.check_index(assistant.scope())
+            if False in (index.words_current, index.vectors_current)
+        ]
+    if not verified.is_sound:
+        return Finding("store", "broken", f"{verified.path}: {verified.problems[0]}", "Restore it from a copy.")
+    if behind:
+        return Finding("store", "note", f"the index of {', '.join(behind)} is behind", "The next search mends it.")
+    return Finding("store", "ok", f"{verified.path}, {verified.bytes / (1 << 20):.1f} MiB, sound, index up to date")
+
+
+def _since(began: float) -> str:
+    return f"{perf_counter() - began:.1f} s"

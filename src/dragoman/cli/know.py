@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,19 +42,18 @@ def ingest(
     Text, Markdown, HTML, PDF, CSV and JSONL are understood. A file that is there already and has not changed costs
     nothing. One that fails is named at the end; the others go in.
     """
-    began = perf_counter()
-    with opened(agent, settings=settings, state=state) as assistant, progress_bars() as progress:
-        report = assistant.ingest(paths, source=source, user=user, progress=progress)
-    _print_report(report, source, perf_counter() - began)
+    with opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
+        report = assistant.ingest(paths, source=source, user=user, progress=bars.reading)
+    _print_report(report, source)
     if report.failed:
         raise typer.Exit(1)
     sys.stdout.write('Ask about it: dragoman ask --why "..."\n')
 
 
-def _print_report(report: Report, source: str, seconds: float) -> None:
+def _print_report(report: Report, source: str) -> None:
     table = show.table("source", ">files", ">added", ">changed", ">removed", ">unchanged", ">failed", ">seconds")
     counts = (report.files, report.added, report.changed, report.removed, report.unchanged, len(report.failed))
-    table.add_row(source, *(str(count) for count in counts), f"{seconds:.1f}")
+    table.add_row(source, *(str(count) for count in counts), f"{report.seconds:.1f}")
     show.out().print(table)
     for failure in report.failed:
         sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")

@@ -1,69 +1,27 @@
-"""The command line: one app, one place where errors become messages and exit codes.
+"""The entry point: the one place where errors become messages and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C. Nothing is imported before `run` that takes time, so
+that Ctrl-C is met with a word at any moment.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
 
-import typer
-
-from dragoman.cli import know, models, talk, workshop
 from dragoman.core.errors import DragomanError
 
 STOPPED = 130
-_EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
-
-app = typer.Typer(
-    name="dragoman",
-    help="Talk to agents that know you and your documents, and that say why they said what they said.",
-    epilog=_EPILOG,
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-talk.add_to(app)
-know.add_to(app)
-workshop.add_to(app)
-app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dragoman {version('dragoman')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log what happens to standard error.")] = False,
-) -> None:
-    if verbose or debug:
-        logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-        logging.getLogger("dragoman").setLevel(logging.DEBUG if debug else logging.INFO)
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `dragoman` command; leaves the process with its exit code."""
     given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
-    _tolerate_any_text()
     try:
+        _tolerate_any_text()
+        from dragoman.cli.app import app
+
         app(given, prog_name="dragoman")
     except SystemExit as leaving:
         if leaving.code == STOPPED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,19 +106,37 @@ def opened(
     *,
     settings: Sequence[str] | None = None,
     state: Path | None = None,
+    talks: bool = False,
 ) -> Iterator[Assistant]:
-    """An assistant for the length of a command, closed whatever happens; downloads and reading show a bar."""
-    chosen = overrides(settings)
-    from dragoman import load
+    """An assistant for the length of a command, closed whatever happens; fetching and reading show bars.
 
+    One that `talks` needs all its models, so they are fetched now, not in the middle of a reply.
+    """
+    chosen, name = overrides(settings), agent_name(agent)
     if state is not None and state.is_file():
         raise ConfigError(f"--state {state} is a file.", remedy="Give a folder; it is made where it does not exist.")
-    with progress_bars() as ingested:
-        assistant = load(agent_name(agent), overrides=chosen, state=state, progress=ingested)
+    from dragoman import load
+
+    with progress_bars() as bars:
+        if talks:
+            fetch_weights(name, chosen)
+        assistant = load(name, overrides=chosen, state=state, progress=bars.reading, warm=talks)
     try:
         yield assistant
     finally:
         assistant.close()
+
+
+def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
+    """Fetch what an agent's models need of the catalogue and is not here yet."""
+    from dragoman.agent.build import locate
+    from dragoman.config import load_config
+    from dragoman.models import weights
+
+    models = load_config(locate(agent)[0], chosen).models
+    for name in (models.encoder.get("weights"), models.language.get("weights")):
+        if name in weights.CATALOGUE:
+            weights.path(name)
 
 
 def interactive() -> bool:

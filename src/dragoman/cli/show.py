@@ -104,44 +104,45 @@ def learned_text(learned: Learned) -> list[str]:
 
 def trace_table(trace: Trace) -> Table:
     """What every role decided, with its score and seconds."""
-    table = _table("role", "component", "decision", ">score", ">seconds", title="Why")
+    rows = table("role", "component", "decision", ">score", ">seconds", title="Why")
     for note in trace:
         decision, score = _decision(note.value)
-        table.add_row(note.role, note.component, decision, score, f"{note.seconds:.3f}")
-    return table
+        add_row(rows, note.role, note.component, decision, score, f"{note.seconds:.3f}")
+    return rows
 
 
 def evidence_table(evidence: Sequence[Evidence]) -> Table:
     """The evidence of a reply, best first."""
-    table = _table(">relevance", "source", "from", "passage", title="Evidence")
+    rows = table(">relevance", "source", "from", "passage", title="Evidence")
     for found in sorted(evidence, key=lambda found: -found.relevance):
-        table.add_row(f"{found.relevance:.2f}", found.source, place(found.passage), one_line(found.text, 200))
-    return table
+        add_row(rows, f"{found.relevance:.2f}", found.source, place(found.passage), one_line(found.text, 200))
+    return rows
 
 
 def facts_table(passages: Iterable[Passage]) -> Table:
     """What is remembered about a user."""
-    table = _table("id", "fact", title="Memory")
+    rows = table("id", "fact", title="Memory")
     for passage in passages:
-        table.add_row(passage.id, one_line(passage.text, 200))
-    return table
-
-
-def _table(*columns: str, title: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
-    return table
+        add_row(rows, passage.id, one_line(passage.text, 200))
+    return rows
 
 
 def table(*columns: str, title: str = "") -> Table:
     """A plain table in the style of all others; a column that begins with `>` is aligned to the right."""
-    made = _table(*columns, title=title)
-    made.title = title or None
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    made = Table(title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
     return made
+
+
+def add_row(table: Table, *cells: str) -> None:
+    """A row of plain text: square brackets in a document are no markup."""
+    from rich.text import Text
+
+    table.add_row(*(Text(cell) for cell in cells))
 
 
 def _decision(value: Value) -> tuple[str, str]:
@@ -162,7 +163,7 @@ def _decision(value: Value) -> tuple[str, str]:
         notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items())
         return _with(value.method, notes), f"{value.confidence:.2f}"
     if isinstance(value, Refinement):
-        words = ", ".join(f"{old} for {new}" for old, new in ((a, b) for a, b in value.replaced))
+        words = ", ".join(f"{old} by {new}" for old, new in value.replaced)
         worst = min((score for _, score in value.scores), default=None)
         return f"replaced {words}" if words else "kept", "" if worst is None else f"{worst:.2f}"
     return _learned(value), ""

@@ -48,7 +48,7 @@ def chat(
     """
     from dragoman.cli.chat import Chat
 
-    with opened(agent, settings=settings, state=state) as assistant:
+    with opened(agent, settings=settings, state=state, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
             Chat(assistant, user=user, dialogue=name).run()
@@ -76,7 +76,7 @@ def ask(
 ) -> None:
     """Ask an agent one thing."""
     turn = _turn(text)
-    with opened(agent, settings=settings, state=state) as assistant:
+    with opened(agent, settings=settings, state=state, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if as_json:
             print_json(assistant.ask(turn, user=user, dialogue=name))

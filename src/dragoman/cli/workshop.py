@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ import typer
 
 from dragoman.cli import show
 from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Agent, Overridable, Set, agent_name, overrides
+from dragoman.cli.session import Agent, Overridable, Set, agent_name, fetch_weights, overrides
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def check_agent(
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file", "-f", help="The conversations. Default: the agent's conversations.toml.", show_default=False
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="The conversations. Default: the agent's conversations.toml.",
+            show_default=False,
         ),
     ] = None,
     json_out: Annotated[
@@ -89,11 +94,13 @@ def check_agent(
         typer.Option("--json", metavar="OUT", help="Write the outcomes with the replies here.", show_default=False),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Hold the first so many only.", show_default=False)
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Hold the first so many only.", show_default=False)
     ] = None,
     at_least: Annotated[
         int | None,
-        typer.Option("--at-least", min=0, help="Be content when so many pass. Default: all.", show_default=False),
+        typer.Option(
+            "--at-least", min=0, metavar="N", help="Be content when so many pass. Default: all.", show_default=False
+        ),
     ] = None,
     settings: Set = None,
 ) -> None:
@@ -101,24 +108,27 @@ def check_agent(
 
     Prints which replies were not as expected, and leaves with 0 only where all of them were.
     """
-    from dragoman.agent.build import agent_folder
+    from dragoman.agent.build import locate
     from dragoman.agent.check import check, fresh_assistants, read_conversations, require_sources
 
     name, chosen = agent_name(agent), overrides(settings)
-    path = file or agent_folder(name) / "conversations.toml"
+    path = file or locate(name)[0].with_name("conversations.toml")
     conversations = read_conversations(path)[:limit]
     outcomes: list[Outcome] = []
-    with progress_bars() as progress, fresh_assistants(name, overrides=chosen, progress=progress) as (fresh, sources):
-        require_sources(conversations, sources)
-        for outcome in check(fresh, conversations):
-            outcomes.append(outcome)
-            progress("Conversations", len(outcomes), len(conversations))
+    with progress_bars() as bars:
+        fetch_weights(name, chosen)
+        with fresh_assistants(name, overrides=chosen, progress=bars.reading) as (fresh, sources):
+            require_sources(conversations, sources)
+            for outcome in check(fresh, conversations):
+                outcomes.append(outcome)
+                bars.show("Conversations", len(outcomes), len(conversations), outcome.name)
     _print_outcomes(outcomes)
     if json_out is not None:
         _write_outcomes(outcomes, json_out)
     passed = sum(outcome.passed for outcome in outcomes)
     if passed < (len(outcomes) if at_least is None else at_least):
-        typer.echo(f"\nSee why a reply came about: dragoman ask --agent {shlex.quote(name)} --why TEXT")
+        typer.echo("\nThe replies themselves: --json OUT")
+        typer.echo(f"Why one came about:     dragoman ask --agent {shlex.quote(name)} --why TEXT")
         raise typer.Exit(1)
 
 
@@ -127,7 +137,9 @@ def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
     table = show.table("conversation", "kind", "passed", "what was wrong", ">seconds")
     for outcome in outcomes:
         wrong = "\n".join(outcome.wrong)
-        table.add_row(outcome.name, outcome.kind, "yes" if outcome.passed else "NO", wrong, f"{outcome.seconds:.2f}")
+        show.add_row(
+            table, outcome.name, outcome.kind, "yes" if outcome.passed else "NO", wrong, f"{outcome.seconds:.2f}"
+        )
     console.print(table)
     summary = show.table("kind", ">passed", ">of", ">seconds")
     for kind in dict.fromkeys(outcome.kind for outcome in outcomes):
@@ -138,13 +150,11 @@ def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 def _add_sum(summary: Table, kind: str, outcomes: Sequence[Outcome]) -> None:
     passed = sum(outcome.passed for outcome in outcomes)
-    summary.add_row(kind, str(passed), str(len(outcomes)), f"{sum(outcome.seconds for outcome in outcomes):.1f}")
+    show.add_row(summary, kind, str(passed), str(len(outcomes)), f"{sum(outcome.seconds for outcome in outcomes):.1f}")
 
 
 def _write_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
-    from dragoman.core.codec import encode
-
-    rows = [{"passed": outcome.passed, "outcome": encode(outcome)} for outcome in outcomes]
+    rows = [{"passed": outcome.passed, **asdict(outcome)} for outcome in outcomes]
     try:
         path.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -164,9 +174,10 @@ def doctor(
 
         typer.echo(json.dumps([encode(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
-        table = show.table("", "what", "found", "to mend it")
+        table = show.table("", "what", "found")
         for finding in findings:
-            table.add_row(finding.state, finding.what, finding.found, finding.remedy)
+            remedy = f"\nTo mend it: {finding.remedy}" if finding.remedy else ""
+            show.add_row(table, finding.state, finding.what, finding.found + remedy)
         show.out().print(table)
     broken = [finding for finding in findings if finding.state == "broken"]
     if broken:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import cache
 from typing import Any, TypeVar
 
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -68,10 +68,25 @@ class Registry:
     def _load(self) -> None:
         if self._loaded:
             return
-        self._loaded = True
         importlib.import_module(self._package)
-        for point in entry_points(group=f"dragoman.{self.role}"):
-            self.register(point.name)(point.load())
+        for point in _plugins().select(group=f"dragoman.{self.role}"):
+            try:
+                factory = point.load()
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(
+                    f"The plugin '{self.role}.{point.name}' cannot be loaded: {error}.",
+                    remedy="Mend or uninstall the package that brings it.",
+                ) from error
+            self.register(point.name)(factory)
+        self._loaded = True
+
+
+@cache
+def _plugins() -> Any:  # its type is not the same in every version of Python
+    """What every installed package offers: read once, since each reading walks through all of them."""
+    from importlib.metadata import entry_points
+
+    return entry_points()
 
 
 gates = Registry("gate", "dragoman.gate")

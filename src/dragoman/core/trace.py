@@ -9,11 +9,13 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
+from dragoman.core.quick import quick
 from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, SourceName, Verdict
 
 Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "refiner"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Retrieval:
     """What one step of a plan brought: the query as searched, the evidence, and what was exhausted."""
@@ -45,6 +47,7 @@ _KINDS: dict[str, type] = {
 _KIND_OF = {cls: kind for kind, cls in _KINDS.items()}
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Note:
     """What one role decided, and how long it took; in a batch, the turn's share of the batch's time."""
@@ -64,6 +67,7 @@ class Note:
         }
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Trace:
     """The notes of one turn, in the order in which they happened."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.core.errors import InputError
+from dragoman.core.quick import quick
 
 if TYPE_CHECKING:
     from dragoman.core.trace import Trace
@@ -177,6 +178,7 @@ class Plan:
 NULL_PLAN = Plan()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again."""
@@ -188,6 +190,7 @@ class Request:
     without: frozenset[str] = frozenset()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ReadTask:
     """What a reader answers from."""
@@ -229,6 +232,7 @@ class Draft:
     notes: Mapping[str, str | float] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What the user gets, and why."""

@@ -29,17 +29,22 @@ class OverlapCritic:
         if not pairs:
             return []
         units = [sentences(evidence.text) or (evidence.text,) for evidence, _ in pairs]
-        self._encoder.encode([text for _, text in pairs] + [unit for row in units for unit in row])  # one batch
-        return [self._one(evidence, text, row) for (evidence, text), row in zip(pairs, units, strict=True)]
+        vectors = self._encoder.encode(
+            [text for (_, said), row in zip(pairs, units, strict=True) for text in (said, *row)]
+        )
+        scores, start = [], 0
+        for (evidence, text), row in zip(pairs, units, strict=True):
+            end = start + 1 + len(row)
+            cosines = vectors[start + 1 : end] @ vectors[start]
+            scores.append(self._one(evidence, text, row[int(cosines.argmax())], float(cosines.max())))
+            start = end
+        return scores
 
-    def _one(self, evidence: Evidence, text: str, units: Sequence[str]) -> float:
-        vectors = self._encoder.encode([text, *units])
-        cosines = vectors[1:] @ vectors[0]
-        nearest = units[int(cosines.argmax())]
+    def _one(self, evidence: Evidence, text: str, nearest: str, cosine: float) -> float:
         said = set(self._analyse(text))
         known = set(self._analyse(evidence.passage.indexed))
         share = len(said & known) / len(said) if said else 0.0
-        closeness = 0.5 * share + 0.5 * max(0.0, float(cosines.max()))
+        closeness = 0.5 * share + 0.5 * max(0.0, cosine)
         probability = 1.0 / (1.0 + math.exp(-self._slope * (closeness - 0.5)))
         if unsupported(text, [evidence.passage.indexed]):
             probability *= 0.2

@@ -43,7 +43,9 @@ class SimilarityGate:
     When in doubt it opens: a look-up too many costs milliseconds, one too few costs the answer.
     """
 
-    def __init__(self, *, encoder: Encoder, threshold: float = 0.5, midpoint: float = 0.45, slope: float = 12.0) -> None:
+    def __init__(
+        self, *, encoder: Encoder, threshold: float = 0.5, midpoint: float = 0.45, slope: float = 12.0
+    ) -> None:
         self._encoder = encoder
         self._threshold = threshold
         self._midpoint = midpoint

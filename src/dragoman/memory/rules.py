@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
 from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Prompt, Query, Scope, Source
-from dragoman.memory.facts import MANY, ends, facts, is_lasting
-from dragoman.memory.hints import hints
+from dragoman.memory.facts import ends, facts, holds_many, is_lasting
+from dragoman.memory.patterns import hints
 from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
-_OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
+_OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 
 
 @memories.register("rules.v1")
@@ -147,7 +147,7 @@ class RuleMemory:
             f"fact-{digest[:16]}",
             self._source.name,
             fact.text,
-            title=hints(fact.slot, chinese=language_of(fact.text) == "zh"),
+            title=hints(fact.slot, language_of(fact.text)),
             position=ordinal,
             meta={"slot": fact.slot, "value": fact.value, "said": fact.said},
         )
@@ -179,13 +179,12 @@ def _same(passage: Passage, fact: Fact) -> bool:
 def _replaces(fact: Fact, old: Passage) -> bool:
     """Whether a new fact makes an old one untrue."""
     slot, had = fact.slot.rstrip("!"), old.meta.get("slot", "")
-    if not slot or not had or had.endswith("!") and had != fact.slot + "!" and not had.startswith(slot):
-        return False
     about_same = _overlaps(fact.value, old.meta.get("value", ""))
-    if slot in MANY:
-        opposed = had in (_OPPOSITE.get(slot), f"{slot}!") or (ends(fact) and had == slot)
-        return opposed and about_same
-    return had.rstrip("!") == slot
+    if had in (_OPPOSITE.get(slot), f"{slot}!") and about_same:
+        return True
+    if holds_many(slot):
+        return ends(fact) and had == slot and about_same
+    return bool(slot) and had.rstrip("!") == slot
 
 
 def _overlaps(new: str, old: str) -> bool:
@@ -199,7 +198,7 @@ def _plain(text: str) -> str:
 
 def _needles(gone: Sequence[Passage]) -> list[str]:
     """What to look for in dialogues and traces: the words said, the fact, and its value where it is telling."""
-    needles = set()
+    needles: set[str] = set()
     for passage in gone:
         needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
         value = passage.meta.get("value", "")

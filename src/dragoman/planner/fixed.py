@@ -15,5 +15,5 @@ class AllPlanner:
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         names = [source.name for source in sources]
-        plan = Plan(SourceGraph(sources).plan(names), dict.fromkeys(names, 1.0), "all sources")
+        plan = Plan(SourceGraph(sources).plan(names).steps, dict.fromkeys(names, 1.0), "all sources")
         return [plan] * len(turns)

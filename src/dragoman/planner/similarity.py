@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -9,10 +10,11 @@ from dragoman.core.protocols import Retriever
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Request, Source, SourceName
 from dragoman.sources.graph import SourceGraph
-from dragoman.text.form import form
+from dragoman.text.form import Form, form
 from dragoman.text.query import standalone
 
 Matter: TypeAlias = Literal["user", "bot", "world"]
+_ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
 
 @planners.register("similarity.v1")
@@ -51,7 +53,7 @@ class SimilarityPlanner:
         for source in graph:
             by[source.about].append(source)
         chosen = self._chosen(matter, personal, by, best)
-        return Plan(graph.plan([source.name for source in chosen]), best, f"about the {matter}")
+        return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _chosen(
         self, matter: Matter, personal: bool, by: dict[Matter, list[Source]], best: dict[SourceName, float]
@@ -80,8 +82,12 @@ def matter_of(context: Context) -> tuple[Matter, bool]:
     """Whom the last turn is about, and whether it mentions the user; a follow-up inherits from the turn before."""
     shape = form(context.last)
     matter: Matter = shape.about or "world"
-    if matter == "world" and standalone(context).is_follow_up:
-        before = [turn.text for turn in context.history if turn.speaker == "user"]
-        if before and form(before[-1]).about in ("user", "bot"):
-            matter = form(before[-1]).about or matter
+    before = [turn.text for turn in context.history if turn.speaker == "user"]
+    if matter == "world" and before and (standalone(context).is_follow_up or _is_addition(shape)):
+        matter = form(before[-1]).about or matter
     return matter, shape.personal
+
+
+def _is_addition(shape: Form) -> bool:
+    """"And my dog?", asked after a question about the user."""
+    return shape.personal and bool(_ADDITION.match(shape.core))

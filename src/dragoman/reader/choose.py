@@ -13,8 +13,8 @@ from dragoman.text.form import form, unwrapped
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
 
-TOPIC, MATTER, KIND, TRUST = 0.5, 0.5, 0.2, 0.2
-"""The weights of the four parts of a quotation's score."""
+TOPIC, SETTING, MATTER, KIND = 0.5, 0.5, 0.75, 0.25
+"""The weights of a quotation's score, in the order of the parts below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,18 @@ def rank(
     units = [(piece, sentence) for piece in evidence for sentence in sentences(piece.text)]
     if not units:
         return []
-    asked = standalone(context)
+    asked = standalone(context).text
     turn = unwrapped(form(context.last).core)
-    meaning = encoder.encode([turn, *(sentence for _, sentence in units)])
-    words = [frozenset(analyse(f"{_path(piece)}\n{sentence}")) for piece, sentence in units]
-    topic = _shares(frozenset(analyse(asked.text)), words)
+    placed = [f"{_path(piece)}\n{sentence}" for piece, sentence in units]
+    vectors = encoder.encode([asked, turn, *placed, *(sentence for _, sentence in units)])
+    setting = vectors[2 : 2 + len(units)] @ vectors[0]  # the sentence under its headings, to the whole question
+    matter = vectors[2 + len(units) :] @ vectors[1]  # the bare sentence, to what this turn asks
+    topic = _shares(frozenset(analyse(asked)), [frozenset(analyse(text)) for text in placed])
     kinds = wants(turn)
     quotes = []
     for i, (piece, sentence) in enumerate(units):
         fits = 1.0 if kinds & offers(sentence) else 0.0
-        cosine = float(meaning[i + 1] @ meaning[0])
-        score = TOPIC * topic[i] + MATTER * cosine + KIND * fits + TRUST * piece.relevance
+        score = TOPIC * topic[i] + SETTING * float(setting[i]) + MATTER * float(matter[i]) + KIND * fits
         quotes.append(Quote(sentence, piece, score))
     return sorted(quotes, key=lambda quote: -quote.score)
 

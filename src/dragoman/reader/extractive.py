@@ -12,7 +12,9 @@ from dragoman.reader.choose import Quote, rank
 from dragoman.reader.phrases import phrase, spoken
 from dragoman.text.form import form
 
-_GENERAL = re.compile(r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE)
+_GENERAL = re.compile(
+    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE
+)
 
 
 @readers.register("extractive.v1")

@@ -7,6 +7,7 @@ quotation is given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
@@ -18,6 +19,8 @@ from dragoman.reader.phrases import acknowledgement, phrase, spoken
 from dragoman.reader.prompted import PromptedReader
 from dragoman.text.claims import loops, negated, unsupported
 from dragoman.text.form import SOCIAL, form
+
+_PIECES = re.compile(r"\S+\s*|\s+")
 
 
 @readers.register("grounded.v1")
@@ -64,8 +67,7 @@ class GroundedReader:
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
         # A draft is streamed only after it was checked, so that nothing said has to be taken back.
         draft = self.read([task])[0]
-        for piece in draft.text.split(" "):
-            yield piece if piece is draft.text else f"{piece} "
+        yield from _PIECES.findall(draft.text)
         yield draft
 
     def _safe(self, task: ReadTask) -> Draft:

@@ -1,35 +1,100 @@
 """Calibrated relevance: how probable it is that a passage helps to answer a query, in [0, 1].
 
 A small logistic model over what is known at search time: the cosine of query and passage, and how much
-of the query's rare words the passage holds. The constants are data, fitted on real dialogues.
+of the query's rare words the passage holds. The constants are data, fitted on real dialogues by
+`benchmarks/calibrate.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-CARRIED_WEIGHT = 0.5
+CARRIED = 0.5
 """How much a word counts that a follow-up carries from the turns before, beside one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The words of a query with their weights in a source: idf, lower for what was carried."""
+    """The words of a query with their weights in one source: idf, lower for what was carried."""
 
     weights: Mapping[str, float]
-    carried: Mapping[str, float]
+    own: frozenset[str]
+    unseen: float
 
     @classmethod
     def of(cls, own: Sequence[str], carried: Sequence[str], rows: int, frequencies: Mapping[str, int]) -> Terms:
-        def weight(token: str) -> float:
-            return idf(rows, frequencies.get(token, 0))
-
-        words = {token: weight(token) for token in own}
-        return cls(words, {token: weight(token) for token in carried if token not in words})
+        mine = frozenset(own)
+        weights = {token: idf(rows, frequencies.get(token, 0)) for token in own}
+        # A carried word that the source does not know says nothing about its passages; an own one does.
+        for token in carried:
+            if token not in mine and frequencies.get(token, 0):
+                weights[token] = CARRIED * idf(rows, frequencies[token])
+        total = sum(weights[token] for token in mine)
+        missing = sum(weights[token] for token in mine if not frequencies.get(token, 0))
+        return cls(weights, mine, missing / total if total else 0.0)
 
 
 def idf(rows: int, frequency: int) -> float:
     """Okapi's inverse document frequency, kept above zero."""
-    return math.log(1.0 + (rows - frequency + 0.5) / (frequency + 0.5))
+    return math.log(1.0 + (max(rows - frequency, 0) + 0.5) / (frequency + 0.5))
+
+
+def measure(terms: Terms, tokens: Collection[str], cosine: float | None = None) -> dict[str, float]:
+    """What the model reads of one passage: each feature in [-1, 1], no cosine where there is no vector.
+
+    coverage: the share of the query's idf that the passage holds; rarest: the same for its two rarest own
+    words; unseen: the share of the query's own idf that the whole source lacks; numbers: +0.5 where the
+    query's numbers are all there, -0.5 where none is, 0 where it has none; characters: the share of the Han
+    characters of the query's own words that the passage holds, since bigrams also fall between two words.
+    """
+    held = frozenset(tokens)
+    total = sum(terms.weights.values())
+    found = sum(weight for token, weight in terms.weights.items() if token in held)
+    rarest = sorted(terms.own, key=lambda token: (-terms.weights[token], token))[:2]
+    numbers = [token for token in terms.own if any(letter.isdecimal() for letter in token)]
+    features = {
+        "coverage": found / total if total else 0.0,
+        "rarest": sum(token in held for token in rarest) / len(rarest) if rarest else 0.0,
+        "unseen": terms.unseen,
+        "numbers": sum(token in held for token in numbers) / len(numbers) - 0.5 if numbers else 0.0,
+    }
+    characters = _han(terms.own)
+    if characters:
+        features["characters"] = len(characters & _han(held)) / len(characters)
+    if cosine is not None:
+        features["cosine"] = cosine
+    return features
+
+
+def _han(tokens: Collection[str]) -> set[str]:
+    return {letter for token in tokens if token[0] >= "\u2e80" for letter in token}
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A logistic model: P(relevant) = 1 / (1 + exp(-(bias + weights . features)))."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def log_odds(self, features: Mapping[str, float]) -> float:
+        return self.bias + sum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        odds = self.log_odds(features)
+        return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1.0 + math.exp(odds))
+
+
+# Printed by `DRAGOMAN_DATA=... python benchmarks/calibrate.py`, which also prints how well they hold.
+SEMANTIC = Calibration(-5.52, {"cosine": 7.65, "coverage": 3.39, "unseen": -0.63, "numbers": 2.07})
+LEXICAL = Calibration(-2.29, {"coverage": 2.83, "rarest": 1.36, "unseen": -1.11, "numbers": 1.91})
+CHINESE = Calibration(-2.72, {"characters": 3.2, "numbers": 1.4})
+
+
+def calibration_of(*, chinese: bool, semantic: bool) -> Calibration:
+    """The model for a query: Chinese is judged by its words, since the default encoder reads English."""
+    if chinese:
+        return CHINESE
+    return SEMANTIC if semantic else LEXICAL

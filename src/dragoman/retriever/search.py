@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from dragoman.core.protocols import Store
-from dragoman.core.values import Evidence, Hit, Query, Request, Scope, Source
-from dragoman.retriever.query import SearchText, standalone
+from dragoman.core.values import Evidence, Hit, Passage, Query, Request, Scope, Source
 from dragoman.retriever.relevance import Terms
+from dragoman.text.query import SearchText, standalone
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
 Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
 PREFERENCE = 0.7
 """What being a child of the given evidence adds to a passage's log-odds in the ranking; its relevance stays."""
+LIFT = 0.15
+"""By which share it raises a passage's raw score, whatever the score is."""
+
+
+class HasPassage(Protocol):
+    """What can be ranked."""
+
+    @property
+    def passage(self) -> Passage: ...
+
+
+C = TypeVar("C", bound=HasPassage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +53,23 @@ class Search:
 
     @property
     def tokens(self) -> tuple[str, ...]:
+        """Every word once."""
         return tuple(dict.fromkeys((*self.own, *self.carried)))
+
+    @property
+    def weighted(self) -> tuple[str, ...]:
+        """Own words twice beside carried ones: a store counts a repeated token as often as it is there."""
+        own = tuple(dict.fromkeys(self.own))
+        return (
+            (*own, *own, *(token for token in dict.fromkeys(self.carried) if token not in own)) if self.carried else own
+        )
 
     def ask(self, k: int) -> Query:
         """The store query for k candidates, without a vector."""
-        return Query(self.scope, self.source.name, k, self.tokens, without=self.request.without)
+        return Query(self.scope, self.source.name, k, self.weighted, without=self.request.without)
 
-    def prefers(self, hit: Hit) -> bool:
-        return self.dependency == "prefer" and hit.passage.parent in self.parents
+    def prefers(self, passage: Passage) -> bool:
+        return self.dependency == "prefer" and passage.parent in self.parents
 
 
 def searches(requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency) -> list[Search]:
@@ -79,6 +100,16 @@ def find(ask: Ask, asked: Sequence[Search], queries: Sequence[Query]) -> list[li
             free = [hit for hit in answers[i] if hit.passage.parent is None]
             answers[i] = sorted((*below, *free), key=lambda hit: -hit.score)
     return answers[: len(queries)]
+
+
+def preferred(search: Search, scored: Sequence[tuple[float, C]]) -> list[C]:
+    """Candidates by score, best first, the children of the given evidence moved up where dependency prefers."""
+    lift = 1.0 + LIFT
+    keyed = [
+        (score * lift if search.prefers(candidate.passage) and score > 0 else score, candidate)
+        for score, candidate in scored
+    ]
+    return [candidate for _, candidate in sorted(keyed, key=lambda pair: -pair[0])]
 
 
 def terms_of(store: Store, search: Search) -> Terms:

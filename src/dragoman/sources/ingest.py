@@ -176,11 +176,13 @@ class _Run:
         entry = self._ledger.entry(file.origin)
         status = _status(file)
         if entry is not None and entry.matches(status):
-            return self._same(file, entry)
+            self._same(file, entry)
+            return None
         content = load(file.path)
         digest = hashlib.sha256(content).hexdigest()
         if entry is not None and entry.digest == digest:
-            return self._same(file, entry)
+            self._same(file, entry)
+            return None
         document = parse(content, file.path.name)
         passages = cut(document, self._source.name, file.origin)
         stored = {passage.id: passage for passage in self._rows(file.origin)}

@@ -13,7 +13,7 @@ from itertools import pairwise
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
 from dragoman.sources.document import Block, Document, Section
-from dragoman.text.language import cjk_count
+from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
 
 LIMIT = 120.0
@@ -21,6 +21,7 @@ LIMIT = 120.0
 _SLACK = 1.25
 _PER_CHARACTER = 0.6
 _LONGEST = 200
+_WORD = re.compile(rf"(?:[^\W{CJK}]+[^\w\s]*)+")
 _TOKEN = re.compile(rf"\s*\S{{1,{_LONGEST}}}")
 
 
@@ -52,7 +53,8 @@ def cut(document: Document, source: SourceName, origin: str) -> tuple[Passage, .
 
 def weight(text: str) -> float:
     """How long a text is in words; a Chinese character weighs 0.6, and ten characters at least one word."""
-    return max(len(text.split()) + _PER_CHARACTER * cjk_count(text), len(text) / 10)
+    words = len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
+    return max(words + _PER_CHARACTER * cjk_count(text), len(text) / 10)
 
 
 def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _Piece, str]]:

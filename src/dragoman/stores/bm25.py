@@ -11,7 +11,7 @@ past its threshold keeps its scores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -28,7 +28,7 @@ Idf: TypeAlias = Literal["lucene", "okapi"]
 K1 = 1.2
 B = 0.75
 _FLOOR = 0.25
-_SCANNED = 256
+_NEXT = "\n"  # between rows; no token holds white space
 
 
 def lucene_idf(rows: int, containing: int) -> float:
@@ -43,22 +43,37 @@ def saturation(frequencies: Floats, lengths: Floats, average: float, *, k1: floa
 
 
 class Bm25:
-    """The scores of any query against a small pool of token lists."""
+    """The scores of any query against a small pool of rows; no token holds white space."""
 
     def __init__(self, rows: Sequence[Sequence[str]], *, k1: float = K1, b: float = B, idf: Idf = "lucene") -> None:
-        self._rows = rows
+        self._prepare([" ".join(row) for row in rows], list(map(len, rows)), k1, b, idf)
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[str], lengths: Sequence[int]) -> Bm25:
+        """From rows that are joined already, each with its number of tokens."""
+        bm25 = cls.__new__(cls)
+        bm25._prepare(lines, lengths, K1, B, "lucene")
+        return bm25
+
+    def _prepare(self, lines: Sequence[str], lengths: Sequence[int], k1: float, b: float, idf: Idf) -> None:
         self._k1, self._b, self._idf = k1, b, idf
-        self._lengths = np.fromiter(map(len, rows), dtype=np.float64, count=len(rows))
-        self._average = float(self._lengths.mean()) if rows else 0.0
+        self._lengths = np.array(lengths, dtype=np.float64)
+        self._average = float(self._lengths.mean()) if lines else 0.0
+        # One text with a space of its own on either side of each token: finding text in it finds tokens, and a
+        # search along it is quicker than an index until there are thousands of rows.
+        self._text = f" {_NEXT.join(lines).replace(' ', '  ').replace(_NEXT, f' {_NEXT} ')} "
+        gaps = np.maximum(self._lengths - 1, 0) + 3
+        self._ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)) + gaps)
         self._postings: dict[str, Postings] = {}
-        # Scanning a few rows for a query's tokens beats indexing them all; many rows are indexed once.
-        self._complete = False
-        if idf == "okapi" or len(rows) > _SCANNED:
-            self._index()
         self._okapi_floor = self._average_okapi() * _FLOOR if idf == "okapi" else 0.0
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes up."""
+        return 2 * len(self._text) + 100 * len(self._lengths)
+
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._lengths)
 
     def containing(self, token: str) -> int:
         """In how many rows a token occurs."""
@@ -66,47 +81,40 @@ class Bm25:
 
     def scores(self, query: Sequence[str]) -> Floats:
         """One score a row; a token that the query repeats counts as often as it is there."""
-        scores = np.zeros(len(self._rows))
-        for token, times in Counter(query).items():
+        counted = Counter(query).items()
+        return self.weighted({token: times * self._weight(self.containing(token)) for token, times in counted})
+
+    def weighted(self, weights: Mapping[str, float], average: float | None = None) -> Floats:
+        """Scores by given weights of tokens, and by the average length of more rows than these."""
+        scores = np.zeros(len(self._lengths))
+        average = self._average if average is None else average
+        for token, weight in weights.items():
             rows, frequencies = self._posting(token)
             if len(rows):
-                weight = self._weight(len(rows)) * times
-                scores[rows] += weight * saturation(
-                    frequencies, self._lengths[rows], self._average, k1=self._k1, b=self._b
-                )
+                scores[rows] += weight * saturation(frequencies, self._lengths[rows], average, k1=self._k1, b=self._b)
         return scores
 
     def _posting(self, token: str) -> Postings:
         found = self._postings.get(token)
         if found is None:
-            counts = [] if self._complete else [(i, n) for i, row in enumerate(self._rows) if (n := row.count(token))]
-            found = _arrays(counts)
-            if not self._complete:
-                self._postings[token] = found
+            needle, places = f" {token} ", []
+            place = self._text.find(needle) if token.split() == [token] else -1
+            while place >= 0:
+                places.append(place)
+                place = self._text.find(needle, place + len(needle))
+            rows, counts = np.unique(np.searchsorted(self._ends, places, side="right"), return_counts=True)
+            found = self._postings[token] = rows, counts.astype(np.float64)
         return found
-
-    def _index(self) -> None:
-        counts: dict[str, list[tuple[int, int]]] = {}
-        for i, row in enumerate(self._rows):
-            for token, n in Counter(row).items():
-                counts.setdefault(token, []).append((i, n))
-        self._postings = {token: _arrays(pairs) for token, pairs in counts.items()}
-        self._complete = True
 
     def _weight(self, containing: int) -> float:
         if self._idf == "lucene":
-            return lucene_idf(len(self._rows), containing)
+            return lucene_idf(len(self._lengths), containing)
         weight = self._okapi(containing)
         return weight if weight >= 0 else self._okapi_floor
 
     def _okapi(self, containing: int) -> float:
-        return log(len(self._rows) - containing + 0.5) - log(containing + 0.5)
+        return log(len(self._lengths) - containing + 0.5) - log(containing + 0.5)
 
     def _average_okapi(self) -> float:
-        weights = [self._okapi(len(rows)) for rows, _ in self._postings.values()]
+        weights = [self._okapi(self.containing(token)) for token in dict.fromkeys(self._text.split())]
         return sum(weights) / len(weights) if weights else 0.0
-
-
-def _arrays(counts: Sequence[tuple[int, int]]) -> Postings:
-    rows = np.fromiter((i for i, _ in counts), dtype=np.int64, count=len(counts))
-    return rows, np.fromiter((n for _, n in counts), dtype=np.float64, count=len(counts))

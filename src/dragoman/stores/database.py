@@ -66,6 +66,10 @@ class Scoped:
         """The next value of the clock that all writes to the file share; it never goes back."""
         return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
 
+    def last_key(self) -> int:
+        """The highest row number a passage ever had; numbers are not used twice, as an index may remember them."""
+        return int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
+
 
 class Database:
     """One SQLite file with a connection for reading and one for writing, opened on first use."""
@@ -76,6 +80,7 @@ class Database:
         self._migrations = migrations
         self._reader: apsw.Connection | None = None
         self._writer: apsw.Connection | None = None
+        self._inherited: tuple[apsw.Connection | None, ...] = ()
         self._process = 0
         self._reading, self._writing = RLock(), RLock()
 
@@ -104,6 +109,8 @@ class Database:
         if self._reader is None or self._writer is None or self._process != os.getpid():
             with self._reading, self._writing:
                 if self._reader is None or self._writer is None or self._process != os.getpid():
+                    # A parent's connections must not be closed by its forked child: they are only let alone.
+                    self._inherited = (self._reader, self._writer) if self._process else ()
                     self._writer = self._connect()
                     self._reader = self._connect()
                     self._process = os.getpid()
@@ -141,6 +148,7 @@ class Database:
         with self._reading, self._writing, self.errors():
             connections = (self._reader, self._writer) if self._process == os.getpid() else ()
             self._reader = self._writer = None
+            self._process = 0
             for connection in connections:
                 if connection is not None:
                     connection.close()

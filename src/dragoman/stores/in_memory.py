@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import InputError
 from dragoman.core.registry import stores
 from dragoman.core.values import Hit, Passage, Query, Scope, SourceName, Turn
-from dragoman.stores.rows import Analyse, check_key, check_passages, check_source, check_text, check_turns, spaced
+from dragoman.stores.rows import (
+    Analyse,
+    check_key,
+    check_passages,
+    check_source,
+    check_text,
+    check_turns,
+    holds,
+    needles,
+    spaced,
+)
 
 if TYPE_CHECKING:
     from dragoman.core.codec import Json
@@ -34,12 +44,17 @@ class _Row:
 
 
 @dataclass(slots=True)
+class _Told:
+    turn: Turn
+    trace: Json = None
+
+
+@dataclass(slots=True)
 class _Room:
     """Everything of one scope."""
 
     rows: dict[str, _Row] = field(default_factory=dict)
-    turns: dict[str, list[Turn]] = field(default_factory=dict)
-    traces: dict[str, Json] = field(default_factory=dict)
+    turns: dict[str, list[_Told]] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     pools: dict[tuple[str, SourceName], Any] = field(default_factory=dict)
 
@@ -129,13 +144,14 @@ class InMemoryStore:
         check_turns(turns, traced=trace is not None)
         with self._lock:
             room = self._rooms.setdefault(scope, _Room())
-            if turns:
-                room.turns.setdefault(dialogue, []).extend(turns)
-            if any(turn.speaker == "agent" for turn in turns):
-                room.traces[dialogue] = trace
+            told = [_Told(turn) for turn in turns]
+            for last in [one for one in told if one.turn.speaker == "agent"][-1:]:
+                last.trace = trace
+            if told:
+                room.turns.setdefault(dialogue, []).extend(told)
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
-        return list(self._room(scope).turns.get(dialogue, ()))
+        return [told.turn for told in self._room(scope).turns.get(dialogue, ())]
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""
@@ -143,7 +159,19 @@ class InMemoryStore:
 
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""
-        return self._room(scope).traces.get(dialogue)
+        turns = self._room(scope).turns.get(dialogue, ())
+        return next((told.trace for told in reversed(turns) if told.turn.speaker == "agent"), None)
+
+    def redact(self, scope: Scope, texts: Sequence[str]) -> int:
+        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
+        wanted, touched = needles(texts), 0
+        with self._lock:
+            for told in (told for turns in self._room(scope).turns.values() for told in turns):
+                said, thought = holds(told.turn.text, wanted), holds(told.trace, wanted)
+                told.turn = replace(told.turn, text="") if said else told.turn
+                told.trace = None if thought else told.trace
+                touched += said or thought
+        return touched
 
     def keep(self, scope: Scope, key: str, value: str) -> None:
         check_key("A key", key)
@@ -172,24 +200,25 @@ class InMemoryStore:
             return [row for row in rows if row.passage.source == source and row.superseded == superseded]
 
     def _words(self, scope: Scope, source: SourceName) -> WordPool:
-        from dragoman.stores.pool import Entry, WordPool
+        from dragoman.stores.bm25 import Bm25
+        from dragoman.stores.pool import WordPool
 
         with self._lock:
             pools, rows = self._room(scope).pools, self._of(scope, source)
             if ("words", source) not in pools:
-                entries = [Entry(row.key, row.passage.id, row.passage.parent) for row in rows]
-                pools["words", source] = WordPool(entries, [row.tokens for row in rows])
+                entries = [(row.key, row.passage.id, row.passage.parent) for row in rows]
+                pools["words", source] = WordPool(entries, Bm25([row.tokens for row in rows]))
             pool: WordPool = pools["words", source]
             return pool
 
     def _vectors(self, scope: Scope, source: SourceName) -> VectorPool:
-        from dragoman.stores.pool import Entry, VectorPool
+        from dragoman.stores.pool import VectorPool
 
         with self._lock:
             pools, rows = self._room(scope).pools, self._of(scope, source)
             if ("vectors", source) not in pools:
                 found = [(row, row.vector) for row in rows if row.vector is not None]
-                entries = [Entry(row.key, row.passage.id, row.passage.parent) for row, _ in found]
+                entries = [(row.key, row.passage.id, row.passage.parent) for row, _ in found]
                 pools["vectors", source] = VectorPool(entries, [vector for _, vector in found])
             pool: VectorPool = pools["vectors", source]
             return pool

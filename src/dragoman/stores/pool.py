@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -23,12 +23,8 @@ Found: TypeAlias = list[tuple[int, float]]
 """Keys and scores, best first; equal scores in order of insertion."""
 
 
-class Entry(NamedTuple):
-    """What a filter needs to know of a row; `key` is its number in the store."""
-
-    key: int
-    id: str
-    parent: str | None
+Entry: TypeAlias = tuple[int, str, str | None]
+"""What a search must know of a row: its number in the store, its id and its parent."""
 
 
 def allowed(query: Query, id: str, parent: str | None) -> bool:
@@ -42,19 +38,19 @@ def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *,
     for i in np.argsort(-scores, kind="stable"):
         if len(found) >= query.k or scores[i] <= above:
             break
-        entry = entries[i]
-        if allowed(query, entry.id, entry.parent):
-            found.append((entry.key, float(scores[i])))
+        key, id_, parent = entries[i]
+        if allowed(query, id_, parent):
+            found.append((key, float(scores[i])))
     return found
 
 
 class WordPool:
     """BM25 over every row of a pool; only rows that share a token with the query are found."""
 
-    def __init__(self, entries: Sequence[Entry], tokens: Sequence[Sequence[str]]) -> None:
+    def __init__(self, entries: Sequence[Entry], bm25: Bm25) -> None:
         self.entries = entries
-        self.bm25 = Bm25(tokens)
-        self.size = 64 * sum(map(len, tokens)) + 200 * len(entries)
+        self.bm25 = bm25
+        self.size = bm25.size + 200 * len(entries)
 
     def search(self, query: Query) -> Found:
         tokens = spaced(query.tokens)
@@ -65,13 +61,13 @@ class VectorPool:
     """Cosine over every row of a pool whose vector has as many dimensions as the query's."""
 
     def __init__(self, entries: Sequence[Entry], vectors: Sequence[bytes]) -> None:
-        widths: dict[int, tuple[list[Entry], list[bytes]]] = {}
-        for entry, vector in zip(entries, vectors, strict=True):
-            kept, blobs = widths.setdefault(len(vector) // DTYPE.itemsize, ([], []))
-            kept.append(entry)
-            blobs.append(vector)
-        self._matrices = {width: (kept, unpack(blobs, width)) for width, (kept, blobs) in widths.items()}
-        self.size = sum(map(len, vectors)) + 200 * len(entries)
+        sizes = list(map(len, vectors))
+        self._matrices: dict[int, tuple[Sequence[Entry], FloatArray]] = {}
+        for size in set(sizes):
+            mine = [i for i, other in enumerate(sizes) if other == size]
+            width = size // DTYPE.itemsize
+            self._matrices[width] = [entries[i] for i in mine], unpack([vectors[i] for i in mine], width)
+        self.size = sum(sizes) + 200 * len(entries)
 
     def search(self, query: Query) -> Found:
         if query.vector is None:

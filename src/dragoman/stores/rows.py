@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Turn
+
+if TYPE_CHECKING:
+    from dragoman.core.codec import Json
 
 Analyse: TypeAlias = Callable[[str], Iterable[str]]
 Cell: TypeAlias = str | int | float | bytes | None
@@ -67,6 +70,21 @@ def check_turns(turns: Sequence[Turn], *, traced: bool) -> None:
     check_text("A turn", *(turn.text for turn in turns))
     if traced and not any(turn.speaker == "agent" for turn in turns):
         raise InputError("A trace was given without a turn of the agent.", remedy="Append the agent's turn with it.")
+
+
+def needles(texts: Iterable[str]) -> tuple[str, ...]:
+    """Texts to look for, whatever their case; blank ones would be in everything."""
+    return tuple({text.casefold() for text in texts if text.strip()})
+
+
+def holds(value: Json, wanted: Sequence[str]) -> bool:
+    """Whether any needle is in a text, or in any text of a trace."""
+    if isinstance(value, str):
+        folded = value.casefold()
+        return any(needle in folded for needle in wanted)
+    if isinstance(value, dict):
+        return any(holds(key, wanted) or holds(item, wanted) for key, item in value.items())
+    return isinstance(value, list) and any(holds(item, wanted) for item in value)
 
 
 def digest(passage: Passage) -> bytes:

@@ -40,7 +40,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             superseded_by TEXT, changed INTEGER NOT NULL
         );
         CREATE UNIQUE INDEX passages_by_id ON passages (tenant, user, id);
-        CREATE INDEX passages_by_source ON passages (tenant, user, source, seq);
+        CREATE INDEX passages_by_source ON passages (tenant, user, source, seq, id, parent, superseded_by);
         CREATE INDEX passages_by_change ON passages (tenant, user, source, changed);
         CREATE TABLE vectors (
             tenant TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL, seq INTEGER NOT NULL,

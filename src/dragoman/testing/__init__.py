@@ -1,16 +1,24 @@
 """Conformance suites for every contract, and stub roles: subclass a suite, give its fixture, be held to it.
 
-    class TestMyGate(GateConformance):
-        @pytest.fixture
-        def gate(self):
-            return MyGate()
+class TestMyGate(GateConformance):
+    @pytest.fixture
+    def gate(self):
+        return MyGate()
 """
 
 from dragoman.stores.conformance import StoreConformance
 from dragoman.testing.models import EncoderConformance, LanguageModelConformance
-from dragoman.testing.retrieval import MemoryConformance, RetrieverConformance
+from dragoman.testing.retrieval import MemoryConformance, RetrieverConformance, fill
 from dragoman.testing.roles import CriticConformance, GateConformance, PlannerConformance, ReaderConformance
-from dragoman.testing.stubs import StubCritic, StubGate, StubMemory, StubPlanner, StubReader, StubRetriever
+from dragoman.testing.stubs import (
+    StubCritic,
+    StubEncoder,
+    StubGate,
+    StubMemory,
+    StubPlanner,
+    StubReader,
+    StubRetriever,
+)
 
 __all__ = [
     "CriticConformance",
@@ -23,9 +31,11 @@ __all__ = [
     "RetrieverConformance",
     "StoreConformance",
     "StubCritic",
+    "StubEncoder",
     "StubGate",
     "StubMemory",
     "StubPlanner",
     "StubReader",
     "StubRetriever",
+    "fill",
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+from zlib import crc32
 
 from dragoman.core.values import (
     NOTHING_LEARNED,
@@ -20,7 +22,11 @@ from dragoman.core.values import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
 _PIECES = re.compile(r"\S+\s*|\s+")
+_WORDS = re.compile(r"\w+")
 
 
 class StubGate:
@@ -43,9 +49,7 @@ class StubGate:
             return [self._second] * len(turns)
         if not self._words:
             return [self._first] * len(turns)
-        return [
-            self._open if any(word in context.last for word in self._words) else self._closed for context in turns
-        ]
+        return [self._open if any(word in context.last for word in self._words) else self._closed for context in turns]
 
 
 class StubPlanner:
@@ -125,3 +129,25 @@ class StubMemory:
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
         return [self._learned] * len(turns)
+
+
+class StubEncoder:
+    """A vector of hashed words: texts that share words are close. No weights, and the same everywhere."""
+
+    def __init__(self, *, dimensions: int = 64) -> None:
+        self._dimensions = dimensions
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        import numpy as np
+
+        # A little of everything, so that a text without words has a direction too.
+        vectors = np.full((len(texts), self._dimensions), 1e-3, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in _WORDS.findall(text.lower()):
+                vectors[row, crc32(word.encode()) % self._dimensions] += 1.0
+        unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit

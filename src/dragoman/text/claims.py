@@ -20,7 +20,9 @@ _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORDS = re.compile(r"[A-Za-z]+")
-_ZH_NUMBER = re.compile(r"[零〇一二两三四五六七八九十百千万]{1,12}(?=[元块点分秒时天日月年个位人层楼号杯壶份次岁米公小度折课堂间张只种])")
+_ZH_NUMBER = re.compile(
+    r"[零〇一二两三四五六七八九十百千万]{1,12}(?=[元块点分秒时天日月年个位人层楼号杯壶份次岁米公小度折课堂间张只种])"
+)
 _NAME = re.compile(r"(?<![.!?:。！？\n])(?<!^)(?<![.!?:]\s)(?<![\"“'‘(])\b[A-Z][\w'’-]*[a-z][\w'’-]*\b")
 _NOT_NAMES = frozenset(
     "I I'm I'd I'll I've Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June "
@@ -57,9 +59,7 @@ def unsupported(text: str, supports: Iterable[str]) -> tuple[str, ...]:
         known_words |= {word.casefold() for word in re.findall(r"[^\W\d_]+", support)}
     strange = [number for number in sorted(numbers(text)) if number not in known_numbers and number not in "01"]
     strange += [
-        name
-        for name in sorted(names(text))
-        if not all(part in known_words for part in re.findall(r"[^\W\d_]+", name))
+        name for name in sorted(names(text)) if not all(part in known_words for part in re.findall(r"[^\W\d_]+", name))
     ]
     return tuple(strange)
 

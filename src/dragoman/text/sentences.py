@@ -44,6 +44,7 @@ _STARTS_LINE = re.compile(
 )
 _NUMBERED = re.compile(r"\s*\(?\d{1,2}[.)]\s+$")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘（]+$")
+_I = re.compile(r"I(?=[\s'’])")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[「『（*_]*([^\W_]+)(\.?)")
 _NEAR = 80  # how far a rule looks to either side, so that a text of a megabyte costs linear time
 _CJK_CHAR = re.compile(f"[{CJK}]")
@@ -114,8 +115,7 @@ def _ends(block: str, match: re.Match[str], start: int) -> bool:
     if not after.strip():
         return True
     if not after[0].isspace():
-        # Half-width marks in Chinese stand without a space.
-        return is_cjk(after[0]) and bool(before) and is_cjk(before[-1])
+        return _unspaced_ends(before, mark, after)
     following = _NEXT_WORD.match(after)
     word = following.group(1) if following else ""
     if word[:1].islower():
@@ -123,6 +123,16 @@ def _ends(block: str, match: re.Match[str], start: int) -> bool:
     if mark != ".":
         return True
     return _stop_ends(before, word, initial=bool(following and following.group(2)))
+
+
+def _unspaced_ends(before: str, mark: str, after: str) -> bool:
+    """Whether a mark ends a sentence though no space follows: half-width in Chinese, or typed in a hurry."""
+    if not before or is_cjk(after[0]):
+        return bool(before) and is_cjk(before[-1])
+    word = _WORD_BEFORE.search(before)
+    if not before[-1].islower() or (word and "/" in word.group()):
+        return False
+    return after[0].isupper() if mark != "." else _I.match(after) is not None
 
 
 def _ellipsis_ends(before: str, after: str) -> bool:

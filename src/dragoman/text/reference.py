@@ -69,6 +69,12 @@ _EMPTY_IT = re.compile(
     r"\bit (?:take|takes|cost|costs)\b[\w ]{0,15} (?:to|from)\b|"
     r"\bit (?:is |'s |be |going to )?(?:rain|snow)\w*|is it (?:raining|snowing|cold|hot|warm|sunny|windy|dark)\b"
 )
+_GENERIC = re.compile(
+    r"\b(?:the|both|either|any) (?:(?:two|other|whole|main) )?(?:place|places|location|staff|service|rooms?|hotels?|"
+    r"restaurants?|house|guesthouse|shop|building|company|owners?|host|menu|food|views?|bathrooms?|"
+    r"breakfast)\b"
+    r"(?! (?:of|at|in|on|to|from|near|by|called|named))"
+)
 _CLOCK = re.compile(r"what time is it|what(?:'s| is) the time\b(?! of| to| for)|what day is (?:it|today)")
 _ONE = re.compile(
     r"\b(?:which|the|that|this|last|next|first|second|other|another|cheaper|cheapest|latest|earliest|nearest|best) "
@@ -123,6 +129,8 @@ def _english(turn: str) -> Leaning:  # noqa: PLR0911 - one return a rule
         return _piece(content)  # "for children?"
     if _OPENER.match(lower) and len(content) <= 2 and not names_within(turn) and not persons:
         return "refers"  # "and is breakfast included?"
+    if _GENERIC.search(lower) and not names_within(turn) and lower.count(" the ") + lower.startswith("the ") <= 1:
+        return "refers"  # "does the restaurant serve large portions?"
     if all(uncontracted(word) in RELATIONAL for word in content) and not persons:
         return "refers"  # "how much is a ticket?"
     return None

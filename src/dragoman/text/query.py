@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
-from dragoman.retriever.reference import (
+from dragoman.text.analyse import ZH_ALONE
+from dragoman.text.form import SOCIAL, form, mirrored, unwrapped
+from dragoman.text.reference import (
     RELATIONAL,
     ZH_RELATIONAL,
     content_words,
@@ -21,8 +23,6 @@ from dragoman.retriever.reference import (
     word_set,
     zh_content,
 )
-from dragoman.text.analyse import ZH_ALONE
-from dragoman.text.form import SOCIAL, form
 
 _PREDICATES = RELATIONAL | word_set("""
     find see visit stay live like love want need eat drink buy sell serve offer think look looking tell give show
@@ -33,7 +33,9 @@ _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: (?:of |the |and |de |van )?[A-Z][\w'
 _SENTENCE_START = re.compile(r"(?:^|[.!?]\s+|\n)\s*[\"“'(]*$")
 _ZH_NAME = re.compile("[《「“]([^》」”]{1,20})[》」”]")
 _FURTHEST = 4
-_MOST_WORDS = 14
+_MOST_WORDS = 16
+_MOST_MENTIONS = 8
+_SPOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,29 @@ class SearchText:
 
 def standalone(context: Context) -> SearchText:
     """The query of a dialogue's last turn, to be understood without the turns before it."""
-    turn = " ".join(context.last.split())
-    lean = leaning(turn)
+    said = " ".join(context.last.split())
+    turn = _asked(said)
+    lean = leaning(said)
     alone = SearchText(turn, turn=turn)
-    if lean is None or not context.history or form(turn).act in SOCIAL:
+    if lean is None or not context.history or form(said).act in SOCIAL:
         return alone
     carried = _carried(context.history, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
+
+
+def _asked(turn: str) -> str:
+    """The question of a turn without greeting and politeness, where it can be understood without the rest of it.
+
+    One that addresses the bot is turned into the bot's own words, since that is how its persona is written.
+    """
+    shape = form(turn)
+    if shape.act != "question":
+        return turn
+    core = unwrapped(shape.core)
+    words = zh_content(core) if is_chinese(core) else content_words(core)
+    if (len(core) < len(turn) and leaning(core) is not None) or not words:
+        core = unwrapped(turn)
+    return mirrored(core) if shape.about == "bot" else core
 
 
 def _carried(history: tuple[Turn, ...], *, whole: bool, present: str) -> str:
@@ -69,7 +87,7 @@ def _carried(history: tuple[Turn, ...], *, whole: bool, present: str) -> str:
         if words:
             break
     if history[-1].speaker == "agent":
-        words += _names(history[-1].text)
+        words += _mentions(history[-1].text)
     seen = set(_keys(present))
     kept = [word for word in dict.fromkeys(words) if not seen.issuperset(_keys(word))]
     return " ".join(dict.fromkeys(kept[:_MOST_WORDS]))
@@ -94,8 +112,8 @@ def _topic(turn: str, *, whole: bool) -> list[str]:
     return [word for word in words if word in names or word.lower() not in _PREDICATES]
 
 
-def _names(reply: str) -> list[str]:
-    """Names in a reply: words with a capital inside a sentence, and several of them at its start."""
+def _mentions(reply: str) -> list[str]:
+    """What a reply brought up: its names, and all its content where it is as short as a spoken one."""
     if is_chinese(reply):
         return _ZH_NAME.findall(reply)[:2]
     found = []
@@ -104,4 +122,7 @@ def _names(reply: str) -> list[str]:
         starts = _SENTENCE_START.search(reply[: match.start()]) is not None
         if words and (len(words) > 1 or not starts):
             found += words
-    return found[:6]
+    words = content_words(reply)
+    if len(words) <= _SPOKEN:
+        found += [word for word in words if word.lower() not in _PREDICATES]
+    return list(dict.fromkeys(found))[:_MOST_MENTIONS]

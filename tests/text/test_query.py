@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.values import Context, Turn
-from dragoman.retriever.query import standalone
+from dragoman.text.query import standalone
 
 FERRY = "When does the ferry to Gull Holm leave?"
 FERRY_REPLY = "The first boat leaves at 07:40 from berth 3."
@@ -86,7 +86,7 @@ def test_a_follow_up_carries_the_topic(turn, wanted):
 @pytest.mark.parametrize("turn", ALONE)
 def test_a_turn_that_stands_alone_carries_nothing(turn):
     query = standalone(Context.of(FERRY, FERRY_REPLY, turn))
-    assert (query.text, query.carried, query.is_follow_up) == (turn, "", False)
+    assert (query.text, query.carried, query.is_follow_up) == (query.turn, "", False)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_chinese_follow_up_carries_the_topic(turn, wanted):
 )
 def test_a_chinese_turn_that_stands_alone_carries_nothing(turn):
     query = standalone(Context.of(DU, DU_REPLY, turn))
-    assert (query.text, query.carried, query.is_follow_up) == (turn, "", False)
+    assert (query.text, query.carried, query.is_follow_up) == (query.turn, "", False)
 
 
 def test_the_first_turn_carries_nothing():
@@ -188,3 +188,18 @@ def test_any_dialogue_has_a_query_that_ends_with_its_turn(texts):
     query = standalone(Context.of(*texts))
     assert query.text.endswith(query.turn)
     assert query.is_follow_up == bool(query.carried)
+
+
+@pytest.mark.parametrize(
+    ("turn", "asked"),
+    [
+        ("Hi, could you tell me when the ferry leaves?", "when the ferry leaves?"),
+        ("My knees are bad. How many stairs are there up the tower?", "How many stairs are there up the tower?"),
+        ("I have a dog. Can it come on the ferry?", "I have a dog. Can it come on the ferry?"),
+        ("What do you like to eat?", "What do I like to eat?"),
+        ("Who are you?", "My name is, who I am"),
+        ("你喜欢喝什么茶？", "我喜欢喝什么茶？"),
+    ],
+)
+def test_the_query_is_the_question_itself_in_the_words_of_whom_it_is_about(turn, asked):
+    assert standalone(Context.of(turn)).text == asked

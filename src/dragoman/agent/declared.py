@@ -1,0 +1,49 @@
+"""The files that an agent.toml declares for its sources: read when they changed, given once where they are private."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.values import Scope
+
+if TYPE_CHECKING:
+    from dragoman.config import AgentConfig
+    from dragoman.core.protocols import Encoder, Store
+    from dragoman.sources.files import Failure
+    from dragoman.sources.ingest import Progress
+
+_log = logging.getLogger("dragoman.agent")
+
+
+def read_declared(
+    config: AgentConfig, folder: Path, store: Store, encoder: Encoder, *, progress: Progress | None = None
+) -> tuple[Failure, ...]:
+    """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
+    from dragoman.sources.ingest import ingest
+    from dragoman.sources.seed import seed
+
+    failed: list[Failure] = []
+    for entry in config.sources:
+        if entry.path is None:
+            continue
+        path = folder / entry.path
+        if not path.exists():
+            raise ConfigError(
+                f"The source '{entry.name}' is to be read from '{entry.path}', which is not in {folder}.",
+                remedy="Put it there, or correct the path of that source.",
+                source=entry.name,
+            )
+        source = entry.source()
+        if source.private:
+            seed(store, encoder, source, path, config.tenant)
+            continue
+        report = ingest(
+            store, encoder, source, [path], scope=Scope(config.tenant), progress=progress, base=folder, sync=True
+        )
+        failed += report.failed
+    for failure in failed:
+        _log.warning("could not read %s: %s", failure.path, failure.reason)
+    return tuple(failed)

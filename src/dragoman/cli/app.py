@@ -1,0 +1,68 @@
+"""The commands put together, and the options that stand before them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import know, models, talk, workshop
+
+_EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
+
+app = typer.Typer(
+    name="dragoman",
+    help="Talk to agents that know you and your documents, and that say why they said what they said.",
+    epilog=_EPILOG,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+talk.add_to(app)
+know.add_to(app)
+workshop.add_to(app)
+app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log what happens to standard error.")] = False,
+) -> None:
+    _log_to_stderr(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+class _Stderr(logging.Handler):
+    """Writes to standard error as it is at that moment; warnings read like those of the commands."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"{self.format(record)}\n")
+
+
+def _log_to_stderr(level: int) -> None:
+    logger = logging.getLogger("dragoman")
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
+        logger.removeHandler(handler)
+    handler = _Stderr()
+    style = "Warning: %(message)s" if level == logging.WARNING else "%(levelname)s %(name)s: %(message)s"
+    handler.setFormatter(logging.Formatter(style))
+    logger.addHandler(handler)
+    logger.setLevel(level)

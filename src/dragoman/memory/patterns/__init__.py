@@ -1,0 +1,60 @@
+"""What people say of themselves, as data: the rules of each language, and words around them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.text.patterns import read, union
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern and the slot of the fact that it finds."""
+
+    slot: str
+    pattern: re.Pattern[str]
+    ended: bool = False
+
+
+_LANGUAGES = read(__name__)
+RULES = {
+    language: tuple(
+        Rule(rule["slot"], re.compile(rule["pattern"], re.IGNORECASE), rule.get("ended", False))
+        for rule in content["rule"]
+    )
+    for language, content in _LANGUAGES.items()
+}
+
+
+def around(name: str, shape: str = "{}") -> re.Pattern[str]:
+    """The words of all languages that stand around facts; `shape` says where, as in `^{}`."""
+    expressions = [text for content in _LANGUAGES.values() for text in content["around"].get(name, ())]
+    return re.compile(shape.format(union(expressions).pattern), re.IGNORECASE)
+
+
+def never(slot: str) -> frozenset[str]:
+    """Values that a slot cannot have."""
+    return frozenset(" ".join(_texts("never", slot)).split())
+
+
+def like(slot: str) -> str:
+    """The slot that one named by the user's own word is like: `dog` is like `pet`."""
+    words = set(slot.replace("'s", "").split())
+    for content in _LANGUAGES.values():
+        for known, text in content["like"].items():
+            if words & set(text.split()):
+                return str(known)
+    return slot
+
+
+def hints(slot: str, language: str) -> str:
+    """The words that a question about a slot would use; none where the fact itself names it."""
+    base = slot.rstrip("!")
+    table: dict[str, str] = _LANGUAGES[language]["hints"]
+    return table.get(base) or table.get(like(base), "")
+
+
+def _texts(table: str, key: str) -> list[Any]:
+    return [content[table][key] for content in _LANGUAGES.values() if key in content[table]]

@@ -1,0 +1,156 @@
+"""The llama.cpp server inside this process: loading, tokens, the chat template, completions.
+
+The library opens a listener on 127.0.0.1, at a free port, whether one wants it or not. It is given a
+random key that never leaves the process, so that nothing else on the machine can use the model.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.core.errors import ModelError, WeightsError
+from dragoman.models import weights as catalogue
+
+Json = dict[str, Any]
+
+
+@dataclass(eq=False)
+class LlamaServer:
+    """A lazily loaded server; every method may be called from several threads."""
+
+    weights: str
+    context_tokens: int
+    parallel: int
+    threads: int
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    _server: Any = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self) -> Any:
+        """The running server; the first call reads the weights."""
+        with self._lock:
+            if self._server is None:
+                self._server = self._start()
+            return self._server
+
+    def close(self) -> None:
+        """Free the weights; a later call loads them again."""
+        with self._lock:
+            self._server = None
+
+    @property
+    def address(self) -> str:
+        return str(self.load().listening_address)
+
+    def chat(self, body: Json, on_chunk: Callable[[Json], bool]) -> None:
+        """Stream a chat completion; generation stops where `on_chunk` returns True."""
+        self.load().handle_chat_completions(body | {"stream": True}, on_chunk)
+
+    def complete(self, body: Json) -> Json:
+        """One completion of a prompt that is already tokens."""
+        answer: Json = self.load().handle_completions(body)
+        return _checked(answer)
+
+    def tokens(self, text: str, *, special: bool = False) -> list[int]:
+        """The tokens of a text; with `special`, of a rendered prompt, whose control tokens count as such."""
+        answer = self._post("/tokenize", {"content": text, "add_special": special, "parse_special": special})
+        return [int(token) for token in answer["tokens"]]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return str(self._post("/detokenize", {"tokens": list(tokens)})["content"])
+
+    def render(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The prompt that the model's own chat template makes, up to where its answer begins."""
+        return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
+
+    def get(self, path: str) -> Any:
+        return self._ask("GET", path, None)
+
+    def _post(self, path: str, body: Json) -> Any:
+        return self._ask("POST", path, json.dumps(body))
+
+    def _ask(self, method: str, path: str, body: str | None) -> Any:
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
+        try:
+            connection.request(method, path, body, headers)
+            answer = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ModelError(f"The language model did not answer: {error}.", remedy="Start again.") from error
+        finally:
+            connection.close()
+        return _checked(answer) if isinstance(answer, dict) else answer
+
+    def _start(self) -> Any:
+        place = catalogue.path(self.weights)
+        try:
+            with place.open("rb") as opened:
+                magic = opened.read(4)
+        except OSError as error:
+            raise WeightsError(f"'{place}' cannot be read: {error.strerror}.", remedy="Give a GGUF file.") from error
+        if magic != b"GGUF":
+            raise WeightsError(
+                f"'{place}' is not a GGUF file.", remedy=f"Run `dragoman models pull {self.weights}`, or give another."
+            )
+        with _brief_spinning():
+            import xllamacpp
+        params = xllamacpp.CommonParams()
+        params.model.path = str(place)
+        params.n_ctx = self.context_tokens * self.parallel
+        params.n_parallel = self.parallel
+        params.cpuparams.n_threads = self.threads
+        params.cpuparams_batch.n_threads = self.threads
+        params.api_keys = [self.key]
+        params.verbosity = -1
+        params.ui = False
+        params.warmup = False
+        params.fit_params = False  # fitting to memory loads twice
+        params.cache_ram_mib = 0  # slots keep their prefix; more copies of prompts are not wanted
+        params.n_threads_http = 2
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise WeightsError(
+                f"'{place}' cannot be loaded: {error}.",
+                remedy=f"Run `dragoman models pull {self.weights}` if it is of the catalogue, or give another file.",
+            ) from error
+
+
+@contextmanager
+def _brief_spinning() -> Iterator[None]:
+    """Let OpenMP threads sleep soon after work: where processors are shared, spinning makes generation 5 times slower.
+
+    OpenMP reads its settings once, when it is loaded; those that a user has set are left alone.
+    """
+    if {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & set(os.environ):
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        yield
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
+
+
+def _checked(answer: Json) -> Json:
+    if "error" in answer:
+        raise failure(answer)
+    return answer
+
+
+def failure(answer: Json) -> ModelError:
+    """The error that an answer of the server carries."""
+    error = answer["error"]
+    said = error.get("message", "") if isinstance(error, dict) else str(error)
+    return ModelError(
+        f"The language model refused: {said or 'no reason given'}.",
+        remedy="Shorten the prompt, or raise context_tokens of the model.",
+    )

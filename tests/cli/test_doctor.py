@@ -1,0 +1,98 @@
+"""`doctor`: what is broken is found, named with a remedy, and hides nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dragoman.cli import doctor
+from dragoman.core.errors import WeightsError
+
+SCRIPTED = """
+name = "Test"
+[models.language]
+kind = "scripted"
+default = "Hello there."
+[models.encoder]
+kind = "hashing"
+"""
+
+
+@pytest.fixture
+def agent(tmp_path, monkeypatch):
+    """An agent whose models need no weights, and a home of its own."""
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    (tmp_path / "agent.toml").write_text(SCRIPTED)
+    return tmp_path
+
+
+def findings(agent):
+    return {finding.what: finding for finding in doctor.examine(str(agent))}
+
+
+def test_every_part_of_a_sound_installation_is_found(agent):
+    found = findings(agent)
+    assert {name: finding for name, finding in found.items() if finding.state == "broken"} == {}
+    assert "SQLite 3." in found["apsw"].found
+    assert "GiB free" in found["home"].found
+    assert "similarity.v1" in found["gate"].found
+    assert "2 tokens" in found["generating"].found
+    assert "256 dimensions" in found["encoding"].found
+    assert "none in" in found["store"].found
+    assert not (agent / ".dragoman").exists()
+
+
+def test_broken_part_is_named_with_the_command_that_mends_it(agent, monkeypatch):
+    monkeypatch.setattr(doctor, "_PARTS", ("apsw", "no_such_library"))
+    found = findings(agent)
+    assert found["no_such_library"].state == "broken"
+    assert found["no_such_library"].remedy == "pip install --force-reinstall no_such_library"
+    assert found["apsw"].state == "ok"
+
+
+def test_missing_extra_is_a_note_with_the_command_that_installs_it(agent, monkeypatch):
+    monkeypatch.setattr(doctor, "_EXTRAS", {"zh": ("no-such-package", "cuts words")})
+    finding = findings(agent)["extra zh"]
+    assert (finding.state, finding.remedy) == ("note", "pip install 'dragoman[zh]'")
+
+
+def test_unknown_agent_is_broken_and_the_rest_is_still_examined(agent):
+    found = findings("no-such-agent")
+    assert found["agent"].state == "broken"
+    assert "extra zh" in found and "generating" not in found
+
+
+def test_failing_model_says_what_its_error_says(agent, monkeypatch):
+    def fail(*_):
+        raise WeightsError("The weights are gone.", remedy="Fetch them.")
+
+    monkeypatch.setattr(doctor, "_generates", fail)
+    finding = findings(agent)["generating"]
+    assert (finding.state, finding.found, finding.remedy) == ("broken", "The weights are gone.", "Fetch them.")
+
+
+def test_home_that_cannot_be_written_is_broken(agent, monkeypatch):
+    (agent / "file").write_text("")
+    monkeypatch.setenv("DRAGOMAN_HOME", str(agent / "file"))
+    finding = findings(agent)["home"]
+    assert finding.state == "broken" and "DRAGOMAN_HOME" in finding.remedy
+
+
+def test_damaged_store_is_broken(agent):
+    state = agent / ".dragoman"
+    state.mkdir()
+    (state / "dragoman.db").write_bytes(b"not a database at all" * 400)
+    finding = findings(agent)["store"]
+    assert finding.state == "broken" and finding.remedy
+
+
+@pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("broken", 1)])
+def test_exit_code_says_whether_something_essential_is_broken(invoke, monkeypatch, state, code):
+    monkeypatch.setattr(doctor, "examine", lambda _: [doctor.Finding("part", state, "found", "mend it")])
+    done = invoke("doctor")
+    assert done.exit_code == code
+    assert "To mend it: mend it" in done.stdout
+    done = invoke("doctor", "--json")
+    assert done.exit_code == code
+    assert json.loads(done.stdout) == [{"what": "part", "state": state, "found": "found", "remedy": "mend it"}]

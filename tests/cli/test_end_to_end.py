@@ -1,0 +1,101 @@
+"""The command as people run it: real weights, a folder of one's own, and no stub anywhere."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.integration
+COMMAND = [sys.executable, "-m", "dragoman"]
+
+
+def run(*arguments, stdin=b"", cwd=None):
+    return subprocess.run([*COMMAND, *arguments], input=stdin, capture_output=True, timeout=120, check=False, cwd=cwd)
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """A folder as `init` makes it."""
+    assert run("init", str(tmp_path / "mine")).returncode == 0
+    return tmp_path / "mine"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_new_agent_passes_its_own_conversations(tmp_path, language):
+    assert run("init", str(tmp_path / "mine"), "--language", language).returncode == 0
+    done = run("check", str(tmp_path / "mine"))
+    assert done.returncode == 0, done.stdout.decode()
+    assert not (tmp_path / "mine" / ".dragoman").exists()
+
+
+def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
+    first = run(
+        "chat", "--user", "ana", stdin=b"My bicycle is called Comet.\nWhat does a day ticket cost?\n", cwd=agent
+    )
+    assert first.returncode == 0, first.stderr.decode()
+    assert b"6 francs" in first.stdout.splitlines()[1]
+    again = run("ask", "--user", "ana", "--json", "What is my bicycle called?", cwd=agent)
+    reply = json.loads(again.stdout)
+    assert "Comet" in reply["text"] and reply["plan"]["steps"] == [["MEMORY"]]
+    assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
+
+
+def test_forgotten_user_leaves_no_byte_in_the_state(agent):
+    run("remember", "My bicycle is called Zanzibar.", "--user", "ana", cwd=agent)
+    assert b"Zanzibar" in run("recall", "--user", "ana", cwd=agent).stdout
+    assert run("forget", "--all", "--yes", "--user", "ana", cwd=agent).returncode == 0
+    files = [path for path in (agent / ".dragoman").rglob("*") if path.is_file()]
+    assert files and not [path for path in files if b"Zanzibar" in path.read_bytes()]
+
+
+def test_own_files_are_ingested_and_answered_from(agent, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "garden.md").write_text("# The garden\n\nThe pear tree was planted in 1962 by Hilda.\n")
+    (notes / "empty.md").write_text("")
+    done = run("ingest", str(notes), cwd=agent)
+    assert done.returncode == 1 and b"empty.md" in done.stderr
+    assert b"1962" in run("ask", "When was the pear tree planted?", cwd=agent).stdout
+
+
+def test_bad_turns_and_bad_files_are_clear_errors(agent):
+    for arguments, stdin in (
+        (("ask",), b" \n"),
+        (("ask",), b"x" * 1_000_000),
+        (("ask", "hi", "--gate.treshold", "1"), b""),
+    ):
+        done = run(*arguments, stdin=stdin, cwd=agent)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr.startswith(b"Error: ") and b"Traceback" not in done.stderr
+    state = agent / ".dragoman"
+    state.mkdir(exist_ok=True)
+    (state / "dragoman.db").write_bytes(b"nonsense" * 1000)
+    done = run("ask", "hi", cwd=agent)
+    assert done.returncode == 1 and b"Traceback" not in done.stderr
+
+
+def test_interrupt_while_starting_or_answering_is_clean_and_loses_nothing(agent):
+    run("remember", "My bicycle is called Comet.", cwd=agent)
+    for seconds in (0.5, 1.0, 1.6):
+        process = subprocess.Popen(
+            [*COMMAND, "ask", "Tell me a long story."], cwd=agent, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        assert process.returncode in (0, 130), errors.decode()
+        assert b"Traceback" not in errors
+    assert b"Comet" in run("recall", cwd=agent).stdout
+
+
+def test_doctor_finds_a_working_machine(agent):
+    done = run("doctor", "--json", cwd=agent)
+    assert done.returncode == 0
+    states = {finding["what"]: finding["state"] for finding in json.loads(done.stdout)}
+    assert states["generating"] == states["encoding"] == "ok"

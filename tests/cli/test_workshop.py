@@ -1,0 +1,121 @@
+"""`init` and `check`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dragoman.agent import check as checking
+from dragoman.agent.check import read_conversations
+from dragoman.cli import workshop
+from dragoman.config import load_config
+
+CONVERSATIONS = """
+[[conversation]]
+name = "price"
+kind = "fact"
+[[conversation.turns]]
+say = "how much?"
+sources = ["PERSONA", "DOCUMENTS"]
+must = ["34 francs"]
+[[conversation]]
+name = "wrong"
+kind = "fact"
+[[conversation.turns]]
+say = "how far?"
+must = ["9 km"]
+[[conversation]]
+name = "thanks"
+kind = "small-talk"
+[[conversation.turns]]
+say = "thanks"
+gate = false
+"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_init_makes_a_valid_agent_with_three_conversations(invoke, tmp_path, language):
+    folder = tmp_path / "mine"
+    done = invoke("init", str(folder), "--language", language)
+    assert done.exit_code == 0
+    assert f"dragoman chat --agent {folder}" in done.stdout
+    config = load_config(folder)
+    assert config.language == language
+    for source in config.sources:
+        assert source.path is None or (folder / source.path).exists()
+    conversations = read_conversations(folder / "conversations.toml")
+    assert len(conversations) == 3
+    checking.require_sources(conversations, [source.name for source in config.sources])
+    assert (folder / ".gitignore").read_text() == ".dragoman/\n"
+
+
+def test_init_refuses_to_write_over_anything(invoke, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for taken in (tmp_path, tmp_path / "notes.txt"):
+        done = invoke("init", str(taken))
+        assert "exists already" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_init_takes_an_empty_folder(invoke, tmp_path):
+    assert invoke("init", str(tmp_path)).exit_code == 0
+
+
+def test_scaffold_of_both_languages_has_the_same_files():
+    folder = Path(workshop.__file__).parent / "scaffold"
+    names = [sorted(str(p.relative_to(folder / code)) for p in (folder / code).rglob("*")) for code in ("en", "zh")]
+    assert names[0] == names[1]
+
+
+@pytest.fixture
+def conversations(tmp_path, stub, monkeypatch):
+    """A file of three conversations, of which the stub passes two, and the stub for each of them."""
+    path = tmp_path / "conversations.toml"
+    path.write_text(CONVERSATIONS)
+
+    @contextmanager
+    def fresh():
+        yield stub
+
+    @contextmanager
+    def fresh_assistants(agent, **_):
+        yield fresh, [source.name for source in stub.sources]
+
+    monkeypatch.setattr(checking, "fresh_assistants", fresh_assistants)
+    return str(path)
+
+
+def test_check_prints_what_was_wrong_and_a_sum_by_kind(invoke, conversations):
+    done = invoke("check", "harbour", "--file", conversations)
+    assert done.exit_code == 1
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["wrong", "fact", "NO", "turn", "1:", "lacks", "'9", "km'", "0.00"] in rows
+    assert ["fact", "1", "2", "0.0"] in rows
+    assert ["small-talk", "1", "1", "0.0"] in rows
+    assert ["all", "2", "3", "0.0"] in rows
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [(("--at-least", "2"), 0), (("--at-least", "3"), 1), (("--limit", "1"), 0), (("--limit", "2"), 1)],
+)
+def test_check_leaves_with_0_only_where_enough_passed(invoke, conversations, options, code):
+    assert invoke("check", "harbour", "--file", conversations, *options).exit_code == code
+
+
+def test_check_writes_outcomes_with_replies(invoke, conversations, tmp_path):
+    out = tmp_path / "out.json"
+    invoke("check", "harbour", "--file", conversations, "--json", str(out))
+    rows = json.loads(out.read_text())
+    assert [row["passed"] for row in rows] == [True, False, True]
+    assert rows[1]["wrong"] == ["turn 1: lacks '9 km'"]
+    assert "34 francs" in rows[0]["replies"][0]
+
+
+def test_check_without_a_file_names_what_is_missing(invoke, tmp_path):
+    (tmp_path / "agent.toml").write_text("")
+    done = invoke("check", str(tmp_path))
+    assert "conversations.toml" in str(done.exception) and "--file" in str(done.exception)

@@ -1,0 +1,70 @@
+"""The trace and the reply as JSON, both ways."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.core.errors import InputError
+from dragoman.core.trace import Note, Refinement, Retrieval, Trace, reply_from_json, reply_to_json
+from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, Verdict
+
+numbers = st.floats(0, 1)
+roles = st.sampled_from(["memory", "gate", "planner", "retriever", "reader", "refiner"])
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+kinds = st.one_of(*(st.from_type(kind) for kind in (Verdict, Plan, Retrieval, Draft, Refinement, Learned)))
+notes = st.builds(Note, roles, st.text(), st.floats(0, 1e3), kinds)
+traces = st.builds(Trace, st.lists(notes, max_size=4).map(tuple))
+replies = st.builds(
+    Reply,
+    st.text(),
+    st.from_type(Verdict),
+    st.from_type(Plan),
+    st.lists(st.from_type(Evidence), max_size=3).map(tuple),
+    traces,
+    numbers,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(traces)
+def test_a_trace_survives_json(trace):
+    assert Trace.from_json(json.loads(json.dumps(trace.to_json()))) == trace
+
+
+@settings(max_examples=25, deadline=None)
+@given(replies)
+def test_a_reply_survives_json(reply):
+    assert reply_from_json(json.loads(json.dumps(reply_to_json(reply)))) == reply
+
+
+def test_a_trace_sums_its_seconds_and_gives_the_notes_of_a_role():
+    first, second = Note("gate", "g", 0.25, Verdict(True, 1.0)), Note("reader", "r", 0.5, Draft("x"))
+    trace = Trace((first, second))
+    assert trace.seconds == 0.75
+    assert trace.of("reader") == (second,)
+    assert list(trace) == [first, second]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        [{"kind": "dream"}],
+        ["note"],
+        [{"kind": "draft", "value": {"text": "x"}, "role": "cook", "seconds": 1}],
+        [{"kind": "draft", "value": {"text": "x"}, "role": "reader"}],
+        [{"kind": "draft", "value": {"words": "x"}, "role": "reader", "seconds": 1}],
+    ],
+)
+def test_what_is_no_trace_is_refused(data):
+    with pytest.raises(InputError):
+        Trace.from_json(data)
+
+
+def test_what_is_no_reply_is_refused():
+    with pytest.raises(InputError, match="must be a JSON object"):
+        reply_from_json([])

@@ -1,0 +1,91 @@
+"""Gates: whether to look anything up."""
+
+import pytest
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.values import Context, Draft
+from dragoman.gate import AlwaysGate, NeverGate, PromptedGate, RandomGate, SimilarityGate, UncertaintyGate
+
+
+class WordEncoder:
+    """Unit vectors over a few words: enough to be near or far."""
+
+    dimensions = 4
+
+    def encode(self, texts):
+        import numpy as np
+
+        rows = np.array([[float("weather" in text.lower()), float("boat" in text.lower()), 0.0, 0.1] for text in texts])
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+class ChoosingModel:
+    def __init__(self, probability=0.9, confidence=0.9):
+        self.probability, self.confidence, self.prompts = probability, confidence, []
+
+    def choose(self, prompts, options):
+        self.prompts += prompts
+        return [{"True": self.probability, "False": 1 - self.probability} for _ in prompts]
+
+    def generate(self, prompts, *, max_tokens, stop=()):
+        return [Draft("x", self.confidence) for _ in prompts]
+
+
+def similarity():
+    return SimilarityGate(encoder=WordEncoder())
+
+
+def test_the_baselines_always_and_never_look():
+    turns = [Context.of("hi"), Context.of("when?")]
+    assert [verdict.retrieve for verdict in AlwaysGate().decide(turns)] == [True, True]
+    assert [verdict.retrieve for verdict in NeverGate().decide(turns)] == [False, False]
+
+
+def test_the_random_gate_treats_the_same_turn_alike_and_opens_for_its_share():
+    gate = RandomGate(probability=0.3, seed=7)
+    turns = [Context.of(f"turn {i}") for i in range(2000)]
+    first = [verdict.retrieve for verdict in gate.decide(turns)]
+    assert first == [verdict.retrieve for verdict in gate.decide(turns)]
+    assert abs(sum(first) / len(first) - 0.3) < 0.05
+    assert first != [verdict.retrieve for verdict in RandomGate(probability=0.3, seed=8).decide(turns)]
+
+
+def test_the_random_gate_refuses_a_share_outside_its_range():
+    with pytest.raises(ConfigError, match=r"1\.5"):
+        RandomGate(probability=1.5)
+
+
+@pytest.mark.parametrize("text", ["Hello!", "thanks a lot", "bye", "你好", "I'm vegetarian.", "forget my name"])
+def test_small_talk_and_telling_look_nothing_up(text):
+    assert not similarity().decide([Context.of(text)])[0].retrieve
+
+
+@pytest.mark.parametrize("text", ["When does the boat leave?", "Hi! How much is it?", "我住在哪里？", "boat timetable"])
+def test_questions_and_doubtful_turns_look_something_up(text):
+    assert similarity().decide([Context.of(text)])[0].retrieve
+
+
+def test_an_unclear_turn_like_small_talk_stays_closed():
+    verdict = similarity().decide([Context.of("such weather, such weather")])[0]
+    assert not verdict.retrieve
+    assert "likeness" in verdict.reason
+
+
+def test_the_prompted_gate_uses_the_probability_of_true():
+    model = ChoosingModel(probability=0.4)
+    gate = PromptedGate(language_model=model, threshold=0.3)
+    verdict = gate.decide([Context.of("When does the boat leave?")])[0]
+    assert (verdict.retrieve, verdict.probability) == (True, 0.4)
+    assert "When does the boat leave?" in model.prompts[0].messages[-1].content
+
+
+def test_the_prompted_gate_in_context_shows_examples_first():
+    model = ChoosingModel()
+    PromptedGate(language_model=model, style="in-context").decide([Context.of("hi")])
+    assert [message.role for message in model.prompts[0].messages].count("assistant") >= 2
+
+
+def test_the_uncertainty_gate_opens_where_the_unaided_draft_is_doubtful():
+    turns = [Context.of("Who founded the town?")]
+    assert UncertaintyGate(language_model=ChoosingModel(confidence=0.2)).decide(turns)[0].retrieve
+    assert not UncertaintyGate(language_model=ChoosingModel(confidence=0.9)).decide(turns)[0].retrieve

@@ -1,0 +1,93 @@
+"""Planners: which sources, in which order."""
+
+import pytest
+
+from dragoman.core.values import Context, Draft, Evidence, Passage, Source
+from dragoman.planner import AllPlanner, PromptedPlanner, SimilarityPlanner
+from dragoman.planner.prompted import parse
+
+PERSONA = Source("PERSONA", "who the guide is", about="bot")
+MEMORY = Source("MEMORY", "what the user said", about="user", private=True)
+DOCUMENTS = Source("DOCUMENTS", "the town", needs=("PERSONA",))
+SOURCES = (DOCUMENTS, PERSONA, MEMORY)
+
+
+class FixedRetriever:
+    """Answers each source with one passage of a given relevance."""
+
+    def __init__(self, **relevance):
+        self.relevance = relevance
+
+    def retrieve(self, requests):
+        return [
+            [Evidence(Passage("p", request.sources[0].name, "x"), self.relevance.get(request.sources[0].name, 0.0))]
+            for request in requests
+        ]
+
+
+class SayingModel:
+    def __init__(self, text):
+        self.text = text
+
+    def generate(self, prompts, *, max_tokens, stop=()):
+        return [Draft(self.text, 0.8) for _ in prompts]
+
+
+def plan(text, *before, **relevance):
+    planner = SimilarityPlanner(retriever=FixedRetriever(**relevance))
+    return planner.plan([Context.of(*before, text)], SOURCES)[0]
+
+
+def test_all_asks_every_source_after_what_it_needs():
+    assert AllPlanner().plan([Context.of("hi")], SOURCES)[0].sources.index("PERSONA") < AllPlanner().plan(
+        [Context.of("hi")], SOURCES
+    )[0].sources.index("DOCUMENTS")
+
+
+def test_a_question_about_the_user_reads_the_memory_and_not_the_documents():
+    assert plan("Where do I live?", DOCUMENTS=0.99, MEMORY=0.1).steps == (("MEMORY",),)
+
+
+def test_a_question_about_the_world_brings_what_its_source_needs_first():
+    assert plan("When does the boat leave?", DOCUMENTS=0.9).steps == (("PERSONA",), ("DOCUMENTS",))
+
+
+def test_a_question_to_the_bot_goes_to_the_persona():
+    assert plan("What do you like to eat?", PERSONA=0.7, DOCUMENTS=0.4).steps == (("PERSONA",),)
+
+
+def test_a_question_in_the_second_person_goes_to_documents_that_clearly_know_better():
+    assert "DOCUMENTS" in plan("When do you open?", PERSONA=0.2, DOCUMENTS=0.9).sources
+
+
+def test_nothing_relevant_still_asks_the_documents_so_that_the_reader_can_say_so():
+    assert "DOCUMENTS" in plan("How much is a taxi?", DOCUMENTS=0.02, PERSONA=0.01).sources
+
+
+def test_a_personal_question_takes_the_memory_along_where_it_is_relevant():
+    assert "MEMORY" in plan("What can I eat given my allergy?", DOCUMENTS=0.8, MEMORY=0.9).sources
+    assert "MEMORY" not in plan("What can I eat here?", DOCUMENTS=0.8, MEMORY=0.2).sources
+
+
+def test_a_follow_up_on_the_user_stays_with_the_user():
+    assert plan("And my dog?", "What is my name?", "You told me: My name is Ana.", MEMORY=0.4).steps == (("MEMORY",),)
+
+
+@pytest.mark.parametrize(
+    ("said", "steps"),
+    [
+        ("PERSONA, DOCUMENTS", (("PERSONA",), ("DOCUMENTS",))),
+        ("memory", (("MEMORY",),)),
+        ("NULL", ()),
+        ("The sources are: DOCUMENTS.", (("DOCUMENTS",),)),
+    ],
+)
+def test_what_the_model_wrote_becomes_a_plan(said, steps):
+    assert parse(said, SOURCES).steps == steps
+
+
+def test_an_answer_outside_the_declared_sources_is_kept_for_the_fallback_to_see():
+    planner = PromptedPlanner(language_model=SayingModel("WIKIPEDIA"))
+    found = planner.plan([Context.of("hi")], SOURCES)[0]
+    assert found.steps == (("WIKIPEDIA",),)
+    assert "WIKIPEDIA" in found.reason

@@ -1,0 +1,68 @@
+"""The reader that quotes."""
+
+import pytest
+
+from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask
+from dragoman.reader import ExtractiveReader
+from dragoman.text.analyse import analyse
+
+DOCS = Plan((("PERSONA",), ("DOCUMENTS",)))
+FERRY = "The boat leaves from berth 3. An adult ticket costs 34 francs. A child pays 17 francs."
+
+
+def piece(text, source="DOCUMENTS", relevance=0.9, title="Ferries", id="d1"):
+    return Evidence(Passage(id, source, text, title=title), relevance)
+
+
+@pytest.fixture
+def reader(encoder, sources):
+    return ExtractiveReader(encoder=encoder, analyse=analyse, sources=sources)
+
+
+def test_quotes_the_sentence_that_answers_with_its_title(reader):
+    draft = reader.read([ReadTask(Context.of("How much is a ticket for an adult?"), DOCS, (piece(FERRY),))])[0]
+    assert draft.text == "An adult ticket costs 34 francs. (Ferries)"
+    assert (draft.method, draft.quoted) == ("quoted", ("d1",))
+
+
+def test_a_follow_up_is_answered_from_the_topic_before(reader):
+    context = Context.of("How much is a ticket for an adult?", "An adult ticket costs 34 francs.", "And for a child?")
+    assert "17 francs" in reader.read([ReadTask(context, DOCS, (piece(FERRY),))])[0].text
+
+
+def test_says_so_where_nothing_relevant_was_found(reader):
+    weak = piece(FERRY, relevance=0.05)
+    draft = reader.read([ReadTask(Context.of("How much is a taxi?"), DOCS, (weak,))])[0]
+    assert "don't know" in draft.text
+    assert draft.quoted == ()
+
+
+def test_what_the_user_told_is_quoted_back(reader):
+    fact = piece("I live in Basel.", "MEMORY", title="home", id="m1")
+    draft = reader.read([ReadTask(Context.of("Where do I live?"), Plan((("MEMORY",),)), (fact,))])[0]
+    assert draft.text == "You told me: I live in Basel."
+
+
+def test_a_general_question_about_the_user_gets_every_fact(reader):
+    facts = (piece("I live in Basel.", "MEMORY", 0.2, id="m1"), piece("I like jazz.", "MEMORY", 0.1, id="m2"))
+    draft = reader.read([ReadTask(Context.of("What do you know about me?"), Plan((("MEMORY",),)), facts)])[0]
+    assert "Basel" in draft.text
+    assert "jazz" in draft.text
+
+
+def test_evidence_asked_for_another_source_is_not_the_answer(reader):
+    persona = piece("I sell the tickets for both boats.", "PERSONA", 0.95, title="", id="p1")
+    draft = reader.read([ReadTask(Context.of("How much is a ticket?"), DOCS, (persona, piece(FERRY)))])[0]
+    assert draft.quoted == ("d1",)
+
+
+def test_the_stream_ends_in_the_draft_that_read_gives(reader):
+    task = ReadTask(Context.of("How much is a ticket for an adult?"), DOCS, (piece(FERRY),))
+    *pieces, draft = reader.stream(task)
+    assert "".join(pieces) == draft.text
+    assert draft == reader.read([task])[0]
+
+
+def test_chinese_turns_get_chinese_phrases(reader):
+    draft = reader.read([ReadTask(Context.of("龙井多少钱？"), DOCS, ())])[0]
+    assert "不知道" in draft.text

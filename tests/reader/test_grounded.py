@@ -1,0 +1,97 @@
+"""The default reader never says less than quoting would, nor more than the evidence holds."""
+
+import pytest
+
+from dragoman.core.values import Context, Evidence, Learned, Passage, Plan, ReadTask
+from dragoman.critic import OverlapCritic
+from dragoman.models.scripted import ScriptedModel
+from dragoman.reader import GroundedReader
+from dragoman.text.analyse import analyse
+
+
+def piece(text, source="DOCUMENTS", relevance=0.9, title="Ferries", id="d1"):
+    return Evidence(Passage(id, source, text, title=title), relevance)
+
+
+DOCS = Plan((("DOCUMENTS",),))
+FERRY = piece("The boat leaves from berth 3. An adult ticket costs 34 francs.")
+ASKED = Context.of("How much is a ticket for an adult?")
+
+
+@pytest.fixture
+def build(encoder, sources):
+    def make(said="", drafts="always"):
+        critic = OverlapCritic(encoder=encoder, analyse=analyse)
+        model = ScriptedModel(default=said)
+        reader = GroundedReader(
+            language_model=model, encoder=encoder, analyse=analyse, sources=sources, critic=critic, drafts=drafts
+        )
+        return reader, model
+
+    return make
+
+
+def test_a_draft_that_holds_is_said(build):
+    reader, _ = build("An adult ticket costs 34 francs.")
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert (draft.text, draft.method) == ("An adult ticket costs 34 francs.", "drafted")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("An adult ticket costs 64 francs.", "unsupported: 64"),
+        ("You must ask Captain Nemo, he sells an adult ticket for 34 francs.", "unsupported"),
+        ("An adult ticket does not cost 34 francs.", "negation"),
+        ("the boat the boat the boat the boat the boat the boat the boat the boat", "repeats"),
+        ("", "empty"),
+        ("Bananas are yellow and grow in warm lands far away.", "not consistent"),
+    ],
+)
+def test_a_draft_that_does_not_hold_gives_way_to_the_quotation(build, said, why):
+    reader, _ = build(said)
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert draft.text == "An adult ticket costs 34 francs. (Ferries)"
+    assert why in str(draft.notes["rejected"])
+
+
+def test_by_default_the_model_is_not_asked_for_what_can_be_quoted(build):
+    reader, model = build("An adult ticket costs 34 francs.", drafts="talk")
+    assert reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0].method == "quoted"
+    assert model.history == []
+
+
+def test_small_talk_is_answered_without_the_model(build):
+    reader, model = build("something", drafts="talk")
+    assert "welcome" in reader.read([ReadTask(Context.of("thanks a lot"))])[0].text
+    assert model.history == []
+
+
+def test_a_pastime_is_drafted_by_the_model(build):
+    reader, _ = build("Why did the boat laugh? It was tickled by a wave.", drafts="talk")
+    assert reader.read([ReadTask(Context.of("Tell me a joke"))])[0].method == "drafted"
+
+
+def test_what_was_learned_is_acknowledged(build):
+    reader, _ = build(drafts="talk")
+    new = Passage("f2", "MEMORY", "I live in Bern.")
+    old = Passage("f1", "MEMORY", "I live in Basel.")
+    context = Context((*Context.of("I moved to Bern.").turns,), learned=Learned(added=(new,), superseded=(old,)))
+    text = reader.read([ReadTask(context)])[0].text
+    assert "I live in Bern." in text
+    assert "I live in Basel." in text
+
+
+def test_what_was_forgotten_is_not_repeated(build):
+    reader, _ = build(drafts="talk")
+    gone = Learned(forgotten=(Passage("f1", "MEMORY", ""),))
+    context = Context((*Context.of("forget where I live").turns,), learned=gone)
+    assert "forgotten" in reader.read([ReadTask(context)])[0].text
+
+
+def test_the_stream_says_what_read_says(build):
+    reader, _ = build(drafts="talk")
+    task = ReadTask(ASKED, DOCS, (FERRY,))
+    *pieces, draft = reader.stream(task)
+    assert "".join(pieces) == draft.text == reader.read([task])[0].text
+    assert len(pieces) > 1

@@ -1,0 +1,89 @@
+import pytest
+
+from dragoman.core.errors import InputError
+from dragoman.sources.formats.html import read
+
+
+def blocks(text):
+    return [(s.headings, b.kind, b.text) for s in read(text.encode(), "a.html").sections for b in s.blocks]
+
+
+def test_scripts_styles_navigation_and_footers_are_dropped():
+    page = (
+        "<html><head><style>p{}</style></head><body><nav>Home</nav><script>x()</script>"
+        "<p>kept</p><noscript>no</noscript><footer>© us</footer></body></html>"
+    )
+    assert blocks(page) == [((), "text", "kept")]
+
+
+def test_headings_make_a_path_and_inline_marks_stay_in_their_paragraph():
+    page = (
+        "<h1>Ferry <em>desk</em></h1><div>One <b>two</b><a href=x>three</a></div>"
+        "<section><h2>Prices</h2>Loose text<p>next"
+    )
+    assert blocks(page) == [
+        (("Ferry desk",), "text", "One twothree"),
+        (("Ferry desk", "Prices"), "text", "Loose text"),
+        (("Ferry desk", "Prices"), "text", "next"),
+    ]
+
+
+def test_lists_keep_numbers_and_nesting():
+    page = "<ul><li>one<ul><li>inner</li></ul></li><li><p>two</p></li></ul><ol start=3><li>third<li>fourth</ol>"
+    assert [(kind, line) for _, kind, line in blocks(page)] == [
+        ("line", "- one"),
+        ("line", "  - inner"),
+        ("line", "- two"),
+        ("line", "3. third"),
+        ("line", "4. fourth"),
+    ]
+
+
+def test_table_rows_carry_the_names_of_their_columns():
+    page = (
+        "<table><caption>Fares</caption><thead><tr><th>Ticket</th><th>Price</th></tr></thead>"
+        "<tr><td>Adult</td><td>3.50</td></tr><tr><td>Child</td><td></td></tr></table>"
+    )
+    assert [line for _, _, line in blocks(page)] == ["Fares", "- Ticket: Adult; Price: 3.50", "- Ticket: Child"]
+
+
+def test_rows_headed_at_their_side_are_pairs():
+    assert [
+        line
+        for _, _, line in blocks("<table><tr><th>Opens</th><td>9</td></tr><tr><th>Closes</th><td>5</td></tr></table>")
+    ] == [
+        "- Opens: 9",
+        "- Closes: 5",
+    ]
+
+
+def test_title_element_wins_over_the_first_heading():
+    assert read(b"<title> The\n quay </title><h1>Ferry</h1><p>x", "a.html").title == "The quay"
+    assert read(b"<h1>Ferry</h1><p>x", "a.html").title == "Ferry"
+    assert read(b"<p>x", "north_quay.html").title == "North quay"
+
+
+def test_preformatted_text_keeps_its_lines():
+    assert blocks("<pre>a\n  b</pre>") == [((), "code", "a\n  b")]
+
+
+def test_declared_encoding_is_believed():
+    page = '<meta charset="gb2312"><p>渡轮九点开</p>'.encode("gb18030")
+    assert read(page, "a.html").sections[0].blocks[0].text == "渡轮九点开"
+
+
+def test_undeclared_wrong_bytes_are_an_error():
+    with pytest.raises(InputError, match="Save it as UTF-8"):
+        read("<p>渡轮</p>".encode("gb18030"), "a.html")
+
+
+def test_unknown_declared_encoding_falls_back_to_utf8():
+    assert read('<meta charset="nonsense-9"><p>渡轮</p>'.encode(), "a.html").sections[0].blocks[0].text == "渡轮"
+
+
+def test_deep_nesting_does_not_exhaust_the_stack():
+    assert blocks("<div>" * 5000 + "deep") == [((), "text", "deep")]
+
+
+def test_broken_markup_still_gives_its_text():
+    assert blocks("<p>one<p>two</b></div><li>three")[:2] == [((), "text", "one"), ((), "text", "two")]

@@ -1,0 +1,50 @@
+import pytest
+
+from dragoman.core.errors import InputError
+from dragoman.sources.formats.jsonl import read
+
+
+def test_fields_of_a_line_become_those_of_the_block():
+    content = (
+        '{"text": "渡轮九点开", "id": 7, "title": "T", "parent": "p", "meta": {"year": 2024, "by": "Li"}}\n'.encode()
+    )
+    (block,) = read(content, "a.jsonl").sections[0].blocks
+    assert (block.text, block.id, block.title, block.parent) == ("渡轮九点开", "7", "T", "p")
+    assert block.meta == {"year": "2024", "by": "Li"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("not json", "not JSON"),
+        ("[1]", "no JSON object"),
+        ('{"txt": "a"}', "'text' is missing"),
+        ('{"text": "  "}', "'text' is missing, empty"),
+        ('{"text": 5}', "no string"),
+        ('{"text": "a", "id": [1]}', "'id' is neither"),
+        ('{"text": "a", "id": true}', "'id' is neither"),
+        ('{"text": "a", "meta": 3}', "'meta' is no JSON object"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_bad_line_is_reported_with_its_number_while_the_others_go_in(line, reason):
+    document = read(f'{{"text": "good"}}\n\n{line}\n{{"text": "also good"}}'.encode(), "a.jsonl")
+    assert [block.text for block in document.sections[0].blocks] == ["good", "also good"]
+    ((place, why),) = document.failed
+    assert place == "line 3"
+    assert reason in why
+
+
+def test_repeated_id_is_reported_with_both_lines():
+    document = read(b'{"text": "a", "id": "x"}\n{"text": "b", "id": "x"}\n', "a.jsonl")
+    assert document.failed == (("line 2", "The id 'x' is taken by line 1. Give another."),)
+
+
+def test_file_without_a_usable_line_is_an_error_that_shows_the_first():
+    with pytest.raises(InputError, match=r"no usable line\. line 1: This is not JSON"):
+        read(b"{\n}\n", "a.jsonl")
+
+
+def test_lone_surrogates_and_control_characters_are_taken_out():
+    (block,) = read(b'{"text": "a\\ud800b\\u0000c"}', "a.jsonl").sections[0].blocks
+    assert block.text == "a\ufffdbc"

@@ -1,0 +1,118 @@
+"""What kind of turn it is, and whom a question is about."""
+
+import pytest
+
+from dragoman.text.form import everything, form, unwrapped
+
+SOCIAL = [
+    ("Hello!", "greeting"),
+    ("hi there", "greeting"),
+    ("Good morning", "greeting"),
+    ("你好", "greeting"),
+    ("thanks a lot", "thanks"),
+    ("Great, thank you so much for your help!", "thanks"),
+    ("谢谢！", "thanks"),
+    ("Good night", "farewell"),
+    ("ok, bye bye", "farewell"),
+    ("再见", "farewell"),
+    ("how are you today?", "wellbeing"),
+    ("Hi, how are you?", "wellbeing"),
+    ("你今天好吗", "wellbeing"),
+    ("ok cool", "acknowledgement"),
+    ("😀", "acknowledgement"),
+    ("好的", "acknowledgement"),
+]
+QUESTIONS = [
+    ("What is my sister's name?", "user"),
+    ("Where do I live?", "user"),
+    ("do you remember what I'm allergic to?", "user"),
+    ("What do you know about me?", "user"),
+    ("Am I allergic to anything?", "user"),
+    ("when's my birthday?", "user"),
+    ("what food did I say I can't eat?", "user"),
+    ("So what's my name then?", "user"),
+    ("What do I do for a living?", "user"),
+    ("我住在哪里？", "user"),
+    ("我叫什么名字？", "user"),
+    ("我喜欢喝什么茶？", "user"),
+    ("who are you?", "bot"),
+    ("What's your name?", "bot"),
+    ("do you like fish?", "bot"),
+    ("Tell me about yourself", "bot"),
+    ("你是谁？", "bot"),
+    ("Where can I buy a ticket?", "world"),
+    ("How do I get to the lighthouse?", "world"),
+    ("Can I bring my dog on the ferry?", "world"),
+    ("Do I need a reservation?", "world"),
+    ("Can you tell me when the ferry leaves?", "world"),
+    ("Do you know how much a ticket costs?", "world"),
+    ("and what do they cost?", "world"),
+    ("I'd like to know the opening hours.", "world"),
+    ("We're coming with a dog, is that ok on the boat?", "world"),
+    ("I love jazz. What's on this weekend?", "world"),
+    ("龙井多少钱一壶？", "world"),
+    ("我可以带狗吗？", "world"),
+]
+
+
+@pytest.mark.parametrize(("text", "act"), SOCIAL)
+def test_small_talk_is_known(text, act):
+    assert form(text).act == act
+
+
+@pytest.mark.parametrize(("text", "about"), QUESTIONS)
+def test_a_question_is_about_the_user_the_bot_or_the_world(text, about):
+    shape = form(text)
+    assert (shape.act, shape.about) == ("question", about)
+
+
+@pytest.mark.parametrize(
+    "text", ["I'm vegetarian.", "My name is Ana and I live in Basel.", "我叫小林。", "I don't eat meat anymore"]
+)
+def test_telling_of_oneself_is_a_personal_statement(text):
+    shape = form(text)
+    assert (shape.act, shape.personal, shape.about) == ("statement", True, None)
+
+
+def test_a_greeting_before_a_question_does_not_hide_it():
+    assert form("Hello! When does the ferry leave?").act == "question"
+    assert form("Thanks! And when is it back?").act == "question"
+
+
+@pytest.mark.parametrize(
+    ("text", "act", "core"),
+    [
+        ("Remember that my sister's name is Ida.", "remember", "my sister's name is Ida"),
+        ("Please forget where I live.", "forget", "where I live"),
+        ("请记住我对花生过敏", "remember", "我对花生过敏"),
+        ("忘掉我的名字", "forget", "我的名字"),
+    ],
+)
+def test_requests_to_memory_carry_their_matter(text, act, core):
+    shape = form(text)
+    assert (shape.act, shape.core) == (act, core)
+
+
+def test_asking_whether_it_remembers_is_a_question():
+    assert form("Do you remember my name?").act == "question"
+
+
+@pytest.mark.parametrize(
+    ("what", "all_of_it"),
+    [("everything", True), ("everything about me", True), ("where I live", False), ("一切", True), ("我的名字", False)],
+)
+def test_forgetting_everything_is_told_from_forgetting_one_thing(what, all_of_it):
+    assert everything(what) is all_of_it
+
+
+@pytest.mark.parametrize(
+    ("text", "core"),
+    [
+        ("Hi, could you tell me when it opens?", "when it opens?"),
+        ("I was wondering how far it is", "how far it is"),
+        ("What time is it?", "What time is it?"),
+        ("请问几点开门？", "几点开门？"),
+    ],
+)
+def test_politeness_is_taken_off(text, core):
+    assert unwrapped(text) == core
