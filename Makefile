@@ -9,7 +9,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat test slow check bench docs-help clean help
+.PHONY: chat test slow check bench bench-peers docs-help clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
@@ -17,6 +17,7 @@ help:
 	@echo "make slow       run the tests that take minutes"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
+	@echo "make bench-peers  compare the loop and the import with other frameworks"
 	@echo "make docs-help  write docs/cli anew from the commands' --help"
 	@echo "make clean      remove the environment and what tools left behind"
 
@@ -38,10 +39,11 @@ check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-cache
 
+# What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for name in imports loop search; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py

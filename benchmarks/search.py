@@ -62,8 +62,10 @@ class Corpus:
         return Query(scope, "ROWS", K, tokens, tuple(vector.tolist()))
 
     def _ranks(self, n: int) -> list[int]:
-        # Stop words are gone from real tokens, so the very first ranks are left out.
-        return (np.minimum(self.chance.zipf(1.15, n) + 20, VOCABULARY)).tolist()
+        # Zipf-Mandelbrot: without stop words, the commonest word is about one token in 230.
+        weights = np.cumsum(1 / (np.arange(1, VOCABULARY + 1) + 30))
+        ranks: list[int] = np.searchsorted(weights / weights[-1], self.chance.random(n)).tolist()
+        return ranks
 
 
 def milliseconds(acts: Sequence[Callable[[], object]]) -> tuple[float, float]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 
 import pytest
 
 from dragoman.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def hook(monkeypatch):
+    """What `run` sets for its process is put back after each test."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
 
 
 def outcome(capfd, *arguments):
@@ -107,3 +114,19 @@ def test_warnings_of_the_library_are_shown_and_its_news_only_when_asked(capfd, s
     assert outcome(capfd, "ask", "hi")[2] == "Warning: could not read old.pdf\n"
     assert "INFO dragoman.test: all is well" in outcome(capfd, "ask", "hi", "--verbose")[2]
     assert "all is well" not in outcome(capfd, "ask", "hi")[2]
+
+
+def test_interrupt_that_fell_into_a_callback_is_not_lost(capfd, stub, monkeypatch):
+    class Unlucky:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def ask(*_, **__):
+        Unlucky()
+        for _ in range(500):
+            time.sleep(0.01)
+        return iter(())
+
+    monkeypatch.setattr(stub, "stream", ask)
+    code, _, err = outcome(capfd, "ask", "hi")
+    assert (code, err) == (130, "Stopped.\n")

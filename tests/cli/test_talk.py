@@ -122,3 +122,10 @@ def test_interrupted_generation_leaves_with_130_and_no_traceback(stub_file):
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
         assert process.stderr.read() == b"Stopped.\n"
+
+
+def test_closed_standard_input_is_an_empty_pipe(stub_file):
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$1" chat <&-', sys.executable, stub_file], capture_output=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -20,8 +20,12 @@ class FixedRetriever:
 
     def retrieve(self, requests):
         return [
-            [Evidence(Passage("p", request.sources[0].name, "x"), self.relevance.get(request.sources[0].name, 0.0))]
-            for request in requests
+            [
+                Evidence(
+                    Passage("p", name, "x"), self.relevance.get(name, 0.0), {"cosine": self.relevance.get(name, 0.0)}
+                )
+            ]
+            for name in (request.sources[0].name for request in requests)
         ]
 
 

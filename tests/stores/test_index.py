@@ -89,6 +89,13 @@ def test_it_finds_what_exact_search_finds(store, filters):
                 assert hit.score == pytest.approx(scores.get((i, hit.passage.id), hit.score), abs=1e-5)
 
 
+def test_every_row_is_nearest_to_its_own_vector(store):
+    rows, vectors = corpus(1200)
+    store.put(SHARED, rows, vectors)
+    found = store.nearest([Query(SHARED, "DOCS", 1, vector=vector.tolist()) for vector in vectors])
+    assert [hits[0].passage.id for hits in found] == [row.id for row in rows]
+
+
 def test_frequencies_are_exact(store):
     rows, _ = corpus(300)
     exact = InMemoryStore(analyse=words)

@@ -71,7 +71,7 @@ def test_another_language_takes_its_own_stemmer_and_keeps_its_umlauts():
 
 
 def test_an_unknown_language_is_refused_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match="Available: .*auto"):
+    with pytest.raises(UnknownNameError, match=r"Available: .*auto"):
         Analyser(language="klingon")
 
 

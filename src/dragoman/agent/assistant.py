@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.sources.ingest import Progress, Report
 
 _log = logging.getLogger("dragoman.assistant")
+_PATIENCE = 10.0
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
 
@@ -222,7 +223,7 @@ class Assistant:
     def close(self) -> None:
         """Close the store and the models; calling it twice does no harm."""
         for thread in self._warming:
-            thread.join()  # a library in the middle of loading must not lose its interpreter
+            thread.join(_PATIENCE)  # a library in the middle of loading must not lose its interpreter
         self.store.close()
         for part in self._heavy:
             close = getattr(part, "close", None)

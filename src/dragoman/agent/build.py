@@ -42,12 +42,14 @@ def load(
     config = load_config(file, overrides)
     assistant = assemble(config, folder=file.parent, state=Path(state) if state else default_state, file=str(file))
     try:
-        assistant.unread = read_declared(config, file.parent, assistant.store, assistant.encoder, progress=progress)
+        if warm:
+            assistant.warm_up()
+        assistant.unread = read_declared(
+            config, file.parent, assistant.store, assistant.encoder, memory=assistant.memory, progress=progress
+        )
     except BaseException:
         assistant.close()
         raise
-    if warm:
-        assistant.warm_up()
     return assistant
 
 

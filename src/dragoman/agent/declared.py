@@ -11,7 +11,7 @@ from dragoman.core.values import Scope
 
 if TYPE_CHECKING:
     from dragoman.config import AgentConfig
-    from dragoman.core.protocols import Encoder, Store
+    from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import Progress
 
@@ -19,7 +19,13 @@ _log = logging.getLogger("dragoman.agent")
 
 
 def read_declared(
-    config: AgentConfig, folder: Path, store: Store, encoder: Encoder, *, progress: Progress | None = None
+    config: AgentConfig,
+    folder: Path,
+    store: Store,
+    encoder: Encoder,
+    *,
+    memory: Memory | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Failure, ...]:
     """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
     from dragoman.sources.ingest import ingest
@@ -38,7 +44,8 @@ def read_declared(
             )
         source = entry.source()
         if source.private:
-            seed(store, encoder, source, path, config.tenant)
+            remember = getattr(memory, "remember", None) if source.about == "user" else None
+            seed(store, encoder, source, path, config.tenant, remember=remember)
             continue
         report = ingest(
             store, encoder, source, [path], scope=Scope(config.tenant), progress=progress, base=folder, sync=True

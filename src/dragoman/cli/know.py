@@ -11,7 +11,7 @@ import typer
 
 from dragoman.cli import show
 from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Agent, Overridable, Set, State, User, opened
+from dragoman.cli.session import Agent, Overridable, Set, State, User, at_terminal, opened
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,6 +137,6 @@ def forget(
 
 
 def _confirmed(user: str) -> bool:
-    if not sys.stdin.isatty():
+    if not at_terminal():
         raise typer.BadParameter(f"Forgetting everything of {user} needs --yes where nobody can be asked.")
     return typer.confirm(f"Forget everything of {user}: facts, dialogues and traces?")

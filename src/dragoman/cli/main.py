@@ -18,6 +18,7 @@ STOPPED = 130
 def run(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `dragoman` command; leaves the process with its exit code."""
     given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
+    sys.unraisablehook = _lose_no_interrupt
     try:
         _tolerate_any_text()
         from dragoman.cli.app import app
@@ -58,6 +59,17 @@ def _raise_if_debugging(given: Sequence[str]) -> None:
     """Re-raise what is being handled."""
     if given[:1] == ["--debug"] or given[:2] == ["--verbose", "--debug"]:
         raise  # noqa: PLE0704 - only called from an except block
+
+
+def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C that fell into a callback of the interpreter is swallowed there: send it once more, a moment later."""
+    if isinstance(event.exc_value, KeyboardInterrupt):
+        import _thread
+        import threading
+
+        threading.Timer(0.02, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(event)
 
 
 def _say(text: str) -> None:

@@ -22,16 +22,20 @@ class Bars:
 
     def __init__(self) -> None:
         self._console = show.err()
-        self._began = monotonic()
+        self._began: float | None = None
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._named: set[str] = set()
 
     def show(self, label: str, done: int, total: int | None, name: str = "") -> None:
         """Set a bar; `name` is what is at hand."""
-        if not self._console.is_terminal or monotonic() - self._began < _PATIENCE:
+        if not self._console.is_terminal:
             return
+        if self._began is None:
+            self._began = monotonic()
         if self._progress is None:
+            if monotonic() - self._began < _PATIENCE or done == total:
+                return
             self._progress = _made(self._console)
             self._progress.start()
         if label not in self._tasks:

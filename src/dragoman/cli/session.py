@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 from typer.core import TyperCommand
@@ -141,4 +142,14 @@ def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
 
 def interactive() -> bool:
     """Whether a person sits at both ends."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return at_terminal() and sys.stdout.isatty()
+
+
+def at_terminal() -> bool:
+    """Whether a person can be asked; a closed standard input counts as an empty pipe."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def piped() -> BinaryIO:
+    """Standard input as bytes: what is not UTF-8 is for the assistant to clean, not for a decoder to refuse."""
+    return BytesIO() if sys.stdin is None else sys.stdin.buffer

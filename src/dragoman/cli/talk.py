@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli import show
-from dragoman.cli.session import Agent, Overridable, Set, State, User, interactive, new_dialogue, opened
+from dragoman.cli.session import (
+    Agent,
+    Overridable,
+    Set,
+    State,
+    User,
+    at_terminal,
+    interactive,
+    new_dialogue,
+    opened,
+    piped,
+)
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note, reply_to_json
 from dragoman.core.values import Reply
@@ -95,15 +106,15 @@ def _turn(text: list[str] | None) -> str:
     """The words of the command line, else what is piped in."""
     if text and text != ["-"]:
         return " ".join(text)
-    if not text and sys.stdin.isatty():
+    if not text and at_terminal():
         raise typer.BadParameter('Nothing was asked. Write for instance: dragoman ask "When does the ferry leave?"')
-    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
+    return piped().read().decode("utf-8", "surrogateescape").strip()
 
 
 def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) -> bool:
     """Answer every line of standard input; whether all of them could be answered."""
     all_answered = True
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
+    for number, raw in enumerate(piped(), start=1):
         line = raw.decode("utf-8", "surrogateescape").strip()
         if not line:
             _warn(f"Line {number} is empty and was skipped.")

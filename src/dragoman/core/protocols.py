@@ -86,9 +86,7 @@ class Critic(Protocol):
 class LanguageModel(Protocol):
     """Generates, and chooses among options with probabilities that sum to one."""
 
-    def generate(
-        self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()
-    ) -> Sequence[Draft]: ...
+    def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]: ...
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then, last, the whole `Draft`."""

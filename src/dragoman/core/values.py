@@ -76,9 +76,7 @@ class Context:
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
         """Alternate user and agent turns so that the last one is the user's."""
-        turns = tuple(
-            Turn("user" if (len(texts) - i) % 2 else "agent", text) for i, text in enumerate(texts)
-        )
+        turns = tuple(Turn("user" if (len(texts) - i) % 2 else "agent", text) for i, text in enumerate(texts))
         return cls(turns, scope or Scope(), dialogue)
 
     @property

@@ -1,4 +1,4 @@
-"""The default gate: a turn that is like small talk, or that only tells, needs nothing looked up."""
+"""The default gate: a turn that is like small talk, or that only tells of the user, needs nothing looked up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CLEAR = {
 
 @gates.register("similarity.v1")
 class SimilarityGate:
-    """Opens for questions; for other turns, unless they are like small talk or tell of the user.
+    """Opens for questions; for other turns, unless they are like small talk or told something to remember.
 
     When in doubt it opens: a look-up too many costs milliseconds, one too few costs the answer.
     """
@@ -55,7 +55,7 @@ class SimilarityGate:
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:
         forms = [form(context.last) for context in turns]
-        verdicts = [self._clear(shape) for shape in forms]
+        verdicts = [self._clear(shape, context) for shape, context in zip(forms, turns, strict=True)]
         unclear = [i for i, verdict in enumerate(verdicts) if verdict is None]
         likeness = self._likeness([turns[i].last for i in unclear])
         for i, cosine in zip(unclear, likeness, strict=True):
@@ -63,11 +63,11 @@ class SimilarityGate:
             verdicts[i] = Verdict(probability >= self._threshold, probability, f"small-talk likeness {cosine:.2f}")
         return [verdict for verdict in verdicts if verdict is not None]
 
-    def _clear(self, shape: Form) -> Verdict | None:
+    def _clear(self, shape: Form, context: Context) -> Verdict | None:
         if shape.act in SOCIAL:
             return Verdict(False, 0.02, shape.act)
         if shape.act == "statement":
-            return Verdict(False, 0.2, "tells of the user") if shape.personal else None
+            return None if context.learned.is_empty else Verdict(False, 0.1, "tells of the user")
         clear = _CLEAR[shape.act]
         return Verdict(clear.probability >= self._threshold, clear.probability, clear.reason)
 

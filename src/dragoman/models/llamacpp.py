@@ -10,6 +10,7 @@ import string
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from dragoman.core.errors import ConfigError, ModelError
@@ -26,6 +27,8 @@ _LIFT = 100.0
 _LEAD = 160.0
 _HEAT = 8.0
 _ANSWER_ROOM = 64
+_LONG_TOKEN = 20
+"""Characters of a token that is long in any language."""
 _PATIENCE = 5.0
 
 
@@ -60,6 +63,7 @@ class LlamaCppModel:
         self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
         self._letters: tuple[int, ...] = ()
         self._end: int | None = None
+        self._template: int | None = None
 
     def warm_up(self) -> None:
         """Load the weights, fetching them where they are not here."""
@@ -201,11 +205,22 @@ class LlamaCppModel:
         return self._end
 
     def _messages(self, prompt: Prompt, answer_tokens: int) -> list[dict[str, str]]:
-        room = max(self._context_tokens - answer_tokens, self._context_tokens // 2)
-        messages, cuts = fit(prompt.messages, room, lambda text: len(self.server.tokens(_plain(text))), self._shortened)
+        room = max(self._context_tokens - answer_tokens, self._context_tokens // 2) - self._template_tokens()
+        # what is far too long is cut roughly first: counting the tokens of a megabyte takes seconds
+        rough = tuple(
+            replace(message, content=_ends(message.content, room * _LONG_TOKEN)) for message in prompt.messages
+        )
+        messages, cuts = fit(rough, room, lambda text: len(self.server.tokens(_plain(text))), self._shortened)
         if cuts:
             log.warning("prompt %r did not fit into %d tokens: %d cuts", prompt.name, self._context_tokens, cuts)
         return [{"role": message.role, "content": _plain(message.content)} for message in messages]
+
+    def _template_tokens(self) -> int:
+        """What the chat template adds by itself, such as a system message of its own."""
+        if self._template is None:
+            rendered = self.server.render([{"role": "user", "content": "?"}])
+            self._template = len(self.server.tokens(rendered, special=True))
+        return self._template
 
     def _shortened(self, text: str, size: int) -> str:
         tokens = self.server.tokens(_plain(text))
@@ -252,6 +267,10 @@ class _Gathered:
         usage = Usage(int(self._usage.get("prompt_tokens", 0)), int(self._usage.get("completion_tokens", count)), 1)
         notes: dict[str, str | float] = {"finish": self._finish or "cancelled", "cached_tokens": float(cached)}
         return Draft("".join(self._pieces), min(confidence, 1.0), usage=usage, notes=notes)
+
+
+def _ends(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size // 2] + GAP + text[-(size // 2) :]
 
 
 def _plain(text: str) -> str:

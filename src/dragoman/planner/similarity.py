@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
 
 from dragoman.core.protocols import Retriever
 from dragoman.core.registry import planners
-from dragoman.core.values import Context, Plan, Request, Source, SourceName
+from dragoman.core.values import Context, Evidence, Plan, Request, Source, SourceName
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.form import Form, form
 from dragoman.text.query import standalone
 
-Matter: TypeAlias = Literal["user", "bot", "world"]
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
 
@@ -21,15 +19,15 @@ _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$
 class SimilarityPlanner:
     """Weighs the best candidate of each source by whom the question is about.
 
-    A question about the user is for the sources about the user alone. One that addresses the bot goes
-    to its persona, unless the documents answer it clearly better. All else goes to the sources about
-    the world whose best candidate passes `threshold`, or to the best of them, so that the reader can
-    say honestly that nothing was found; a question that mentions the user takes their memory along
-    where that passes `personal`.
+    A question about the user is for the sources about the user alone, one about the bot for its persona.
+    One that says "you" may mean the house that the bot speaks for: the persona is asked only where it is
+    nearer than the documents by `margin`. All else goes to the sources about the world whose best candidate
+    passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found;
+    a question that mentions the user takes their memory along where that passes `personal`.
     """
 
     def __init__(
-        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.6, margin: float = 0.15
+        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.6, margin: float = 0.1
     ) -> None:
         self._retriever = retriever
         self._threshold = threshold
@@ -38,56 +36,61 @@ class SimilarityPlanner:
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         graph = SourceGraph(sources)
-        requests = [Request(context, (source,), k=1) for context in turns for source in sources]
+        requests = [
+            Request(context, (source,), k=1, without=_just_told(context)) for context in turns for source in sources
+        ]
         found = self._retriever.retrieve(requests)
-        best = [max((piece.relevance for piece in evidence), default=0.0) for evidence in found]
         width = len(sources)
         return [
-            self._one(context, graph, dict(zip(graph.names, best[i * width : (i + 1) * width], strict=True)))
+            self._one(context, graph, dict(zip(graph.names, found[i * width : (i + 1) * width], strict=True)))
             for i, context in enumerate(turns)
         ]
 
-    def _one(self, context: Context, graph: SourceGraph, best: dict[SourceName, float]) -> Plan:
+    def _one(self, context: Context, graph: SourceGraph, found: Mapping[SourceName, Sequence[Evidence]]) -> Plan:
         matter, personal = matter_of(context)
-        by: dict[Matter, list[Source]] = {"user": [], "bot": [], "world": []}
+        best = {name: max((piece.relevance for piece in pieces), default=0.0) for name, pieces in found.items()}
+        by: dict[str, list[Source]] = {"user": [], "bot": [], "world": []}
         for source in graph:
             by[source.about].append(source)
+        if matter == "you":
+            matter = "bot" if _cosine(found, by["bot"]) > _cosine(found, by["world"]) + self._margin else "world"
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _chosen(
-        self, matter: Matter, personal: bool, by: dict[Matter, list[Source]], best: dict[SourceName, float]
+        self, matter: str, personal: bool, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
     ) -> list[Source]:
-        def strongest(group: Sequence[Source]) -> float:
-            return max((best[source.name] for source in group), default=0.0)
-
-        if matter == "user" and by["user"]:
-            return by["user"]
-        bot, world = strongest(by["bot"]), strongest(by["world"])
-        if matter == "bot" and by["bot"] and world < max(self._threshold, bot + self._margin):
-            return by["bot"]
-        if matter == "world" and bot >= self._threshold and bot >= world + self._margin:
-            return by["bot"]
+        if matter in ("user", "bot") and by[matter]:
+            return by[matter]
         chosen = self._passing(by["world"] or by["bot"], best)
-        if personal and strongest(by["user"]) >= self._personal:
-            chosen += self._passing(by["user"], best)
+        if personal and any(best[source.name] >= self._personal for source in by["user"]):
+            chosen = [*self._passing(by["user"], best), *chosen]
         return chosen
 
-    def _passing(self, group: Sequence[Source], best: dict[SourceName, float]) -> list[Source]:
+    def _passing(self, group: Sequence[Source], best: Mapping[SourceName, float]) -> list[Source]:
         passing = [source for source in group if best[source.name] >= self._threshold]
         return passing or sorted(group, key=lambda source: -best[source.name])[:1]
 
 
-def matter_of(context: Context) -> tuple[Matter, bool]:
+def matter_of(context: Context) -> tuple[str, bool]:
     """Whom the last turn is about, and whether it mentions the user; a follow-up inherits from the turn before."""
     shape = form(context.last)
-    matter: Matter = shape.about or "world"
+    matter = shape.about or "world"
     before = [turn.text for turn in context.history if turn.speaker == "user"]
-    if matter == "world" and before and (standalone(context).is_follow_up or _is_addition(shape)):
+    if matter in ("world", "you") and before and (standalone(context).is_follow_up or _is_addition(shape)):
         matter = form(before[-1]).about or matter
     return matter, shape.personal
 
 
+def _just_told(context: Context) -> frozenset[str]:
+    """What the turn itself told is no evidence for it."""
+    return frozenset(passage.id for passage in (*context.learned.added, *context.learned.joined))
+
+
+def _cosine(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
+    return max((piece.scores.get("cosine", 0.0) for source in group for piece in found[source.name]), default=0.0)
+
+
 def _is_addition(shape: Form) -> bool:
-    """"And my dog?", asked after a question about the user."""
+    """ "And my dog?", asked after a question about the user."""
     return shape.personal and bool(_ADDITION.match(shape.core))

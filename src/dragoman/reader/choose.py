@@ -27,13 +27,18 @@ class Quote:
 
 
 def rank(
-    context: Context, evidence: Sequence[Evidence], *, encoder: Encoder, analyse: Callable[[str], tuple[str, ...]]
+    context: Context,
+    evidence: Sequence[Evidence],
+    *,
+    encoder: Encoder,
+    analyse: Callable[[str], tuple[str, ...]],
+    known: str = "",
 ) -> list[Quote]:
-    """Every sentence of the evidence, best first."""
+    """Every sentence of the evidence, best first; `known` is what the user told that the question rests on."""
     units = [(piece, sentence) for piece in evidence for sentence in sentences(piece.text)]
     if not units:
         return []
-    asked = standalone(context).text
+    asked = f"{known} {standalone(context).text}".strip()
     turn = unwrapped(form(context.last).core)
     placed = [f"{_path(piece)}\n{sentence}" for piece, sentence in units]
     vectors = encoder.encode([asked, turn, *placed, *(sentence for _, sentence in units)])

@@ -21,7 +21,8 @@ _GENERAL = re.compile(
 class ExtractiveReader:
     """Never says more than the evidence: quotes it, or says that nothing was found.
 
-    Evidence below `floor` is not quoted. What the bot knows of itself is said as it stands, what the
+    Evidence below `floor` is not quoted (`floor_user` and `floor_bot` for what is about the user and the bot, where
+    the pool is small and the question was meant for it). What the bot knows of itself is said as it stands, what the
     user told is quoted back, and a quotation from documents carries its title.
     """
 
@@ -33,13 +34,16 @@ class ExtractiveReader:
         sources: tuple[Source, ...],
         language: str = "en",
         floor: float = 0.3,
+        floor_user: float = 0.4,
+        floor_bot: float = 0.1,
         show_source: bool = True,
     ) -> None:
         self._encoder = encoder
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._language = language
-        self._floor = floor
+        floors = {"world": floor, "user": floor_user, "bot": floor_bot}
+        self._floor = {source.name: floors[source.about] for source in sources}
         self._show_source = show_source
 
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
@@ -55,8 +59,9 @@ class ExtractiveReader:
         told = [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
         if told and _GENERAL.search(task.context.last):
             return self._told(told, language)
-        usable = [piece for piece in self._answering(task) if piece.relevance >= self._floor]
-        quotes = rank(task.context, usable, encoder=self._encoder, analyse=self._analyse)
+        usable = [piece for piece in self._answering(task) if self._passes(piece)]
+        known = " ".join(piece.text for piece in told if self._passes(piece) and piece not in usable)
+        quotes = rank(task.context, usable, known=known, encoder=self._encoder, analyse=self._analyse)
         if not quotes:
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
             return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
@@ -66,7 +71,12 @@ class ExtractiveReader:
         """Without the evidence that was only asked for because a later source needs it."""
         asked = task.plan.steps[-1] if task.plan.steps else ()
         last = [piece for piece in task.evidence if piece.source in asked]
-        return last if any(piece.relevance >= self._floor for piece in last) else task.evidence
+        if "world" in {self._about.get(name) for name in asked}:
+            return last
+        return last if any(self._passes(piece) for piece in last) else task.evidence
+
+    def _passes(self, piece: Evidence) -> bool:
+        return piece.relevance >= self._floor.get(piece.source, 0.0)
 
     def _quoted(self, quote: Quote, language: str) -> Draft:
         about = self._about.get(quote.evidence.source, "world")

@@ -27,8 +27,8 @@ _PIECES = re.compile(r"\S+\s*|\s+")
 class GroundedReader:
     """Quotes or drafts, whichever holds.
 
-    `drafts` says for which answers the model is asked: `never`; `talk` (default), only where nothing
-    was looked up and no phrase fits; `always`, for every answer, at the price of the model's time.
+    `drafts` says for which answers the model is asked: `never`; `talk` (default), only for pastimes,
+    where there is nothing to be wrong about; `always`, for every answer, at the price of the model's time.
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class GroundedReader:
             key = act if act in SOCIAL or act in ("statement", "pastime") else "nothing"
             return Draft(phrase(key, language, name=self._name), 1.0, "said")
         answer = self._quote.read([task])[0]
+        if answer.method == "said" and act == "statement":  # nothing was asked, so nothing is missing
+            return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer
 
     def _wants_draft(self, task: ReadTask, safe: Draft) -> bool:
@@ -90,7 +92,7 @@ class GroundedReader:
             return False
         if task.plan.is_null:
             act = form(task.context.last).act
-            return act == "pastime" or (act == "statement" and task.context.learned.is_empty)
+            return act == "pastime"
         return self._drafts == "always" and safe.method == "quoted"
 
     def _narrow(self, task: ReadTask, safe: Draft) -> ReadTask:

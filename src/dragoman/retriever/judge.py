@@ -31,7 +31,8 @@ def judged(
     found = []
     for candidate in candidates:
         features = measure(terms, analyse(candidate.passage.indexed), candidate.cosine)
-        calibration = calibration_of(chinese=chinese, semantic=candidate.cosine is not None)
+        semantic = candidate.cosine is not None
+        calibration = calibration_of(chinese=chinese, semantic=semantic, about=search.source.about)
         evidence = Evidence(candidate.passage, calibration.probability(features), {**candidate.scores, **features})
         liked = PREFERENCE if search.prefers(candidate.passage) else 0.0
         found.append((calibration.log_odds(features) + liked, evidence))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,19 @@ _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*$")
 
 
-def seed(store: Store, encoder: Encoder, source: Source, folder: Path, tenant: str) -> int:
-    """Give each user `NAME` the facts in `folder/NAME.md`, once; the number of facts that went in."""
+def seed(
+    store: Store,
+    encoder: Encoder,
+    source: Source,
+    folder: Path,
+    tenant: str,
+    *,
+    remember: Callable[[Scope, str], object] | None = None,
+) -> int:
+    """Give each user `NAME` the facts in `folder/NAME.md`, once; the number of facts that went in.
+
+    With `remember` each fact goes through the agent's memory, so that it is filed like one the user said.
+    """
     if not source.private:
         raise InputError(f"The source '{source.name}' is shared.", remedy="Only a private source is seeded by user.")
     if not folder.is_dir():
@@ -37,10 +49,14 @@ def seed(store: Store, encoder: Encoder, source: Source, folder: Path, tenant: s
         key = f"seed:{source.name}:{hashlib.sha256(f'{source.name}/{user}'.encode()).hexdigest()[:32]}"
         if store.kept(scope.shared, key) is not None:
             continue
-        passages = _passages(source, user, facts(decode(load(path), path.name)))
-        if passages:
+        texts = facts(decode(load(path), path.name))
+        if remember is not None:
+            for text in texts:
+                remember(scope, _MARK.sub("", text))
+        elif texts:
+            passages = _passages(source, user, texts)
             store.put(scope, passages, encoder.encode([passage.indexed for passage in passages]))
-            given += len(passages)
+        given += len(texts)
         store.keep(scope.shared, key, "given")
     return given
 

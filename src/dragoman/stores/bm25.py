@@ -102,8 +102,9 @@ class Bm25:
             while place >= 0:
                 places.append(place)
                 place = self._text.find(needle, place + len(needle))
-            rows, counts = np.unique(np.searchsorted(self._ends, places, side="right"), return_counts=True)
-            found = self._postings[token] = rows, counts.astype(np.float64)
+            counts = np.bincount(np.searchsorted(self._ends, places, side="right"), minlength=len(self._ends))
+            rows = np.flatnonzero(counts)
+            found = self._postings[token] = rows, counts[rows].astype(np.float64)
         return found
 
     def _weight(self, containing: int) -> float:

@@ -81,7 +81,8 @@ class VectorIndex(Sidecar[bytes]):
             if known := [key for key in keys.tolist() if key in self._graph]:
                 self._erase_keys(known)
             if len(keys):
-                self._graph.add(keys, unpack([vector for _, vector in chunk], self._graph.ndim))
+                # One thread: with several, a row is now and then left without a way to it, and no two builds agree.
+                self._graph.add(keys, unpack([vector for _, vector in chunk], self._graph.ndim), threads=1)
 
     def _erase(self, keys: Sequence[int], path: Path) -> None:
         self._erase_keys([key for key in keys if key in self._graph])
@@ -92,9 +93,9 @@ class VectorIndex(Sidecar[bytes]):
             return
         blanks = np.arange(_BLANK, _BLANK + len(keys), dtype=np.uint64)
         blank = np.full((len(keys), self._graph.ndim), 1.0, dtype=np.float32)
-        self._graph.remove(np.array(keys, dtype=np.uint64))
-        self._graph.add(blanks, blank)
-        self._graph.remove(blanks)
+        self._graph.remove(np.array(keys, dtype=np.uint64), threads=1)
+        self._graph.add(blanks, blank, threads=1)
+        self._graph.remove(blanks, threads=1)
 
     def _close(self) -> None:
         self._graph = None

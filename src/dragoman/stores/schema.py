@@ -40,11 +40,11 @@ MIGRATIONS: tuple[Migration, ...] = (
             superseded_by TEXT, changed INTEGER NOT NULL
         );
         CREATE UNIQUE INDEX passages_by_id ON passages (tenant, user, id);
-        CREATE INDEX passages_by_source ON passages (tenant, user, source, seq, id, parent, superseded_by);
+        CREATE INDEX passages_by_source ON passages (tenant, user, source, seq);
         CREATE INDEX passages_by_change ON passages (tenant, user, source, changed);
         CREATE TABLE vectors (
             tenant TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL, seq INTEGER NOT NULL,
-            vector BLOB NOT NULL,
+            id TEXT NOT NULL, parent TEXT, superseded INTEGER NOT NULL, vector BLOB NOT NULL,
             PRIMARY KEY (tenant, user, source, seq)
         ) WITHOUT ROWID;
         CREATE TABLE places (

@@ -24,19 +24,15 @@ _NARROW = 2000  # so few rows under the wanted parents are scored one by one
 
 _WORDS = """SELECT seq, id, parent, tokens, length FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source AND superseded_by IS NULL ORDER BY seq"""
-# Two runs along two keys are quicker than a join: the index holds all that the first one asks for.
-_LIVE = """SELECT seq, id, parent FROM passages
-    WHERE tenant = :tenant AND user = :user AND source = :source AND superseded_by IS NULL ORDER BY seq"""
-_VECTORS = """SELECT seq, vector FROM vectors
-    WHERE tenant = :tenant AND user = :user AND source = :source ORDER BY seq"""
+_VECTORS = """SELECT seq, id, parent, vector FROM vectors
+    WHERE tenant = :tenant AND user = :user AND source = :source AND superseded = 0 ORDER BY seq"""
 # NOT INDEXED: go by the row numbers, which is quicker than any of our indexes.
 _WORDS_OF = """SELECT seq, id, parent, tokens, length FROM passages NOT INDEXED
     WHERE tenant = :tenant AND user = :user AND source = :source AND superseded_by IS NULL
     AND seq IN (SELECT value FROM json_each(:keys)) ORDER BY seq"""
-_VECTORS_OF = """SELECT p.seq, p.id, p.parent, v.vector FROM passages AS p NOT INDEXED CROSS JOIN vectors AS v
-    WHERE p.tenant = :tenant AND p.user = :user AND p.source = :source AND p.superseded_by IS NULL
-    AND v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.seq = p.seq
-    AND p.seq IN (SELECT value FROM json_each(:keys)) ORDER BY p.seq"""
+_VECTORS_OF = """SELECT seq, id, parent, vector FROM vectors
+    WHERE tenant = :tenant AND user = :user AND source = :source AND superseded = 0
+    AND seq IN (SELECT value FROM json_each(:keys)) ORDER BY seq"""
 _UNDER = f"""SELECT seq FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source
     AND parent IN (SELECT value FROM json_each(:parents)) LIMIT {_NARROW + 1}"""
@@ -104,9 +100,7 @@ class Search:
     def _vectors(self, scope: Scope, source: SourceName, place: Place) -> VectorPool:
         def load() -> VectorPool:
             with self._database.reading(scope) as rows:
-                live, vectors = rows.rows(_LIVE, source=source), rows.rows(_VECTORS, source=source)
-            blobs = {cells[0]: cells[1] for cells in vectors}
-            return _vector_pool([(*cells, blobs[cells[0]]) for cells in live if cells[0] in blobs])
+                return _vector_pool(rows.rows(_VECTORS, source=source))
 
         return self.pools.get(VectorPool, scope, source, place.counter, load)
 

@@ -28,12 +28,17 @@ _INSERT = f"""INSERT INTO passages (tenant, user, seq, {", ".join(_NAMES)})
     VALUES (:tenant, :user, :seq, {", ".join(f":{name}" for name in _NAMES)})"""
 _UPDATE = f"""UPDATE passages SET {", ".join(f"{name} = :{name}" for name in _NAMES)}, superseded_by = NULL
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
-_PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, vector)
-    VALUES (:tenant, :user, :source, :seq, :vector) ON CONFLICT DO UPDATE SET vector = excluded.vector"""
+# A vector's row repeats what a search filters by, so that the search reads nothing else.
+_PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
+    VALUES (:tenant, :user, :source, :seq, :id, :parent, 0, :vector)
+    ON CONFLICT DO UPDATE SET parent = excluded.parent, superseded = 0, vector = excluded.vector"""
 _DROP_VECTOR = """DELETE FROM vectors WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
+_VECTOR_KEYS = ("source", "seq", "id", "parent")
 _DELETE = "DELETE FROM passages WHERE tenant = :tenant AND user = :user AND seq = :seq"
 _SUPERSEDE = """UPDATE passages SET superseded_by = :by, changed = :changed
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
+_SUPERSEDE_VECTOR = """UPDATE vectors SET superseded = 1
+    WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
 _ACCOUNT = """INSERT INTO places (tenant, user, source, counter, live, length)
     VALUES (:tenant, :user, :source, :counter, :live, :length)
     ON CONFLICT DO UPDATE SET counter = excluded.counter, live = live + excluded.live,
@@ -107,7 +112,7 @@ class Batch:
             cells: dict[str, Cell] = {"seq": seq, "digest": digest(passage), "changed": tick, **to_cells(passage)}
             cells |= {"tokens": " ".join(tokens), "length": len(tokens)}
             (updates if present else inserts).append(cells)
-            vectors.append({"source": passage.source, "seq": seq, "vector": change.vector})
+            vectors.append({name: cells[name] for name in _VECTOR_KEYS} | {"vector": change.vector})
             if present and present.live:
                 accounts.add(passage.source, -1, -present.length)
             accounts.add(passage.source, 1, len(tokens))
@@ -161,6 +166,7 @@ def supersede(rows: Scoped, id: str, by: str, purge: Purge) -> None:
     tick, accounts = rows.tick(), Accounts()
     purge(str(source), [int(seq or 0)])
     rows.rows(_SUPERSEDE, seq=seq, by=by, changed=tick)
+    rows.rows(_SUPERSEDE_VECTOR, source=source, seq=seq)
     accounts.add(str(source), -1 if live else 0, -int(length or 0) if live else 0)
     accounts.write(rows, tick)
 

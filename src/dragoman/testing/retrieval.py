@@ -45,12 +45,11 @@ class RetrieverConformance:
         ids = [piece.id for piece in self.found(retriever)]
         assert "d-price" in ids, f"'{self.question.last}' found {ids}"
 
-    def test_relevance_is_a_probability_and_falls(self, retriever: Retriever) -> None:
+    def test_relevance_is_a_probability(self, retriever: Retriever) -> None:
         for context in CONTEXTS:
             for source in SOURCES:
                 relevance = [piece.relevance for piece in self.found(retriever, context=context, sources=(source,))]
                 assert all(is_probability(value) for value in relevance), f"relevance in [0, 1], not {relevance}"
-                assert relevance == sorted(relevance, reverse=True), f"best first, not {relevance}"
 
     def test_gives_no_more_than_k_a_source(self, retriever: Retriever) -> None:
         for k in (1, 2):

@@ -24,6 +24,8 @@ Act: TypeAlias = Literal[
     "statement",
     "question",
 ]
+About: TypeAlias = Literal["user", "bot", "you", "world"]
+"""Whom a question is about; `you` where it addresses the bot but may mean the house it speaks for."""
 SOCIAL: frozenset[Act] = frozenset({"greeting", "thanks", "farewell", "wellbeing", "acknowledgement"})
 """Acts that ask for nothing."""
 
@@ -32,13 +34,13 @@ SOCIAL: frozenset[Act] = frozenset({"greeting", "thanks", "farewell", "wellbeing
 class Form:
     """The act of a turn, the part of it that carries the matter, and whom a question is about.
 
-    `about` is None for a turn that asks nothing; `personal` says that a question about the world
-    mentions the user too ("can I bring my dog?").
+    `about` is None for a turn that asks nothing; `personal` says that it mentions the
+    user too ("can I bring my dog?").
     """
 
     act: Act
     core: str
-    about: Literal["user", "bot", "world"] | None = None
+    about: About | None = None
     personal: bool = False
 
 
@@ -77,7 +79,7 @@ def form(text: str) -> Form:
         core = questions[-1].strip()
         if _P["pastime"].search(core) and not _personal(core.replace("me", "")):
             return Form("pastime", core)
-        return _question(core, whole)
+        return _question(core)
     joined = " ".join(part.strip() for part in rest)
     if _P["pastime"].search(joined):
         return Form("pastime", joined)
@@ -152,11 +154,14 @@ def _personal(text: str) -> bool:
     return bool(_P["self"].search(text))
 
 
-def _question(core: str, whole: str) -> Form:
+def _question(core: str) -> Form:
     bare = unwrapped(core)
-    about: Literal["user", "bot", "world"] = "world"
-    if _P["user"].search(core) and not _P["world_first_person"].search(bare):
-        about = "user"
-    elif _P["bot"].search(bare) and not _P["bot_false"].search(bare):
-        about = "bot"
-    return Form("question", core, about, _personal(_P["asking"].sub("", whole)))
+    return Form("question", core, _about(core, bare), bool(_P["self"].search(_P["asking"].sub("", core))))
+
+
+def _about(core: str, bare: str) -> About:
+    if _P["user_surely"].search(bare) or (_P["user"].search(core) and not _P["world_first_person"].search(bare)):
+        return "user"
+    if _P["identity"].search(bare) or _P["bot_surely"].search(bare):
+        return "bot"
+    return "you" if _P["bot"].search(bare) and not _P["bot_false"].search(bare) else "world"
