@@ -12,25 +12,33 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
-from _dialogues import SCOPE, WHOLE, Question, Remembering, data_folder, dstc11_passages, dstc11_questions, store_of
+from _dialogues import WHOLE, Question, Remembering, data_folder, dstc11_passages, dstc11_questions, store_of
 
 from dragoman.core.protocols import Retriever
 from dragoman.core.values import Context, Passage, Request, Source
 from dragoman.models.onnx import OnnxEncoder
+from dragoman.retriever import search
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
+from dragoman.text.query import SearchText, standalone
 
-QUERIES: dict[str, Callable[[Context], Context]] = {
-    "last turn": lambda context: Context.of(context.last, scope=SCOPE),
-    "last two": lambda context: Context.of(" ".join(turn.text for turn in context.turns[-2:]), scope=SCOPE),
-    "history": lambda context: Context.of(" ".join(turn.text for turn in context.turns), scope=SCOPE),
-    "standalone": lambda context: context,
+QUERIES: dict[str, Callable[[Context], SearchText]] = {
+    "last turn": lambda context: plain(context.last),
+    "last two": lambda context: plain(" ".join(turn.text for turn in context.turns[-2:])),
+    "history": lambda context: plain(" ".join(turn.text for turn in context.turns)),
+    "standalone": standalone,
 }
+
+
+def plain(text: str) -> SearchText:
+    """A text searched as it is: the baselines must not pass through the rules that they are compared with."""
+    return SearchText(text, turn=text)
 
 
 def measures(ranking: Sequence[str], gold: frozenset[str]) -> tuple[float, float, float]:
@@ -43,12 +51,11 @@ def measures(ranking: Sequence[str], gold: frozenset[str]) -> tuple[float, float
 
 def run(retriever: Retriever, questions: Sequence[Question], query: str, *, whole: bool) -> np.ndarray:
     requests = [
-        Request(
-            QUERIES[query](question.context), (WHOLE,) if whole else tuple(Source(name) for name in question.gold), k=10
-        )
+        Request(question.context, (WHOLE,) if whole else tuple(Source(name) for name in question.gold), k=10)
         for question in questions
     ]
-    found = retriever.retrieve(requests)
+    with patch.object(search, "standalone", QUERIES[query]):
+        found = retriever.retrieve(requests)
     rows = [
         measures([evidence.id for evidence in row], question.ids)
         for row, question in zip(found, questions, strict=True)

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 
 import httpx
 import pytest
 
-from dragoman.core.errors import ConfigError, InputError, WeightsError
+from dragoman.core.errors import ConfigError, InputError, ModelError, WeightsError
 from dragoman.core.values import Draft, Message, Prompt
 from dragoman.models import weights
 from dragoman.models.llamacpp import LlamaCppModel, _plain
@@ -45,6 +46,13 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "model.gguf").write_bytes(b"not a model")
     with pytest.raises(WeightsError, match="not a GGUF file"):
         LlamaCppModel(weights=str(tmp_path / "model.gguf")).generate([SKY], max_tokens=1)
+
+
+def test_a_missing_system_library_is_named(tmp_path, monkeypatch):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ModelError, match="libgomp"):
+        LlamaCppModel(weights=str(tmp_path / "model.gguf")).warm_up()
 
 
 def test_user_text_cannot_pass_for_control_tokens():

@@ -100,8 +100,7 @@ class LlamaServer:
             raise WeightsError(
                 f"'{place}' is not a GGUF file.", remedy=f"Run `dragoman models pull {self.weights}`, or give another."
             )
-        with _brief_spinning():
-            import xllamacpp
+        xllamacpp = _library()
         params = xllamacpp.CommonParams()
         params.model.path = str(place)
         params.n_ctx = self.context_tokens * self.parallel
@@ -124,9 +123,21 @@ class LlamaServer:
             ) from error
 
 
+def _library() -> Any:
+    try:
+        with _brief_spinning():
+            import xllamacpp
+    except ImportError as error:
+        raise ModelError(
+            f"llama.cpp cannot be loaded: {error}.",
+            remedy="Install what is missing (libgomp.so.1 is in the system package libgomp1 or libgomp).",
+        ) from error
+    return xllamacpp
+
+
 @contextmanager
 def _brief_spinning() -> Iterator[None]:
-    """Let OpenMP threads sleep soon after work: where processors are shared, spinning makes generation 5 times slower.
+    """Let OpenMP threads sleep soon after work: where processors are shared, spinning starves whoever has work to do.
 
     OpenMP reads its settings once, when it is loaded; those that a user has set are left alone.
     """

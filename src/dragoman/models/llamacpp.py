@@ -75,7 +75,11 @@ class LlamaCppModel:
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]:
         cancelled = threading.Event()
-        return self._each(prompts, lambda prompt: self._run(prompt, max_tokens, stop, _ignore, cancelled), cancelled)
+
+        def run(prompt: Prompt) -> Draft:
+            return self._run(prompt, max_tokens, stop, _ignore, cancelled)
+
+        return self._each(prompts, run, cancelled, workers=self._parallel)
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""
@@ -107,14 +111,17 @@ class LlamaCppModel:
         check_options(options)
         if len(options) == 1:
             return [{options[0]: 1.0} for _ in prompts]
-        return self._each(prompts, lambda prompt: self._choice(prompt, options), threading.Event())
+        # reading prompts keeps all processors busy, and one after another they share what they begin with
+        return self._each(prompts, lambda prompt: self._choice(prompt, options), threading.Event(), workers=1)
 
-    def _each(self, prompts: Sequence[Prompt], call: Callable[[Prompt], T], cancelled: threading.Event) -> list[T]:
+    def _each(
+        self, prompts: Sequence[Prompt], call: Callable[[Prompt], T], cancelled: threading.Event, *, workers: int
+    ) -> list[T]:
         # also one prompt runs in a worker, so that an interrupt reaches the caller while the model writes
         if not prompts:
             return []
         self.server.load()
-        with ThreadPoolExecutor(min(self._parallel, len(prompts)), "dragoman-model") as pool:
+        with ThreadPoolExecutor(min(workers, len(prompts)), "dragoman-model") as pool:
             futures = [pool.submit(call, prompt) for prompt in prompts]
             try:
                 return [future.result() for future in futures]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.core.protocols import Encoder
@@ -13,8 +13,8 @@ from dragoman.text.form import form, unwrapped
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
 
-TOPIC, SETTING, MATTER, KIND = 0.5, 0.5, 0.75, 0.25
-"""The weights of a quotation's score, in the order of the parts below."""
+WEIGHTS = {"matter": 0.75, "setting": 0.25, "topic": 0.25, "kind": 0.25, "relevance": 0.15, "length": -0.1}
+"""What makes a sentence the one to quote, tuned on the agents of `benchmarks/agents` (`benchmarks/answers.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Quote:
     text: str
     evidence: Evidence
     score: float
+    features: Mapping[str, float]
 
 
 def rank(
@@ -48,9 +49,16 @@ def rank(
     kinds = wants(turn)
     quotes = []
     for i, (piece, sentence) in enumerate(units):
-        fits = 1.0 if kinds & offers(sentence) else 0.0
-        score = TOPIC * topic[i] + SETTING * float(setting[i]) + MATTER * float(matter[i]) + KIND * fits
-        quotes.append(Quote(sentence, piece, score))
+        features = {
+            "matter": float(matter[i]),
+            "setting": float(setting[i]),
+            "topic": topic[i],
+            "kind": 0.5 if not kinds else float(bool(kinds & offers(sentence))),
+            "relevance": piece.relevance,
+            "length": min(2.0, len(sentence) / 100),
+        }
+        score = sum(weight * features[name] for name, weight in WEIGHTS.items())
+        quotes.append(Quote(sentence, piece, score, features))
     return sorted(quotes, key=lambda quote: -quote.score)
 
 

@@ -56,6 +56,10 @@ class StoreConformance:
         assert store.put(ANA, ALL) == 0
         assert ids(store.nearest([near(ANA, 1, 0, 0, k=1)])[0]) == ["ferry"]
 
+    def test_a_passage_given_twice_in_one_call_counts_once(self, store: Store) -> None:
+        assert store.put(ANA, [FERRY, FERRY], VECTORS[:2]) == 1
+        assert np.isclose(store.nearest([near(ANA, 0.8, 0.6, 0)])[0][0].score, 1.0), "the last vector stays"
+
     def test_changed_content_replaces_the_row_in_its_place(self, store: Store) -> None:
         store.put(ANA, ALL, VECTORS)
         assert store.put(ANA, [Passage("ferry", "NOTES", "No boats today."), TRAM]) == 1

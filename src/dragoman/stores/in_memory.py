@@ -81,7 +81,8 @@ class InMemoryStore:
             for passage in passages:
                 if (row := room.rows.get(passage.id)) is not None:
                     check_source(passage, row.passage.source)
-            changed = sum(self._write(room, *row) for row in zip(passages, tokens, blobs, strict=True))
+            given = {row[0].id: row for row in zip(passages, tokens, blobs, strict=True)}
+            changed = sum(self._write(room, *row) for row in given.values())
             room.pools.clear()
         return changed
 

@@ -9,8 +9,9 @@ from dragoman.text.patterns import tables
 
 _WANTS = tables("wants")
 _OFFERS = tables("offers")
-# A person is known by the capitals of their name; everything else may be written either way.
+# People and places are known by the capitals of their names; everything else may be written either way.
 _OFFERS["person"] = re.compile(_OFFERS.pop("who").pattern)
+_OFFERS["place"] = re.compile(_OFFERS.pop("where").pattern)
 
 
 @lru_cache(maxsize=2048)
