@@ -10,20 +10,27 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.text.expect import offers, wants
 from dragoman.text.form import form, unwrapped
+from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
 
 WEIGHTS = {"matter": 0.75, "setting": 0.25, "topic": 0.25, "kind": 0.25, "relevance": 0.15, "length": -0.1}
 """What makes a sentence the one to quote, tuned on the agents of `benchmarks/agents` (`benchmarks/answers.py`)."""
 
+ANSWERS = {"bias": -4.43, "matter": 2.76, "setting": 3.97, "topic": 1.4}
+"""Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
+ANSWERS_CHINESE = {"bias": -2.0, "topic": 4.0}
+"""The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a passage and how well it answers."""
+    """A sentence of a passage, how well it answers beside the others, and the probability that it answers."""
 
     text: str
     evidence: Evidence
     score: float
+    probability: float
     features: Mapping[str, float]
 
 
@@ -47,6 +54,7 @@ def rank(
     matter = vectors[2 + len(units) :] @ vectors[1]  # the bare sentence, to what this turn asks
     topic = _shares(frozenset(analyse(asked)), [frozenset(analyse(text)) for text in placed])
     kinds = wants(turn)
+    model = ANSWERS_CHINESE if language(turn) == "zh" else ANSWERS
     quotes = []
     for i, (piece, sentence) in enumerate(units):
         features = {
@@ -58,8 +66,13 @@ def rank(
             "length": min(2.0, len(sentence) / 100),
         }
         score = sum(weight * features[name] for name, weight in WEIGHTS.items())
-        quotes.append(Quote(sentence, piece, score, features))
+        quotes.append(Quote(sentence, piece, score, _probability(features, model), features))
     return sorted(quotes, key=lambda quote: -quote.score)
+
+
+def _probability(features: Mapping[str, float], model: Mapping[str, float]) -> float:
+    odds = sum(weight * features.get(name, 1.0) for name, weight in model.items())  # the bias has no feature
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _path(piece: Evidence) -> str:

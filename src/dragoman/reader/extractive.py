@@ -21,8 +21,8 @@ _GENERAL = re.compile(
 class ExtractiveReader:
     """Never says more than the evidence: quotes it, or says that nothing was found.
 
-    Evidence below `floor` is not quoted (`floor_user` and `floor_bot` for what is about the user and the bot, where
-    the pool is small and the question was meant for it). What the bot knows of itself is said as it stands, what the
+    A sentence that answers with a probability below `floor` is not quoted, nor evidence about the user or the bot
+    whose relevance is below `floor_user` or `floor_bot`. What the bot knows of itself is said as it stands, what the
     user told is quoted back, and a quotation from documents carries its title.
     """
 
@@ -33,7 +33,7 @@ class ExtractiveReader:
         analyse: Callable[[str], tuple[str, ...]],
         sources: tuple[Source, ...],
         language: str = "en",
-        floor: float = 0.3,
+        floor: float = 0.2,
         floor_user: float = 0.4,
         floor_bot: float = 0.1,
         show_source: bool = True,
@@ -42,7 +42,8 @@ class ExtractiveReader:
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._language = language
-        floors = {"world": floor, "user": floor_user, "bot": floor_bot}
+        self._least = floor
+        floors = {"world": 0.0, "user": floor_user, "bot": floor_bot}
         self._floor = {source.name: floors[source.about] for source in sources}
         self._show_source = show_source
 
@@ -62,7 +63,7 @@ class ExtractiveReader:
         usable = [piece for piece in self._answering(task) if self._passes(piece)]
         known = " ".join(piece.text for piece in told if self._passes(piece) and piece not in usable)
         quotes = rank(task.context, usable, known=known, encoder=self._encoder, analyse=self._analyse)
-        if not quotes:
+        if not quotes or not self._answers(quotes[0]):
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
             return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
         return self._quoted(quotes[0], language)
@@ -78,6 +79,9 @@ class ExtractiveReader:
     def _passes(self, piece: Evidence) -> bool:
         return piece.relevance >= self._floor.get(piece.source, 0.0)
 
+    def _answers(self, quote: Quote) -> bool:
+        return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least
+
     def _quoted(self, quote: Quote, language: str) -> Draft:
         about = self._about.get(quote.evidence.source, "world")
         if about == "user":
@@ -85,7 +89,8 @@ class ExtractiveReader:
         text = quote.text
         if about == "world" and self._show_source:
             text += _attribution(quote.evidence, language)
-        return Draft(text, quote.evidence.relevance, "quoted", (quote.evidence.id,), notes={"score": quote.score})
+        notes = {"score": round(quote.score, 3), "answers": round(quote.probability, 3)}
+        return Draft(text, quote.probability, "quoted", (quote.evidence.id,), notes=notes)
 
     def _told(self, told: Sequence[Evidence], language: str) -> Draft:
         facts = ("" if language == "zh" else " ").join(piece.text for piece in told)

@@ -41,7 +41,7 @@ class GroundedReader:
         critic: Critic,
         language: str = "en",
         name: str = "Dragoman",
-        floor: float = 0.3,
+        floor: float = 0.2,
         consistency: float = 0.5,
         drafts: Literal["never", "talk", "always"] = "talk",
         max_tokens: int = 64,
