@@ -26,7 +26,12 @@ def test_a_turn_that_is_too_long_says_its_length_and_the_limit():
 
 
 def test_control_characters_are_removed_and_lines_kept():
-    assert clean("a\x00b\x1b[31mc\r\nd\te\x7f") == "ab[31mc\nd\te"
+    assert clean("a\x00b\x1bc\r\nd\te\x7f") == "abc\nd\te"
+
+
+@pytest.mark.parametrize("code", ["\x1b[31m", "\x1b[1;2H", "\x1b]0;title\x07", "\x1b]8;;a\x1b\\", "\x1bM"])
+def test_terminal_codes_go_as_a_whole(code):
+    assert clean(f"red{code} now") == "red now"
 
 
 def test_bytes_that_are_not_utf8_are_replaced():

@@ -14,6 +14,12 @@ def test_remembered_facts_are_recalled_and_forgotten_by_user(invoke):
     assert "Nothing is remembered about ana" in invoke("recall", "--user", "ana").stdout
 
 
+def test_what_is_suggested_next_means_the_same_agent(invoke):
+    for words in (("remember", "I am tall"), ("recall",), ("forget", "tall"), ("ingest", "a.md")):
+        assert "--agent 'my agent'" in invoke(*words, "--agent", "my agent").stdout
+    assert "--agent" not in invoke("recall").stdout
+
+
 def test_recall_json_is_the_passages(invoke):
     invoke("remember", "I am vegetarian")
     invoke("remember", "I am tall")

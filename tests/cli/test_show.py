@@ -39,6 +39,16 @@ def test_why_line_prefers_the_evidence_that_was_quoted():
     assert "· MEMORY · relevance 0.40 · 50 ms" in show.why_line(reply(Plan((("MEMORY",),)), (FERRY, SAID), drafted))
 
 
+def test_why_line_of_a_set_phrase_credits_no_evidence():
+    said = Note("reader", "r", 0.05, Draft("I don't know.", method="said"))
+    assert show.why_line(reply(Plan((("A",),)), (FERRY,), said)) == "A · nothing that answers it · 50 ms"
+
+
+def test_a_fact_without_a_file_is_placed_in_its_source():
+    told = Passage("m", "MEMORY", "I am vegetarian", title="what I eat")
+    assert show.place(told) == "MEMORY"
+
+
 def test_why_line_of_a_closed_gate_and_of_an_empty_search():
     assert show.why_line(reply(verdict=Verdict(False, 0.1, "small talk"))) == "nothing looked up · small talk · 0 ms"
     assert show.why_line(reply(Plan((("A",),)))) == "A · nothing found · 0 ms"

@@ -264,7 +264,14 @@ def test_stream_gives_pieces_and_then_the_draft():
 
 
 @pytest.mark.parametrize(
-    "nonsense", [httpx.Response(200, text="<html>"), events(end="data: {half\n\n"), httpx.Response(401)]
+    "nonsense",
+    [
+        httpx.Response(200, text="<html>"),
+        events(end="data: {half\n\n"),
+        events({"choices": "x"}),
+        events({"choices": []}),
+        httpx.Response(401),
+    ],
 )
 def test_a_stream_of_nonsense_is_an_error(nonsense):
     with pytest.raises(EndpointError):

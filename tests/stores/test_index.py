@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -308,3 +310,8 @@ def test_searching_while_another_store_writes_and_removes(tmp_path, store):
         set(ids(hits)) for hits in exact.lexical(queries(5, vectors))
     ]
     other.close()
+
+
+def test_other_libraries_load_after_the_index_was_used():
+    program = "from dragoman.stores.index_vectors import _usearch; _usearch(); import onnxruntime, xllamacpp"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
-from dragoman.core.errors import ConfigError, DragomanError, InputError
+from dragoman.agent.warm import WarmUp
+from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import Context, Learned, Passage, Reply, Scope, Source, Turn
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import Progress, Report
 
-_log = logging.getLogger("dragoman.assistant")
-_PATIENCE = 10.0
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
 
@@ -58,6 +55,7 @@ class Assistant:
         most_characters: int = MOST_CHARACTERS,
         learn: bool = True,
         heavy: Sequence[object] = (),
+        warming: WarmUp | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
         self.agent = agent
@@ -75,7 +73,7 @@ class Assistant:
         self._most = most_characters
         self._learns = learn
         self._heavy = tuple(heavy)
-        self._warming: list[Thread] = []
+        self._warming = warming or WarmUp()
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +159,8 @@ class Assistant:
 
     def recall(self, query: str | None = None, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
         """What is remembered about a user, or what of it fits a query, best first."""
-        return tuple(self._memory_method("recall")(self.scope(user), query))
+        wanted = None if query is None else clean(query, most=self._most)
+        return tuple(self._memory_method("recall")(self.scope(user), wanted))
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
         """Erase a fact about a user, or, with nothing named, everything of theirs; the number of rows erased."""
@@ -209,21 +208,15 @@ class Assistant:
         reply = self.last_reply(user=user, dialogue=dialogue)
         return None if reply is None else reply.trace
 
-    def warm_up(self) -> None:
-        """Begin loading the models in the background, once; whoever needs one first waits for it as usual."""
-        if self._warming or not self._heavy:
-            return
+    def warm_up(self, *, everything: bool = False) -> None:
+        """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""
         for part in self._heavy:
-            load = getattr(part, "warm_up", None)
-            if load is not None:
-                thread = Thread(target=_quietly, args=(load,), name="dragoman-warm-up", daemon=True)
-                self._warming.append(thread)
-                thread.start()
+            if everything or part is self.encoder:
+                self._warming.begin(part)
 
     def close(self) -> None:
         """Close the store and the models; calling it twice does no harm."""
-        for thread in self._warming:
-            thread.join(_PATIENCE)  # a library in the middle of loading must not lose its interpreter
+        self._warming.wait()
         self.store.close()
         for part in self._heavy:
             close = getattr(part, "close", None)
@@ -245,11 +238,3 @@ def _count(answer: object) -> int:
     if isinstance(answer, int):
         return answer
     return len(answer) if isinstance(answer, Sequence) else 0
-
-
-def _quietly(load: Any) -> None:
-    """Load in the background; a failure is met again, in words, by whoever needs the model."""
-    try:
-        load()
-    except (DragomanError, OSError) as error:
-        _log.info("warm-up failed: %s", type(error).__name__)

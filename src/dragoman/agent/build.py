@@ -12,6 +12,7 @@ from dragoman.agent.assistant import Assistant
 from dragoman.agent.create import Creator, parameters
 from dragoman.agent.declared import read_declared
 from dragoman.agent.refine import Refiner
+from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.home import home
@@ -37,13 +38,22 @@ def load(
     progress: Progress | None = None,
     warm: bool = False,
 ) -> Assistant:
-    """The assistant of an agent; `warm` begins loading its models at once instead of on the first turn."""
+    """The assistant of an agent; `warm` begins loading its encoder at once instead of on the first turn."""
     file, default_state = locate(agent)
     config = load_config(file, overrides)
-    assistant = assemble(config, folder=file.parent, state=Path(state) if state else default_state, file=str(file))
+    warming = WarmUp()
     try:
-        if warm:
-            assistant.warm_up()
+        assistant = assemble(
+            config,
+            folder=file.parent,
+            state=Path(state) if state else default_state,
+            file=str(file),
+            warming=warming if warm else None,
+        )
+    except BaseException:
+        warming.wait()
+        raise
+    try:
         assistant.unread = read_declared(
             config, file.parent, assistant.store, assistant.encoder, memory=assistant.memory, progress=progress
         )
@@ -83,26 +93,28 @@ def assemble(
     state: Path,
     file: str = FILE_NAME,
     models: Models | None = None,
+    warming: WarmUp | None = None,
 ) -> Assistant:
-    """The assistant that a config describes; reads nothing and loads nothing yet.
+    """The assistant that a config describes; reads nothing and, without `warming`, loads nothing yet.
 
     Given `models` are used instead of new ones, and are left open when the assistant is closed.
     """
     tables = {role: config.table(role) for role in DEFAULT_KINDS}
     fallback = tables["planner"].pop("fallback", "all")
     k = tables["retriever"].pop("k", 3)
-    learn = _own_option(tables, "memory", "learn", default=True)
-    names = {role: REGISTRIES[role].resolve(tables[role]["kind"]) for role in DEFAULT_KINDS}
-    names["refiner"] = f"refiner.{config.refiner.mode}"
-
     sources = config.declared()
     analyse = Analyser(language=config.language if config.language in SNOWBALL else "auto")
     base = {"name": config.name, "language": config.language, "analyse": analyse, "sources": sources}
-    store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
     creator = Creator({**base, "folder": folder}, tables, file=file)
     if models is not None:
         creator.hold(model=models[0], encoder=models[1])
     model, encoder = creator.shared("model"), creator.shared("encoder")
+    if warming is not None:
+        warming.begin(encoder)  # loads while the roles below are imported and built
+    learn = _own_option(tables, "memory", "learn", default=True)
+    names = {role: REGISTRIES[role].resolve(tables[role]["kind"]) for role in DEFAULT_KINDS}
+    names["refiner"] = f"refiner.{config.refiner.mode}"
+    store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
     parts = Parts(model, encoder, store, sources, analyse, config.language, config.name, folder)
     creator.give(**{field.name: getattr(parts, field.name) for field in fields(parts)})
 
@@ -132,6 +144,7 @@ def assemble(
         most_characters=config.max_turn_characters,
         learn=bool(learn),
         heavy=() if models else (encoder, model),
+        warming=warming,
         config=config.resolved(),
     )
 

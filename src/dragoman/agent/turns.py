@@ -10,6 +10,8 @@ from dragoman.core.values import Reply, Turn
 MOST_CHARACTERS = 32_000
 WITHHELD = "[forgotten]"
 
+# What moves a cursor or colours a terminal: left without its first character it would read as words.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 # Everything of category Cc but tab and line feed, and the byte-order mark; joiners stay, since emoji need them.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 # What surrogateescape makes of bytes that are not UTF-8; no encoder takes them.
@@ -26,7 +28,7 @@ def clean(text: str, *, most: int = MOST_CHARACTERS) -> str:
             limit=most,
         )
     unbroken = text.replace("\r\n", "\n").replace("\r", "\n")
-    kept = _SURROGATE.sub("\ufffd", _CONTROL.sub("", unbroken)).strip()
+    kept = _SURROGATE.sub("\ufffd", _CONTROL.sub("", _ESCAPE.sub("", unbroken))).strip()
     if not kept:
         raise InputError("The turn is empty.", remedy="Say something.", length=len(text))
     return kept

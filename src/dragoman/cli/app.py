@@ -66,3 +66,5 @@ def _log_to_stderr(level: int) -> None:
     handler.setFormatter(logging.Formatter(style))
     logger.addHandler(handler)
     logger.setLevel(level)
+    # What a PDF parser mutters about a damaged file is in our own message; --verbose changes nothing about that.
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())

@@ -42,6 +42,7 @@ class Chat:
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 - importing it is what switches editing on
         self._greet()
+        self._assistant.warm_up(everything=True)  # while the first turn is being typed
         while True:
             try:
                 line = input(PROMPT).strip()

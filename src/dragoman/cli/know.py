@@ -11,7 +11,7 @@ import typer
 
 from dragoman.cli import show
 from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Agent, Overridable, Set, State, User, at_terminal, opened
+from dragoman.cli.session import Agent, Overridable, Set, State, User, again, at_terminal, opened
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def ingest(
     _print_report(report, source)
     if report.failed:
         raise typer.Exit(1)
-    sys.stdout.write('Ask about it: dragoman ask --why "..."\n')
+    sys.stdout.write(f'Ask about it: dragoman ask{again(agent)} --why "..."\n')
 
 
 def _print_report(report: Report, source: str) -> None:
@@ -74,7 +74,7 @@ def remember(
         learned = assistant.remember(" ".join(text), user=user)
     for line in show.learned_text(learned) or ["nothing new"]:
         typer.echo(line[0].upper() + line[1:])
-    typer.echo(f"See all of it: dragoman recall --user {user}")
+    typer.echo(f"See all of it: dragoman recall{again(agent, user)}")
 
 
 def recall(
@@ -98,9 +98,9 @@ def recall(
         typer.echo(json.dumps([encode(fact) for fact in facts], ensure_ascii=False))
     elif facts:
         show.out().print(show.facts_table(facts))
-        typer.echo(f'Forget one of them: dragoman forget "its words" --user {user}')
+        typer.echo(f'Forget one of them: dragoman forget{again(agent, user)} "its words"')
     else:
-        typer.echo(f'Nothing is remembered about {user}. Begin with: dragoman remember "I am ..." --user {user}')
+        typer.echo(f'Nothing is remembered about {user}. Begin with: dragoman remember{again(agent, user)} "I am ..."')
 
 
 def forget(
@@ -131,9 +131,10 @@ def forget(
         count = assistant.forget(" ".join(what) if what else None, user=user)
     if what and not count:
         raise InputError(
-            f"Nothing remembered about {user} matches.", remedy=f"See what is remembered: dragoman recall --user {user}"
+            f"Nothing remembered about {user} matches.",
+            remedy=f"See what is remembered: dragoman recall{again(agent, user)}",
         )
-    typer.echo(f"Forgotten: {count}. See what is left: dragoman recall --user {user}")
+    typer.echo(f"Forgotten: {count}. See what is left: dragoman recall{again(agent, user)}")
 
 
 def _confirmed(user: str) -> bool:

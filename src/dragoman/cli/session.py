@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -93,6 +94,12 @@ def agent_name(given: str | None) -> str:
     return "." if Path("agent.toml").is_file() else DEFAULT_AGENT
 
 
+def again(agent: str | None, user: str | None = None) -> str:
+    """The options that a suggested command needs in order to mean the same agent and user."""
+    named = "" if agent is None else f" --agent {shlex.quote(agent)}"
+    return named if user is None else f"{named} --user {shlex.quote(user)}"
+
+
 def new_dialogue() -> str:
     """A name for a dialogue that begins now: sortable by time, and never one of before."""
     from datetime import UTC, datetime
@@ -130,14 +137,18 @@ def opened(
 
 def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
     """Fetch what an agent's models need of the catalogue and is not here yet."""
-    from dragoman.agent.build import locate
+    from dragoman.agent.build import assemble, locate
     from dragoman.config import load_config
     from dragoman.models import weights
 
-    models = load_config(locate(agent)[0], chosen).models
-    for name in (models.encoder.get("weights"), models.language.get("weights")):
-        if name in weights.CATALOGUE:
-            weights.path(name)
+    file, state = locate(agent)
+    config = load_config(file, chosen)
+    named = (config.models.encoder.get("weights"), config.models.language.get("weights"))
+    missing = [name for name in named if name in weights.CATALOGUE and not weights.CATALOGUE[name].is_present]
+    if missing:  # a wrong config is told before anything is fetched for it
+        assemble(config, folder=file.parent, state=state, file=str(file)).close()
+    for name in missing:
+        weights.path(name)
 
 
 def interactive() -> bool:

@@ -51,9 +51,8 @@ def error_text(error: DragomanError) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage comes from, in a word or two: its file, else its title, else its source."""
-    name = PurePath(passage.origin).name if passage.origin else passage.title
-    return one_line(name or passage.source, 40)
+    """Where a passage comes from, in a word or two: its file, else its source."""
+    return one_line(PurePath(passage.origin).name or passage.source, 40)
 
 
 def route(plan: Plan) -> str:
@@ -73,15 +72,18 @@ def why_line(reply: Reply) -> str:
         return " · ".join(part for part in ("nothing looked up", reason, took) if part)
     shown = _rests_on(reply)
     if not shown:
-        return f"{route(reply.plan)} · nothing found · {took}"
+        nothing = "nothing that answers it" if reply.evidence else "nothing found"
+        return f"{route(reply.plan)} · {nothing} · {took}"
     places = ", ".join(dict.fromkeys(place(evidence.passage) for evidence in shown))
     return f"{route(reply.plan)} · {places} · relevance {max(e.relevance for e in shown):.2f} · {took}"
 
 
 def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
-    """The evidence that the last draft says it rests on, else the best of what was found."""
+    """The evidence that the last draft says it rests on, else the best of what was found; none for a set phrase."""
     drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
     quoted = set(drafts[-1].quoted) if drafts else set()
+    if drafts and drafts[-1].method == "said":
+        return ()
     named = tuple(evidence for evidence in reply.evidence if evidence.id in quoted)
     return named or tuple(sorted(reply.evidence, key=lambda evidence: -evidence.relevance)[:1])
 

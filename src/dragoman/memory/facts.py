@@ -19,11 +19,9 @@ from dragoman.text.sentences import sentences
 MANY = frozenset({"avoids", "likes", "dislikes", "allergy", "pet", "language", "hobby", "family", "has", "about"})
 """Slots that hold several values at once."""
 _MATTERS = frozenset({"question", "turn", "point", "problem", "mistake", "bad", "pleasure", "guess", "idea"})
-_LEAD = around("lead", "^(?:{})")
-_AFTERTHOUGHT = around("afterthought", "(?:{})+$")
-_SUPPOSED = around("supposed", "^(?:{})")
-_FLEETING = around("fleeting")
+_AROUND = around({"lead": "^(?:{})", "afterthought": "(?:{})+$", "supposed": "^(?:{})", "fleeting": "{}"})
 _NO_NAME, _NOT_HAD = never("name"), never("has")
+_COMMA = re.compile(r"[,，;；]\s*(?:so |and |but )?")
 _CLAUSE = re.compile(
     r"(?:,\s*|\s+)(?:and|but)\s+(?=(?:i\b|i'|my\b|our\b))|,\s+(?=(?:i\b|i'|my\b))|[，,、](?=(?:也|还|而且)?我)",
     re.IGNORECASE,
@@ -34,10 +32,11 @@ def facts(text: str) -> tuple[Fact, ...]:
     """The facts that a text states about its speaker, each as a sentence of its own."""
     found: dict[tuple[str, str], Fact] = {}
     for sentence in sentences(text):
-        bare = _LEAD.sub("", sentence).strip()
-        if not bare or form(sentence).act == "question" or _SUPPOSED.match(bare):
+        bare = _AROUND["lead"].sub("", sentence).strip()
+        if not bare or _AROUND["supposed"].match(bare):
             continue
-        for clause in _clauses(bare):
+        asks = form(sentence).act == "question"
+        for clause in _told(bare) if asks else _clauses(bare):
             for fact in _match(clause):
                 found.setdefault((fact.slot, fact.value.casefold()), fact)
     return tuple(found.values())
@@ -55,7 +54,15 @@ def holds_many(slot: str) -> bool:
 
 def is_lasting(text: str) -> bool:
     """Whether a statement could hold beyond today."""
-    return not _FLEETING.search(text)
+    return not _AROUND["fleeting"].search(text)
+
+
+def _told(question: str) -> Iterator[str]:
+    """What a question tells on its way: "I'm vegetarian, what could I eat?"."""
+    *told, _ = _COMMA.split(question)
+    for part in told:
+        if form(part).act == "statement":
+            yield from _clauses(part)
 
 
 def _clauses(sentence: str) -> Iterator[str]:
@@ -74,7 +81,7 @@ def _match(clause: str) -> Iterator[Fact]:
             continue
         groups = match.groupdict()
         value = next((groups[key] for key in ("x", "y", "z") if groups.get(key)), "")
-        value = _AFTERTHOUGHT.sub("", value).strip(" '\"“”")
+        value = _AROUND["afterthought"].sub("", value).strip(" '\"“”")
         key = (groups.get("k") or "").strip().casefold()
         slot = rule.slot.format(k=key) if "{k}" in rule.slot else (f"{rule.slot} {key}" if key else rule.slot)
         if not _plausible(slot, value):

@@ -10,7 +10,9 @@ from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
 from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Prompt, Query, Scope, Source
 from dragoman.memory.facts import ends, facts, holds_many, is_lasting
+from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
+from dragoman.prompts import neutral
 from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
@@ -69,22 +71,27 @@ class RuleMemory:
         return tuple(hits.values())[:k]
 
     def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
-        """Erase a user's facts that fit, or everything of theirs; what is returned no longer holds its text."""
+        """Erase a user's facts that fit, or everything of theirs; what is returned no longer holds its text.
+
+        With a fact goes what it replaced: nobody could see that, so nobody could ask to forget it.
+        """
         if self._source is None:
             return ()
-        known = [
-            *self._store.passages(scope, self._source.name),
-            *self._store.passages(scope, self._source.name, superseded=True),
-        ]
+        live = list(self._store.passages(scope, self._source.name))
+        hidden = list(self._store.passages(scope, self._source.name, superseded=True))
         if what is None or everything(what):
-            self._store.forget(scope)
-            gone = known
+            gone = [*live, *hidden]
+            if self._store.forget(scope) and not gone:
+                gone = [Passage("dialogues", self._source.name, "")]
         else:
-            gone = self._fitting(known, what)
+            gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
+            gone += [old for old in hidden if old not in gone and any(_replaces(_fact(new), old) for new in gone)]
+            # Dialogues first: a call that was cut short finds the fact again, and does the rest.
             if gone:
+                self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
                 self._store.remove(scope, [passage.id for passage in gone])
-                self._store.redact(scope, _needles(gone))
-        self._encoder_forget(gone)
+        if gone:
+            self._clear_caches()
         return tuple(Passage(passage.id, passage.source, "") for passage in gone)
 
     def _turn(self, context: Context) -> Learned:
@@ -106,8 +113,9 @@ class RuleMemory:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""
         if not self._ask_model or not is_lasting(statement) or language_of(statement) != "en":
             return ()
+        said = neutral(" ".join(statement.split()))
         asked = Prompt.user(
-            f"Statement: {statement}\nDoes this say something lasting about the speaker's life, habits or tastes? "
+            f"Statement: {said}\nDoes this say something lasting about the speaker's life, habits or tastes? "
             "Answer yes or no.",
             name="lasting",
         )
@@ -127,22 +135,36 @@ class RuleMemory:
             if same is not None:
                 joined.append(same)
                 continue
-            passage = self._passage(fact, len(known) + len(added) + self._count_superseded(scope))
+            passage = self._passage(scope, fact, len(known) + self._count_superseded(scope))
             self._store.put(scope, [passage], self._encoder.encode([passage.indexed]))
-            for old in known:
+            for old in self._before(scope, passage):
                 if _replaces(fact, old):
                     self._store.supersede(scope, old.id, passage.id)
                     superseded.append(old)
             added.append(passage)
         return Learned(tuple(added), tuple(superseded), tuple(joined))
 
+    def _before(self, scope: Scope, passage: Passage) -> Sequence[Passage]:
+        """The live facts older than one: two processes that learn at once must not replace each other's."""
+        assert self._source is not None
+        older: list[Passage] = []
+        for live in self._store.passages(scope, self._source.name):
+            if live.id == passage.id:
+                return older
+            older.append(live)
+        return ()  # a newer one has replaced it already
+
     def _count_superseded(self, scope: Scope) -> int:
         assert self._source is not None
         return sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
-    def _passage(self, fact: Fact, ordinal: int) -> Passage:
+    def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None
-        digest = hashlib.sha256(f"{fact.slot}\x00{fact.value}\x00{fact.text}\x00{ordinal}".encode()).hexdigest()
+        while True:
+            digest = hashlib.sha256(f"{fact.slot}\x00{fact.value}\x00{fact.text}\x00{ordinal}".encode()).hexdigest()
+            if self._store.get(scope, [f"fact-{digest[:16]}"])[0] is None:
+                break
+            ordinal += 1  # an earlier fact with these words, superseded since, keeps its id
         return Passage(
             f"fact-{digest[:16]}",
             self._source.name,
@@ -152,23 +174,13 @@ class RuleMemory:
             meta={"slot": fact.slot, "value": fact.value, "said": fact.said},
         )
 
-    def _fitting(self, known: Sequence[Passage], what: str) -> list[Passage]:
-        tokens = set(self._analyse(what))
-        if not known:
-            return []
-        vectors = self._encoder.encode([what, *(passage.indexed for passage in known)])
-        scored = []
-        for passage, cosine in zip(known, vectors[1:] @ vectors[0], strict=True):
-            words = set(self._analyse(passage.indexed)) | set(self._analyse(passage.meta.get("slot", "")))
-            share = len(tokens & words) / len(tokens) if tokens else 0.0
-            scored.append((0.5 * share + 0.5 * float(cosine), passage))
-        best = max(score for score, _ in scored)
-        return [passage for score, passage in scored if score >= max(0.45, best - 0.1)]
-
-    def _encoder_forget(self, gone: Sequence[Passage]) -> None:
-        forget = getattr(self._encoder, "forget", None)
-        if callable(forget):
-            forget([text for passage in gone for text in (passage.text, passage.indexed)])
+    def _clear_caches(self) -> None:
+        """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
+        form.cache_clear()
+        for part in (self._encoder, self._model):
+            clear = getattr(part, "clear_cache", None)
+            if callable(clear):
+                clear()
 
 
 def _same(passage: Passage, fact: Fact) -> bool:
@@ -196,12 +208,5 @@ def _plain(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
-def _needles(gone: Sequence[Passage]) -> list[str]:
-    """What to look for in dialogues and traces: the words said, the fact, and its value where it is telling."""
-    needles: set[str] = set()
-    for passage in gone:
-        needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
-        value = passage.meta.get("value", "")
-        if len(value) >= 3 or not value.isascii():
-            needles.add(value)
-    return sorted(needle for needle in needles if needle.strip())
+def _fact(passage: Passage) -> Fact:
+    return Fact(passage.text, passage.meta.get("slot", ""), passage.meta.get("value", ""))

@@ -6,7 +6,6 @@ random key that never leaves the process, so that nothing else on the machine ca
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import secrets
@@ -47,6 +46,10 @@ class LlamaServer:
             self._server = None
 
     @property
+    def is_loaded(self) -> bool:
+        return self._server is not None
+
+    @property
     def address(self) -> str:
         return str(self.load().listening_address)
 
@@ -78,6 +81,8 @@ class LlamaServer:
         return self._ask("POST", path, json.dumps(body))
 
     def _ask(self, method: str, path: str, body: str | None) -> Any:
+        import http.client  # brings the whole of email with it, which only a loaded model is worth
+
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
         try:

@@ -44,8 +44,8 @@ class LlamaCppModel:
         self,
         *,
         weights: str = "smollm2-135m-instruct",
-        context_tokens: int = 4096,
-        parallel: int = 4,
+        context_tokens: int = 2048,
+        parallel: int = 2,
         threads: int | None = None,
         temperature: float = 0.0,
         seed: int = 0,
@@ -72,6 +72,14 @@ class LlamaCppModel:
     def close(self) -> None:
         """Free the weights."""
         self.server.close()
+
+    def clear_cache(self) -> None:
+        """Let every slot go of the prompt that it keeps for reuse; nothing happens where no weights are loaded."""
+        if not self.server.is_loaded:
+            return
+        blank = [self._end_token()]
+        for slot in range(self._parallel):
+            self.server.complete({"prompt": blank, "n_predict": 1, "id_slot": slot, "cache_prompt": False})
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]:
         cancelled = threading.Event()

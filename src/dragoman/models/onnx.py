@@ -7,12 +7,13 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
+from dragoman.models.narrow import narrowed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
+_PADDING = 48
+"""Padded tokens that cost as much as a call of the model does before it reads any."""
 _CHARACTERS_A_TOKEN = 100
 """No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
 
@@ -113,8 +116,7 @@ class OnnxEncoder:
         encodings = tokenizer.encode_batch(clean)
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda row: len(encodings[row].ids))
-        for start in range(0, len(order), self._batch):
-            rows = order[start : start + self._batch]
+        for rows in _batches(order, [len(encoding.ids) for encoding in encodings], self._batch):
             width = len(encodings[rows[-1]].ids)
             ids = np.zeros((len(rows), width), dtype=np.int64)  # (B, T)
             mask = np.zeros_like(ids)
@@ -131,6 +133,9 @@ class OnnxEncoder:
         return vectors
 
     def _load(self) -> tuple[Any, Any]:
+        # onnxruntime imports numpy from the inside out: while another thread imports it too, both would fail
+        import numpy  # noqa: F401
+
         with self._loading:
             if self._loaded is None:
                 folder = catalogue.path(self._weights)
@@ -146,6 +151,22 @@ class OnnxEncoder:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Rows in order of length, cut where padding the shorter ones would cost more than another call."""
+    rows: list[int] = []
+    padding = 0
+    for row in order:
+        if rows:
+            grown = padding + len(rows) * (lengths[row] - lengths[rows[-1]])
+            if len(rows) == most or grown > _PADDING:
+                yield rows
+                rows, grown = [], 0
+            padding = grown
+        rows.append(row)
+    if rows:
+        yield rows
 
 
 def _probe(session: Any) -> dict[str, Any]:
@@ -177,7 +198,9 @@ def _session(folder: Path, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), sess_options=options, providers=["CPUExecutionProvider"]
+            narrowed(folder / "model.onnx") or str(folder / "model.onnx"),
+            sess_options=options,
+            providers=["CPUExecutionProvider"],
         )
     except Exception as error:  # the library's own errors share no narrower base
         raise _unusable(folder / "model.onnx", error) from error

@@ -91,15 +91,19 @@ class RemoteModel:
         pieces: list[str] = []
         logprobs: list[float] = []
         usage: Json = {}
+        chosen = False
         body = self._body(prompt, max_tokens, stop) | {"stream_options": {"include_usage": True}}
         for event in self.endpoint.events(_PATH, body):
             usage = _table(event.get("usage")) or usage
             for choice in map(_table, _rows(event.get("choices"))):
+                chosen = True
                 logprobs += _logprobs(choice)
                 piece = _table(choice.get("delta")).get("content")
                 if isinstance(piece, str) and piece:
                     pieces.append(piece)
                     yield piece
+        if not chosen:
+            raise self._no_choice()
         yield _made("".join(pieces), logprobs, usage, len(pieces))
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
@@ -182,8 +186,11 @@ class RemoteModel:
     def _first(self, answer: Json) -> Json:
         choices = answer.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
+            raise self._no_choice()
         return choices[0]
+
+    def _no_choice(self) -> EndpointError:
+        return self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
 
     def _each(self, prompts: Sequence[S], call: Callable[[S], T]) -> list[T]:
         if len(prompts) < 2:

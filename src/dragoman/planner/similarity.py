@@ -53,7 +53,8 @@ class SimilarityPlanner:
         for source in graph:
             by[source.about].append(source)
         if matter == "you":
-            matter = "bot" if _cosine(found, by["bot"]) > _cosine(found, by["world"]) + self._margin else "world"
+            nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
+            matter = "bot" if nearer else "world"
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
@@ -87,8 +88,10 @@ def _just_told(context: Context) -> frozenset[str]:
     return frozenset(passage.id for passage in (*context.learned.added, *context.learned.joined))
 
 
-def _cosine(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
-    return max((piece.scores.get("cosine", 0.0) for source in group for piece in found[source.name]), default=0.0)
+def _closeness(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
+    """How near a group's best candidate is: in meaning, which is one scale for all sources, where it was measured."""
+    pieces = [piece for source in group for piece in found[source.name]]
+    return max((piece.scores.get("cosine", piece.relevance) for piece in pieces), default=0.0)
 
 
 def _is_addition(shape: Form) -> bool:

@@ -16,13 +16,16 @@ _GENERAL = re.compile(
     r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE
 )
 
+_CHINESE_FLOOR = 0.12
+"""Relevance by words alone runs low; this is what a row scores that shares a telling character with the question."""
+
 
 @readers.register("extractive.v1")
 class ExtractiveReader:
     """Never says more than the evidence: quotes it, or says that nothing was found.
 
-    A sentence that answers with a probability below `floor` is not quoted, nor evidence about the user or the bot
-    whose relevance is below `floor_user` or `floor_bot`. What the bot knows of itself is said as it stands, what the
+    A sentence that answers with a probability below `floor` is not quoted, and one below `sure` only with a word of
+    doubt; nor is evidence about the user or the bot whose relevance is below `floor_user` or `floor_bot`. What the bot knows of itself is said as it stands, what the
     user told is quoted back, and a quotation from documents carries its title.
     """
 
@@ -33,9 +36,10 @@ class ExtractiveReader:
         analyse: Callable[[str], tuple[str, ...]],
         sources: tuple[Source, ...],
         language: str = "en",
-        floor: float = 0.2,
-        floor_user: float = 0.4,
-        floor_bot: float = 0.1,
+        floor: float = .14,
+        sure: float = .35,
+        floor_user: float = 0.55,
+        floor_bot: float = 0.05,
         show_source: bool = True,
     ) -> None:
         self._encoder = encoder
@@ -43,6 +47,7 @@ class ExtractiveReader:
         self._about = {source.name: source.about for source in sources}
         self._language = language
         self._least = floor
+        self._sure = sure
         floors = {"world": 0.0, "user": floor_user, "bot": floor_bot}
         self._floor = {source.name: floors[source.about] for source in sources}
         self._show_source = show_source
@@ -60,8 +65,8 @@ class ExtractiveReader:
         told = [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
         if told and _GENERAL.search(task.context.last):
             return self._told(told, language)
-        usable = [piece for piece in self._answering(task) if self._passes(piece)]
-        known = " ".join(piece.text for piece in told if self._passes(piece) and piece not in usable)
+        usable = [piece for piece in self._answering(task) if self._passes(piece, language)]
+        known = " ".join(piece.text for piece in told if self._passes(piece, language) and piece not in usable)
         quotes = rank(task.context, usable, known=known, encoder=self._encoder, analyse=self._analyse)
         if not quotes or not self._answers(quotes[0]):
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
@@ -74,10 +79,11 @@ class ExtractiveReader:
         last = [piece for piece in task.evidence if piece.source in asked]
         if "world" in {self._about.get(name) for name in asked}:
             return last
-        return last if any(self._passes(piece) for piece in last) else task.evidence
+        return last or task.evidence
 
-    def _passes(self, piece: Evidence) -> bool:
-        return piece.relevance >= self._floor.get(piece.source, 0.0)
+    def _passes(self, piece: Evidence, language: str) -> bool:
+        floor = self._floor.get(piece.source, 0.0)
+        return piece.relevance >= (min(floor, _CHINESE_FLOOR) if language == "zh" else floor)
 
     def _answers(self, quote: Quote) -> bool:
         return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least
@@ -89,6 +95,8 @@ class ExtractiveReader:
         text = quote.text
         if about == "world" and self._show_source:
             text += _attribution(quote.evidence, language)
+        if about == "world" and quote.probability < self._sure:
+            text = phrase("unsure", language, quote=text)
         notes = {"score": round(quote.score, 3), "answers": round(quote.probability, 3)}
         return Draft(text, quote.probability, "quoted", (quote.evidence.id,), notes=notes)
 

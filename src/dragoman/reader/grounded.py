@@ -41,14 +41,15 @@ class GroundedReader:
         critic: Critic,
         language: str = "en",
         name: str = "Dragoman",
-        floor: float = 0.2,
+        floor: float = .14,
+        sure: float = .35,
         consistency: float = 0.5,
         drafts: Literal["never", "talk", "always"] = "talk",
         max_tokens: int = 64,
     ) -> None:
         self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
         self._quote = ExtractiveReader(
-            encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor
+            encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
         self._critic = critic
         self._language = language

@@ -6,6 +6,9 @@ with a blank one before the file is written again.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -46,20 +49,16 @@ class VectorIndex(Sidecar[bytes]):
         return self._graph is None or removed <= _MOST_ERASED * len(self._graph)
 
     def _create(self, path: Path, rows: Iterator[tuple[int, bytes]], width: int) -> None:
-        from usearch.index import Index
-
-        self._graph = Index(
+        self._graph = _usearch().Index(
             ndim=width, metric="cos", dtype="i8", connectivity=16, expansion_add=96, expansion_search=_EXPANSION
         )
         self._add(rows)
         self._graph.save(str(path))
 
     def _open(self, path: Path) -> None:
-        from usearch.index import Index
-
         if not path.is_file():
             raise FileNotFoundError(str(path))
-        graph: Any = Index.restore(str(path))
+        graph: Any = _usearch().Index.restore(str(path))
         if graph is None:
             raise ValueError("not a vector index")
         graph.expansion_search = _EXPANSION
@@ -99,3 +98,16 @@ class VectorIndex(Sidecar[bytes]):
 
     def _close(self) -> None:
         self._graph = None
+
+
+def _usearch() -> Any:
+    """The library; before it the system's C++ runtime.
+
+    Its own copy of that runtime would serve whatever library comes next, such as onnxruntime, which then crashes.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)
+    import usearch.index
+
+    return usearch.index

@@ -7,11 +7,10 @@ from functools import lru_cache
 
 from dragoman.text.patterns import tables
 
+_NAMED = {"who": "person", "where": "place"}
 _WANTS = tables("wants")
-_OFFERS = tables("offers")
 # People and places are known by the capitals of their names; everything else may be written either way.
-_OFFERS["person"] = re.compile(_OFFERS.pop("who").pattern)
-_OFFERS["place"] = re.compile(_OFFERS.pop("where").pattern)
+_OFFERS = tables("offers", lambda kind: 0 if kind in _NAMED else re.IGNORECASE)
 
 
 @lru_cache(maxsize=2048)
@@ -30,4 +29,4 @@ def wants(question: str) -> frozenset[str]:
 @lru_cache(maxsize=8192)
 def offers(sentence: str) -> frozenset[str]:
     """The kinds of answer that a sentence could give."""
-    return frozenset(kind for kind, pattern in _OFFERS.items() if pattern.search(sentence))
+    return frozenset(_NAMED.get(kind, kind) for kind, pattern in _OFFERS.items() if pattern.search(sentence))

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from dragoman.text.patterns import read, union
+from dragoman.text.patterns import Lazy, read, union
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern and the slot of the fact that it finds."""
+    """An expression and the slot of the fact that it finds."""
 
     slot: str
-    pattern: re.Pattern[str]
+    expression: str
     ended: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.expression)
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    """Compiled when first used: a turn that states nothing needs no rule, and compiling all takes a while."""
+    return re.compile(expression, re.IGNORECASE)
 
 
 _LANGUAGES = read(__name__)
 RULES = {
-    language: tuple(
-        Rule(rule["slot"], re.compile(rule["pattern"], re.IGNORECASE), rule.get("ended", False))
-        for rule in content["rule"]
-    )
+    language: tuple(Rule(rule["slot"], rule["pattern"], rule.get("ended", False)) for rule in content["rule"])
     for language, content in _LANGUAGES.items()
 }
 
 
-def around(name: str, shape: str = "{}") -> re.Pattern[str]:
-    """The words of all languages that stand around facts; `shape` says where, as in `^{}`."""
-    expressions = [text for content in _LANGUAGES.values() for text in content["around"].get(name, ())]
-    return re.compile(shape.format(union(expressions).pattern), re.IGNORECASE)
+def around(shapes: Mapping[str, str]) -> Lazy:
+    """The words of all languages that stand around facts, by name; a shape says where they stand, as in `^{}`."""
+
+    def words(name: str) -> str:
+        return union([text for content in _LANGUAGES.values() for text in content["around"].get(name, ())])
+
+    return Lazy({name: shape.format(words(name)) for name, shape in shapes.items()})
 
 
 def never(slot: str) -> frozenset[str]:

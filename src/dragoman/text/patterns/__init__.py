@@ -8,11 +8,34 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 
+class Lazy(Mapping[str, re.Pattern[str]]):
+    """Expressions by name, compiled when first used: most turns need a few of them, and compiling all takes a while."""
+
+    def __init__(self, expressions: Mapping[str, str], flags: Callable[[str], int] = lambda _: re.IGNORECASE) -> None:
+        self._expressions = dict(expressions)
+        self._flags = flags
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, name: str) -> re.Pattern[str]:
+        compiled = self._compiled.get(name)
+        if compiled is None:
+            compiled = self._compiled[name] = re.compile(self._expressions[name], self._flags(name))
+        return compiled
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._expressions)
+
+    def __len__(self) -> int:
+        return len(self._expressions)
+
+
+@cache
 def read(package: str) -> dict[str, dict[str, Any]]:
     """Every language's file in a package, with its fragments put in."""
     languages = {}
@@ -26,18 +49,23 @@ def read(package: str) -> dict[str, dict[str, Any]]:
     return languages
 
 
-def tables(name: str) -> dict[str, re.Pattern[str]]:
+def tables(name: str, flags: Callable[[str], int] = lambda _: re.IGNORECASE) -> Lazy:
     """One table of this package over all languages: each key's expressions joined into one pattern."""
     joined: dict[str, list[str]] = {}
     for content in read(__name__).values():
         for key, expressions in content.get(name, {}).items():
             joined.setdefault(key, []).extend(expressions)
-    return {key: union(expressions) for key, expressions in joined.items()}
+    return Lazy({key: union(expressions) for key, expressions in joined.items()}, flags)
 
 
-def union(expressions: list[str], flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """One pattern that matches where any of the expressions does."""
-    return re.compile("|".join(f"(?:{expression})" for expression in expressions), flags)
+def groups(name: str) -> tuple[str, ...]:
+    """One table's `groups` of words over all languages."""
+    return tuple(group for content in read(__name__).values() for group in content.get(name, {}).get("groups", ()))
+
+
+def union(expressions: list[str]) -> str:
+    """One expression that matches where any of these does."""
+    return "|".join(f"(?:{expression})" for expression in expressions)
 
 
 def _filled(value: Any, fragments: Mapping[str, str]) -> Any:

@@ -1,0 +1,40 @@
+"""Loading models in the background while other work goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Thread
+
+from dragoman.core.errors import DragomanError
+
+_log = logging.getLogger("dragoman.agent")
+_PATIENCE = 10.0
+
+
+class WarmUp:
+    """Begins to load what it is given, each part once; whoever needs a part first waits for it as usual."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Thread] = {}
+
+    def begin(self, part: object) -> None:
+        """Load a part in the background, where it has anything to load."""
+        load = getattr(part, "warm_up", None)
+        if load is not None and id(part) not in self._begun:
+            thread = Thread(target=_quietly, args=(load,), name="dragoman-warm-up", daemon=True)
+            self._begun[id(part)] = thread
+            thread.start()
+
+    def wait(self) -> None:
+        """Let what was begun end: a library in the middle of loading must not lose its interpreter."""
+        for thread in self._begun.values():
+            thread.join(_PATIENCE)
+
+
+def _quietly(load: Callable[[], object]) -> None:
+    """Load; a failure is met again, in words, by whoever needs the model."""
+    try:
+        load()
+    except (DragomanError, OSError) as error:
+        _log.info("warm-up failed: %s", type(error).__name__)

@@ -1,0 +1,79 @@
+"""Which facts a request to forget means, and what else tells of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from dragoman.core.protocols import Encoder, Store
+from dragoman.core.values import Passage, Scope
+from dragoman.memory.facts import facts
+
+Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
+_ENOUGH = 0.45
+_NEARLY = 0.1
+_SHORT = 3
+_ARTICLE = re.compile(r"^(?:an?|the|my|our|some|two|three)\s+", re.IGNORECASE)
+
+
+def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Analyse) -> list[Passage]:
+    """The facts that are meant: by id, by their very words, else by words and meaning together.
+
+    A request that states a fact ("that I live in Bern") means that fact and none that says something else.
+    """
+    wanted = what.strip()
+    exact = [passage for passage in known if wanted == passage.id or _plain(wanted) == _plain(passage.text)]
+    if exact or not known:
+        return exact
+    stated = [set(analyse(fact.value)) for fact in facts(wanted)]
+    words = [
+        set(analyse(passage.indexed)) | set(analyse(passage.meta.get("slot", ""))) | set(analyse(_value(passage)))
+        for passage in known
+    ]
+    tokens = set(analyse(wanted))
+    vectors = encoder.encode([wanted, *(passage.indexed for passage in known)])
+    scored = []
+    for passage, held, cosine in zip(known, words, vectors[1:] @ vectors[0], strict=True):
+        share = len(tokens & held) / len(tokens) if tokens else 0.0
+        scored.append((0.5 * share + 0.5 * float(cosine), passage, held))
+    best = max(score for score, _, _ in scored)
+    return [
+        passage
+        for score, passage, held in scored
+        if score >= max(_ENOUGH, best - _NEARLY) and (not stated or any(value <= held for value in stated))
+    ]
+
+
+def telling(store: Store, scope: Scope, gone: Sequence[Passage], analyse: Analyse) -> list[str]:
+    """What to look for in a user's dialogues and traces: the words said, the fact, its value, whoever repeated it."""
+    needles: set[str] = set()
+    values = []
+    for passage in gone:
+        needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
+        value = _ARTICLE.sub("", _value(passage))
+        if len(value) >= _SHORT or not value.isascii():
+            needles.add(value)
+        values.append(set(analyse(value)))
+    needles.update(text for text in _turns(store, scope) if len(text) >= _SHORT and _tells(text, values, analyse))
+    return sorted(needle for needle in needles if needle.strip())
+
+
+def _tells(text: str, values: Iterable[set[str]], analyse: Analyse) -> bool:
+    """Whether a turn holds all the words of a value, in whatever form and order."""
+    tokens = set(analyse(text))
+    return any(value and value <= tokens for value in values)
+
+
+def _turns(store: Store, scope: Scope) -> Iterator[str]:
+    for dialogue in store.dialogues(scope):
+        for turn in store.dialogue(scope, dialogue):
+            yield turn.text
+
+
+def _value(passage: Passage) -> str:
+    return passage.meta.get("value", "")
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())

@@ -1,0 +1,141 @@
+"""Which facts a request to forget means, and what goes with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.values import Passage, Scope, Turn
+from dragoman.memory.forgetting import telling
+from dragoman.text.analyse import Analyser
+
+ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")
+FACTS = ("I live in Bern.", "My dog is called Rufus.", "I am allergic to nuts.", "I like green tea.")
+
+
+@pytest.fixture
+def told(room):
+    for fact in FACTS:
+        room.say(fact)
+    return room
+
+
+@pytest.mark.parametrize(
+    ("what", "gone"),
+    [
+        ("I live in Bern", "I live in Bern."),
+        ("that I live in bern!", "I live in Bern."),
+        ("my dog", "My dog is called Rufus."),
+        ("my allergy to nuts", "I am allergic to nuts."),
+        ("green tea", "I like green tea."),
+    ],
+)
+def test_a_fact_is_forgotten_by_its_words(told, what, gone):
+    assert len(told.memory.forget(ANA, what)) == 1
+    assert told.texts() == [fact for fact in FACTS if fact != gone]
+
+
+def test_a_fact_is_forgotten_by_its_id(told):
+    (fact,) = (passage for passage in told.memory.recall(ANA) if "Rufus" in passage.text)
+    assert [passage.id for passage in told.memory.forget(ANA, fact.id)] == [fact.id]
+    assert fact.text not in told.texts()
+
+
+@pytest.mark.parametrize("what", ["I live in Paris", "that my dog is called Bella", "it", "the weather", "fact-0000"])
+def test_what_is_not_remembered_takes_nothing_else_with_it(told, what):
+    assert told.memory.forget(ANA, what) == ()
+    assert told.texts() == list(FACTS)
+    assert told.encoder.cleared == 0
+
+
+def test_what_is_given_back_no_longer_holds_the_text(told):
+    gone = told.memory.forget(ANA, "green tea")
+    assert [(passage.text, dict(passage.meta), passage.title) for passage in gone] == [("", {}, "")]
+
+
+def test_what_a_fact_replaced_goes_with_it(told):
+    told.say("I moved to Oslo.")
+    assert told.superseded() == ["I live in Bern."]
+    told.memory.forget(ANA, "I moved to Oslo")
+    assert told.superseded() == [] and len(told.texts()) == 3
+
+
+def test_what_was_replaced_can_be_forgotten_alone(told):
+    told.say("I moved to Oslo.")
+    told.memory.forget(ANA, "I live in Bern")
+    assert told.superseded() == [] and "I moved to Oslo." in told.texts()
+
+
+def test_in_conversation_one_fact_or_everything_is_forgotten(told):
+    assert len(told.say("Please forget that I live in Bern.").forgotten) == 1
+    assert len(told.say("Forget everything about me.").forgotten) == 3
+    assert told.texts() == []
+
+
+def test_the_same_in_chinese(room):
+    for text in ("我住在杭州。", "我对花生过敏。"):
+        room.say(text)
+    assert len(room.say("请忘记我住在杭州").forgotten) == 1
+    assert room.texts() == ["我对花生过敏。"]
+    assert len(room.say("请忘掉关于我的一切").forgotten) == 1
+    assert room.texts() == []
+
+
+def test_everything_means_dialogues_too_even_where_no_fact_is_known(room):
+    room.store.append(ANA, "d", [Turn("user", "hello"), Turn("agent", "hi")])
+    room.store.append(BEN, "d", [Turn("user", "hello")])
+    assert room.say("forget everything about me").forgotten
+    assert (room.store.dialogues(ANA), room.store.dialogues(BEN)) == ([], ["d"])
+    assert room.say("forget everything about me").is_empty
+
+
+def test_another_users_facts_stay(told):
+    told.say("I live in Bern.", BEN)
+    told.memory.forget(ANA)
+    assert (told.texts(ANA), told.texts(BEN)) == ([], ["I live in Bern."])
+
+
+def test_turns_that_tell_of_the_fact_are_blanked_and_others_stay(told):
+    said = ["I live in Bern.", "You live in Bern, I see.", "What does a ticket cost?", "Six francs."]
+    told.store.append(ANA, "d", [Turn("user", said[0]), Turn("agent", said[1])], {"text": said[1]})
+    told.store.append(ANA, "d", [Turn("user", said[2]), Turn("agent", said[3])], {"text": said[3]})
+    told.store.append(BEN, "d", [Turn("user", said[0])])
+    told.memory.forget(ANA, "I live in Bern")
+    assert [turn.text for turn in told.store.dialogue(ANA, "d")] == ["", "", *said[2:]]
+    assert told.store.trace(ANA, "d") == {"text": said[3]}
+    assert [turn.text for turn in told.store.dialogue(BEN, "d")] == [said[0]]
+
+
+def test_a_forgetting_that_was_cut_short_is_done_by_the_next(told, monkeypatch):
+    told.store.append(ANA, "d", [Turn("user", "I live in Bern.")])
+    remove = told.store.remove
+    monkeypatch.setattr(told.store, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        told.memory.forget(ANA, "Bern")
+    monkeypatch.setattr(told.store, "remove", remove)
+    assert told.memory.forget(ANA, "Bern")
+    assert "I live in Bern." not in told.texts()
+    assert [turn.text for turn in told.store.dialogue(ANA, "d")] == [""]
+
+
+def test_what_parts_of_the_process_remember_is_dropped(told):
+    told.memory.forget(ANA, "green tea")
+    assert told.encoder.cleared == 1
+    told.memory.forget(ANA)
+    assert told.encoder.cleared == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "tells"),
+    [
+        ("Bo", "So your dog is Bo, right?", True),
+        ("Bo", "Take the boat.", False),
+        ("a nurse", "Nurses work hard.", True),
+        ("green tea", "A tea that is green", True),
+        ("green tea", "Black tea", False),
+        ("杭州", "你住在杭州。", True),
+    ],
+)
+def test_a_turn_tells_of_a_fact_where_it_holds_its_value_in_any_form(room, value, text, tells):
+    room.store.append(ANA, "d", [Turn("user", text)])
+    gone = Passage("f", "MEMORY", "An unrelated sentence.", meta={"value": value})
+    assert (text in telling(room.store, ANA, [gone], Analyser(language="auto"))) is tells
