@@ -28,7 +28,7 @@ from dragoman.text.form import form
 
 HERE = Path(__file__).parent
 AGENTS = ("harbour", *(str(HERE / "agents" / name) for name in ("campus", "clinic", "product", "railway")))
-FEATURES = ("matter", "setting", "topic")
+FEATURES = ("closest", "within", "topic")
 SOURCE = "DOCUMENTS"
 
 

@@ -42,7 +42,7 @@ class Listing:
         return [FACT]
 
 
-def make(*, memory=None, reader=None, **options):
+def make(*, memory=None, reader=None, encoder=None, **options):
     agent = Agent(
         gate=StubGate(words=("ferry",)),
         planner=StubPlanner(Plan((("DOCUMENTS",),))),
@@ -51,7 +51,7 @@ def make(*, memory=None, reader=None, **options):
         sources=SOURCES,
         names={"memory": "memory.listing.v1"},
     )
-    return Assistant(agent, InMemoryStore(), memory or StubMemory(), SOURCES, StubEncoder(), **options)
+    return Assistant(agent, InMemoryStore(), memory or StubMemory(), SOURCES, encoder or StubEncoder(), **options)
 
 
 def test_a_dialogue_goes_on_where_it_stopped():
@@ -233,14 +233,24 @@ class Heavy:
         self.closed = True
 
 
-def test_models_warm_up_in_the_background_once_and_are_closed():
-    heavy = Heavy()
-    with make(heavy=(heavy,)) as assistant:
-        assert not heavy.warmed.is_set()
+class HeavyEncoder(Heavy, StubEncoder):
+    def __init__(self):
+        Heavy.__init__(self)
+        StubEncoder.__init__(self)
+
+
+def test_a_turn_warms_the_encoder_and_never_the_language_model_and_both_are_closed():
+    encoder, model = HeavyEncoder(), Heavy()
+    with make(encoder=encoder, heavy=(encoder, model)) as assistant:
+        assert not encoder.warmed.is_set()
         assistant.ask("hello")
-        assert heavy.warmed.wait(5)
+        assert encoder.warmed.wait(5)
         assistant.warm_up()
-    assert heavy.closed
+        assert not model.warmed.is_set()
+        assistant.warm_up(everything=True)
+        assert model.warmed.wait(5)
+    assert encoder.closed
+    assert model.closed
 
 
 def test_a_warm_up_that_fails_is_left_to_whoever_needs_the_model():
@@ -249,4 +259,5 @@ def test_a_warm_up_that_fails_is_left_to_whoever_needs_the_model():
             raise ModelError("no weights")
 
     with make(heavy=(Missing(),)) as assistant:
+        assistant.warm_up(everything=True)
         assert assistant.ask("hello").text == "From nothing."

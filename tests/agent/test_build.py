@@ -247,12 +247,19 @@ def test_refinement_is_built_when_asked_for(folder):
         assert assistant.agent.names["refiner"] == "refiner.multi-step"
 
 
-def test_models_load_on_the_first_turn_or_at_once_when_asked(folder):
+def test_the_encoder_loads_at_once_when_asked_and_the_language_model_does_not(folder, monkeypatch):
+    class Heavy(StubEncoder):
+        warm = 0
+
+        def warm_up(self):
+            Heavy.warm += 1
+
+    monkeypatch.setattr(REGISTRIES["encoder"], "_factories", {"encoder.words.v1": Heavy})
     Silent.warm = 0
     load(folder).close()
-    assert Silent.warm == 0
+    assert Heavy.warm == 0
     load(folder, warm=True).close()
-    assert Silent.warm == 1
+    assert (Heavy.warm, Silent.warm) == (1, 0)
 
 
 def test_shipped_agents_are_found_by_name_and_keep_their_state_at_home(monkeypatch, tmp_path):

@@ -3,7 +3,8 @@
 A fence may stand under a comment that says what it is: `file: PATH` (the block is that file), `append: PATH` (it goes
 to the end of that file), `output` (the block before it printed these lines), `not run: WHY`. Without one, python
 blocks are run, and so are the lines of console blocks that begin with `$ `; the lines under them must be in the
-output, and those that begin with `you> ` are typed. `snippets: offline` on a page promises that no weights are needed.
+output, and those that begin with `you> ` are typed. A toml block is a piece of agent.toml and must be a valid one.
+`snippets: offline` on a page promises that no weights are needed.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from pathlib import Path
 
 from terminal import talk
 
+from dragoman.config import load_config
+
 ROOT = Path(__file__).parents[2]
 COLUMNS = "100"
 PROMPT = "you> "
 _BLOCK = re.compile(r"(?:<!-- ([^>]*?) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_FIGURE = re.compile(r"\d+\.\d+|\d+(?= ms)")
+_FIGURE = re.compile(r"\d+(?:\.\d+)? m?s\b|\d+\.\d+")
 _TIMEOUT = 300
 
 
@@ -89,6 +92,8 @@ class Reader:
         elif block.language == "console":
             for command, under in commands(block.text):
                 self._command(command, under, block)
+        elif block.language == "toml":
+            self._config(block)
 
     def _write(self, path: Path, text: str, *, append: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,6 +101,13 @@ class Reader:
             file.write(text)
         if path.name == "pyproject.toml":
             install(path)
+
+    def _config(self, block: Block) -> None:
+        """A piece of agent.toml: keys and kinds exist, though files and weights it names need not."""
+        file = self._folder / "piece.toml"
+        file.write_text(block.text, encoding="utf-8")
+        load_config(file).resolved()
+        file.unlink()
 
     def _command(self, command: str, under: list[str], block: Block) -> None:
         typed = [line.removeprefix(PROMPT) for line in under if line.startswith(PROMPT)]

@@ -18,7 +18,9 @@ _PATIENCE = 120.0
 def talk(command: str, typed: Sequence[str], *, prompt: str, cwd: Path, env: Mapping[str, str]) -> str:
     """What was on the screen after typing these lines, each as soon as the program asked for one; then Ctrl-D."""
     master, slave = pty.openpty()
-    with subprocess.Popen(["bash", "-c", command], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave) as process:
+    with subprocess.Popen(
+        ["bash", "-c", command], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave
+    ) as process:
         os.close(slave)
         try:
             screen = ""

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from pages import ROOT, Reader, blocks, commands, install, is_offline, pages
 
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in pages().items()}

@@ -84,6 +84,22 @@ def test_a_beginning_that_was_read_before_is_not_read_again(shared):
 
 
 @pytest.mark.integration
+def test_a_cleared_cache_keeps_nothing_of_any_prompt(shared):
+    prompt = Prompt.user("My dog is called Quillfeather, and he likes to swim in the river Aare in summer.")
+    for _ in range(2):
+        kept = shared.generate([prompt] * 2, max_tokens=2)
+    assert all(draft.notes["cached_tokens"] > 10 for draft in kept)
+    shared.clear_cache()
+    assert shared.generate([prompt], max_tokens=2)[0].notes["cached_tokens"] < 3
+
+
+def test_clearing_the_cache_loads_no_weights():
+    model = LlamaCppModel(weights="/nowhere/at/all.gguf")
+    model.clear_cache()
+    assert not model.server.is_loaded
+
+
+@pytest.mark.integration
 def test_confidence_is_a_probability_and_usage_is_counted(shared):
     draft = shared.generate([SKY], max_tokens=6)[0]
     assert 0 < draft.confidence < 1

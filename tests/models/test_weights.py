@@ -193,6 +193,22 @@ def test_a_truncated_file_counts_as_missing(index, declare):
     assert weights.path("tiny").read_bytes() == CONTENT
 
 
+def test_use_compares_the_hash_once_and_again_after_a_write(index, declare, monkeypatch):
+    weights.pull("tiny")
+    compared = []
+    verify = weights.verify
+    monkeypatch.setattr(weights, "verify", lambda name: (compared.append(name), verify(name)))
+    for _ in range(3):
+        place = weights.path("tiny")
+    assert compared == ["tiny"]
+    place.write_bytes(b"x" * len(CONTENT))
+    for _ in range(2):
+        with pytest.raises(WeightsError, match=r"model\.gguf' is missing or damaged: its SHA-256.*models pull tiny"):
+            weights.path("tiny")
+    weights.pull("tiny")
+    assert weights.path("tiny").read_bytes() == CONTENT
+
+
 def test_a_path_of_ones_own_is_used_as_it_is(tmp_path):
     own = tmp_path / "own.gguf"
     own.write_bytes(b"GGUF")

@@ -52,7 +52,7 @@ def test_a_general_question_about_the_user_gets_every_fact(reader):
 
 def test_evidence_asked_for_another_source_is_not_the_answer(reader):
     persona = piece("I sell the tickets for both boats.", "PERSONA", 0.95, title="", id="p1")
-    draft = reader.read([ReadTask(Context.of("How much is a ticket?"), DOCS, (persona, piece(FERRY)))])[0]
+    draft = reader.read([ReadTask(Context.of("How much does an adult ticket cost?"), DOCS, (persona, piece(FERRY)))])[0]
     assert draft.quoted == ("d1",)
 
 

@@ -304,3 +304,12 @@ def test_thousand_files_go_in_quickly_and_are_skipped_more_quickly(folder, take)
     assert take(folder).unchanged == 2000
     assert middle - began < 20
     assert time.perf_counter() - middle < 5
+
+
+def test_a_store_with_an_index_refreshes_it_after_a_change_and_only_then(folder, take, store, monkeypatch):
+    refreshed = []
+    monkeypatch.setattr(type(store), "refresh_index", lambda _, *given: refreshed.append(given), raising=False)
+    fill(folder, ferry="The ferry leaves at nine.")
+    take(folder)
+    take(folder)
+    assert refreshed == [(DOCS.scope(ANA), "DOCS")]

@@ -107,14 +107,14 @@ def test_a_superseded_fact_goes_with_what_replaced_it(robin, state):
     assert traces(state, needles("Zanzibarra", "Vinterholm")) == []
 
 
-def test_the_model_reads_a_forgotten_prompt_anew(robin):
-    assistant = robin(**{"reader.drafts": "always"})
-    model = assistant._heavy[1]
-    assistant.ask("Write me a poem about Ottoline Quillfeather.", user="otti")
-    assistant.ask(TOLD[1], user="otti")
-    assistant.forget(user="otti")
-    slots = model.server.get("/slots")
-    assert all(slot.get("n_prompt_tokens", 0) <= 2 for slot in slots)
+def test_forgetting_clears_the_prompts_that_the_model_keeps(robin, monkeypatch):
+    assistant = robin()
+    _, model = assistant._heavy
+    cleared = []
+    monkeypatch.setattr(model, "clear_cache", lambda: cleared.append(True))
+    assistant.remember(TOLD[1], user="otti")
+    assistant.forget("marzipan", user="otti")
+    assert cleared == [True]
 
 
 def test_the_examples_are_what_the_rules_know():

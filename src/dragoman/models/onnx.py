@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
-_PADDING = 48
+_PADDING = 24
 """Padded tokens that cost as much as a call of the model does before it reads any."""
 _CHARACTERS_A_TOKEN = 100
 """No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""

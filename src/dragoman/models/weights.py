@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -28,6 +28,8 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with the name of the weights, the bytes fetched and the bytes in all."""
 
 _CHUNK = 1 << 20
+_CHECKED = ".checked"
+"""Beside the weights: for which state of the files their hashes were compared."""
 on_progress: Progress | None = None
 """What first use reports to; the command line sets it."""
 
@@ -132,7 +134,10 @@ def path(name_or_path: str | Path) -> Path:
     own = Path(name_or_path).expanduser()
     if str(name_or_path) in CATALOGUE:
         weights = CATALOGUE[str(name_or_path)]
-        return weights.path if weights.is_present else pull(weights.name, progress=on_progress)
+        if not weights.is_present:
+            return pull(weights.name, progress=on_progress)
+        _check_once(weights)
+        return weights.path
     if own.exists():
         return own
     if own.suffix or len(own.parts) > 1:
@@ -148,8 +153,30 @@ def verify(name: str) -> None:
     for file in weights.files:
         if not _is_sound(weights.folder / file.name, file):
             raise WeightsError(
-                f"'{weights.folder / file.name}' is missing or damaged.", remedy=f"Run `dragoman models pull {name}`."
+                f"'{weights.folder / file.name}' is missing or damaged: its SHA-256 is not {file.sha256}.",
+                remedy=f"Run `dragoman models pull {name}`.",
             )
+
+
+def _check_once(weights: Weights) -> None:
+    """Compare the SHA-256 of files that were written since they were last compared."""
+    stamp = _stamp(weights)
+    note = weights.folder / _CHECKED
+    with suppress(OSError, UnicodeDecodeError):
+        if note.read_text(encoding="utf-8") == stamp:
+            return
+    verify(weights.name)
+    with suppress(OSError):  # a home that cannot be written is compared each time
+        note.write_text(stamp, encoding="utf-8")
+
+
+def _stamp(weights: Weights) -> str:
+    """Changes whenever a file is written, or when other contents are asked for."""
+    lines = []
+    for file in weights.files:
+        status = (weights.folder / file.name).stat()
+        lines.append(f"{file.name} {file.sha256} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
+    return "\n".join(lines)
 
 
 def pull(name: str, *, progress: Progress | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""Which sentence of the evidence answers best: the topic by words, the matter by meaning, the kind of answer by form."""
+"""Which sentence of the evidence answers best: topic by words, matter by meaning, the kind of answer by form."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
+from dragoman.text.analyse import ZH_ALONE
 from dragoman.text.expect import offers, wants
-from dragoman.text.language import is_cjk, language
+from dragoman.text.language import language
 from dragoman.text.patterns import groups
 from dragoman.text.query import standalone
 from dragoman.text.reference import zh_content
 from dragoman.text.sentences import sentences
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
+Unit: TypeAlias = tuple[Evidence, str]
 _PARTICULAR = re.compile(
     r"\d[\d.:]*|(?<![.!?] )(?<!^)\b(?!I\b|I')[A-Z][\w'-]+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
@@ -35,9 +37,10 @@ WEIGHTS = {
 }
 """What makes a sentence the one to quote, tuned on the agents of `benchmarks/agents` (`benchmarks/answers.py`)."""
 
-ANSWERS = {"bias": -4.32, "matter": 3.11, "setting": 3.39, "topic": 1.46}
+ANSWERS = {"bias": -4.38, "closest": 2.59, "within": 3.71, "topic": 1.21}
 """Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
 ANSWERS_CHINESE = {"bias": -2.6, "matter": 4.0, "topic": 1.5}
+_ZH_PLAIN = ZH_ALONE | frozenset("一起，。？！、：；,.?! ")
 """The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
 
 
@@ -65,25 +68,19 @@ def rank(
     if not units:
         return []
     query = standalone(context)
-    asked, turn = f"{known} {query.text}".strip(), query.turn
-    said = " ".join(context.last.split())
+    asked = f"{known} {query.text}".strip()
     placed = [f"{_path(piece)}\n{sentence}" for piece, sentence in units]
-    vectors = encoder.encode([asked, turn, said, *placed, *(sentence for _, sentence in units)])
-    chinese = language(turn) == "zh"
-    setting = vectors[3 : 3 + len(units)] @ vectors[0]  # the sentence under its headings, to the whole question
-    matter = (vectors[3 + len(units) :] @ vectors[1:3].T).max(axis=1)  # the bare sentence, to what this turn asks
-    if chinese:  # the default encoder reads English: what a Chinese sentence means is judged by its characters
-        setting = matter = _characters(turn, asked, [sentence for _, sentence in units], placed)
+    likeness = _in_chinese if language(query.turn) == "zh" else _in_meaning
+    near = likeness(encoder, (asked, query.turn, " ".join(context.last.split())), units, placed)
     words = [frozenset(analyse(text)) for text in placed]
-    topic = _shares(frozenset(analyse(turn)), frozenset(analyse(asked)), words, _alternatives(analyse))
+    topic = _shares(frozenset(analyse(query.turn)), frozenset(analyse(asked)), words, _alternatives(analyse))
     details = _details(f"{known} {context.last}", analyse)
-    kinds = wants(turn)
-    model = ANSWERS_CHINESE if chinese else ANSWERS
+    kinds = wants(query.turn)
+    model = ANSWERS_CHINESE if likeness is _in_chinese else ANSWERS
     quotes = []
     for i, (piece, sentence) in enumerate(units):
         features = {
-            "matter": float(matter[i]),
-            "setting": float(setting[i]),
+            **near[i],
             "topic": topic[i],
             "details": len(details & words[i]) / len(details) if details else 0.5,
             "kind": 0.5 if not kinds else float(bool(kinds & offers(sentence))),
@@ -95,23 +92,49 @@ def rank(
     return sorted(quotes, key=lambda quote: -quote.score)
 
 
+def _in_meaning(
+    encoder: Encoder, asked: tuple[str, str, str], units: Sequence[Unit], placed: Sequence[str]
+) -> list[dict[str, float]]:
+    """By the encoder. matter: the bare sentence to what this turn asks; setting: the sentence under its headings to
+    the whole question; closest and within: the same two, by whichever reading of the question is nearest."""
+    vectors = encoder.encode([*asked, *placed, *(sentence for _, sentence in units)])
+    under, bare = vectors[3 : 3 + len(units)] @ vectors[:3].T, vectors[3 + len(units) :] @ vectors[:3].T
+    return [
+        {
+            "matter": float(bare[i, 1:].max()),
+            "setting": float(under[i, 0]),
+            "closest": float(bare[i].max()),
+            "within": float(under[i, :2].max()),
+        }
+        for i in range(len(units))
+    ]
+
+
+def _in_chinese(
+    encoder: Encoder, asked: tuple[str, str, str], units: Sequence[Unit], placed: Sequence[str]
+) -> list[dict[str, float]]:
+    """By characters, since the default encoder reads English: the share of the question's telling characters, by
+    rarity among the texts, of the turn in the sentence and of the whole question in the sentence under its headings."""
+    shares = []
+    for question, texts in ((asked[1], [sentence for _, sentence in units]), (asked[0], placed)):
+        telling = frozenset(char for run in zh_content(question) for char in run if char not in _ZH_PLAIN)
+        shares.append(_shares(telling, telling, [frozenset(text) for text in texts], {}))
+    return [
+        dict.fromkeys(("matter", "setting", "closest", "within"), 0.7 * bare + 0.3 * under)
+        for bare, under in zip(*shares, strict=True)
+    ]
+
+
 def _probability(features: Mapping[str, float], model: Mapping[str, float]) -> float:
     odds = sum(weight * features.get(name, 1.0) for name, weight in model.items())  # the bias has no feature
     return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _path(piece: Evidence) -> str:
+    """Where a passage stands; what a remembered fact is searched under is no place, and misleads by its words."""
+    if piece.passage.meta.get("slot") and language(piece.text) == "zh":
+        return ""
     return " ".join((piece.passage.title, *piece.passage.headings))
-
-
-def _characters(turn: str, asked: str, texts: Sequence[str], placed: Sequence[str]) -> list[float]:
-    """The share of a Chinese question's telling characters, by rarity among the texts, that each text holds:
-    those of the turn in the sentence, and those of the whole question in the sentence under its headings."""
-    shares = []
-    for question, each in ((turn, texts), (asked, placed)):
-        telling = frozenset(char for run in zh_content(question) for char in run if is_cjk(char) or char.isalnum())
-        shares.append(_shares(telling, telling, [frozenset(text) for text in each], {}))
-    return [0.7 * bare + 0.3 * under for bare, under in zip(*shares, strict=True)]
 
 
 def _details(question: str, analyse: Analyse) -> frozenset[str]:

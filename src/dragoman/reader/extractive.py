@@ -16,6 +16,7 @@ _GENERAL = re.compile(
     r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE
 )
 
+_TIE, _MOST_LINES = 0.02, 6
 _CHINESE_FLOOR = 0.12
 """Relevance by words alone runs low; this is what a row scores that shares a telling character with the question."""
 
@@ -25,8 +26,9 @@ class ExtractiveReader:
     """Never says more than the evidence: quotes it, or says that nothing was found.
 
     A sentence that answers with a probability below `floor` is not quoted, and one below `sure` only with a word of
-    doubt; nor is evidence about the user or the bot whose relevance is below `floor_user` or `floor_bot`. What the bot knows of itself is said as it stands, what the
-    user told is quoted back, and a quotation from documents carries its title.
+    doubt; nor is evidence about the user or the bot whose relevance is below `floor_user` or `floor_bot`. What the
+    bot knows of itself is said as it stands, what the user told is quoted back, and a quotation from documents
+    carries its title.
     """
 
     def __init__(
@@ -36,8 +38,8 @@ class ExtractiveReader:
         analyse: Callable[[str], tuple[str, ...]],
         sources: tuple[Source, ...],
         language: str = "en",
-        floor: float = .14,
-        sure: float = .35,
+        floor: float = 0.14,
+        sure: float = 0.35,
         floor_user: float = 0.55,
         floor_bot: float = 0.05,
         show_source: bool = True,
@@ -71,7 +73,7 @@ class ExtractiveReader:
         if not quotes or not self._answers(quotes[0]):
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
             return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
-        return self._quoted(quotes[0], language)
+        return self._quoted(quotes[0], _alike(quotes), language)
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
         """Without the evidence that was only asked for because a later source needs it."""
@@ -88,11 +90,10 @@ class ExtractiveReader:
     def _answers(self, quote: Quote) -> bool:
         return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least
 
-    def _quoted(self, quote: Quote, language: str) -> Draft:
+    def _quoted(self, quote: Quote, text: str, language: str) -> Draft:
         about = self._about.get(quote.evidence.source, "world")
         if about == "user":
             return self._told([quote.evidence], language)
-        text = quote.text
         if about == "world" and self._show_source:
             text += _attribution(quote.evidence, language)
         if about == "world" and quote.probability < self._sure:
@@ -104,6 +105,20 @@ class ExtractiveReader:
         facts = ("" if language == "zh" else " ").join(piece.text for piece in told)
         ids = tuple(piece.id for piece in told)
         return Draft(phrase("told", language, facts=facts), _best(told), "quoted", ids)
+
+
+def _alike(quotes: Sequence[Quote]) -> str:
+    """The best sentence; where it is a line of a list or table, with the lines that answer as well as it does."""
+    best = quotes[0]
+    lines = [line.removeprefix("- ").strip() for line in best.evidence.text.split("\n") if line.startswith("- ")]
+    alike = {
+        quote.text
+        for quote in quotes
+        if quote.evidence.id == best.evidence.id and quote.score >= best.score - _TIE and quote.text in lines
+    }
+    if best.text not in lines or not 1 < len(alike) <= _MOST_LINES:
+        return best.text
+    return "\n".join(line for line in lines if line in alike)
 
 
 def _attribution(piece: Evidence, language: str) -> str:

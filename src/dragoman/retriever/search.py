@@ -18,6 +18,8 @@ from dragoman.text.query import SearchText, standalone
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
 Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
+TOLD = 0.6
+"""The relevance from which on a remembered fact becomes part of the search: "where can I eat?", "I'm vegetarian"."""
 PREFERENCE = 0.7
 """What being a child of the given evidence adds to a passage's log-odds in the ranking; its relevance stays."""
 LIFT = 0.15
@@ -83,10 +85,21 @@ def searches(requests: Sequence[Request], *, analyse: Analyse, dependency: Depen
             if dependency == "query" and given:
                 joined = " ".join([query.carried, *(evidence.text for evidence in given)]).strip()
                 text = replace(query, text=f"{joined} {query.turn}", carried=joined)
+            told = " ".join(
+                evidence.text for evidence in request.given if source.about == "world" and _is_told(evidence)
+            )
+            if told:
+                joined = f"{text.carried} {told}".strip()
+                text = replace(text, text=f"{told} {text.text}", carried=joined)
             parents = frozenset(evidence.id for evidence in given)
             own, carried = analyse(text.turn), analyse(text.carried)
             found.append(Search(nth, request, source, text, own, carried, parents, dependency))
     return found
+
+
+def _is_told(evidence: Evidence) -> bool:
+    """Whether a piece of given evidence is a fact that the user told and that the question rests on."""
+    return bool(evidence.passage.meta.get("slot")) and evidence.relevance >= TOLD
 
 
 def find(ask: Ask, asked: Sequence[Search], queries: Sequence[Query]) -> list[list[Hit]]:

@@ -83,6 +83,7 @@ def ingest(
     for file in found.files:
         run.take(file)
     run.flush()
+    run.index()
     report = run.report(seconds=perf_counter() - began)
     log.info("Ingested %d files into %s, %d failed.", report.files, source.name, len(report.failed))
     return report
@@ -170,6 +171,13 @@ class _Run:
             self._changed += len(change.changed)
             self._unchanged += change.entry.passages - len(change.writes)
         self._claimed.clear()
+
+    def index(self) -> None:
+        """Let a store that keeps an index bring it up to date now, not in the middle of the first search."""
+        refresh = getattr(self._store, "refresh_index", None)
+        if refresh is not None and self._added + self._changed + self._removed:
+            self._tell("the index")
+            refresh(self._scope, self._source.name)
 
     def _compare(self, file: File) -> _Change | None:
         """What a file changes; none where the ledger shows that all of it is in."""

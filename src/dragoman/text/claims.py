@@ -25,8 +25,8 @@ _ZH_NUMBER = re.compile(
 )
 _NAME = re.compile(r"(?<![.!?:。！？\n])(?<!^)(?<![.!?:]\s)(?<![\"“'‘(])\b[A-Z][\w'’-]*[a-z][\w'’-]*\b")
 _NOT_NAMES = frozenset(
-    "I I'm I'd I'll I've Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June "
-    "July August September October November December English Yes No The A An It You We They He She Please Sorry "
+    "I I'm I'd I'll I've Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May "
+    "June July August September October November December English Yes No The A An It You We They He She Please Sorry "
     "Thank Thanks Hello Hi Welcome".split()
 )
 _NEGATION = re.compile(

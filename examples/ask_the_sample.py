@@ -1,0 +1,20 @@
+"""Ask the sample agent, see where the answer comes from, and watch it decide."""
+
+from tempfile import TemporaryDirectory
+
+import dragoman
+
+# `state` keeps this example's memory and dialogues out of your own; leave it out to keep them.
+with TemporaryDirectory() as folder, dragoman.load("harbour", state=folder) as assistant:
+    reply = assistant.ask("How long is the Cliff Path?")
+    print(reply.text)
+    for evidence in reply.evidence:
+        print(f"  {evidence.relevance:.2f} {evidence.source}: {evidence.text[:60]}")
+
+    print()
+    for piece in assistant.stream("Is it suitable for prams?"):
+        if isinstance(piece, dragoman.Note):
+            print(f"[{piece.role}: {piece.component}, {piece.seconds * 1000:.0f} ms]")
+        elif isinstance(piece, str):
+            print(piece, end="")
+    print()

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dragoman.memory.patterns import RULES
+
+
+@pytest.mark.parametrize("language", sorted(RULES))
+def test_every_rule_compiles_and_finds_a_value_or_says_which_slot(language):
+    for rule in RULES[language]:
+        assert isinstance(rule.pattern, re.Pattern)
+        assert {"x", "y", "z"} & set(rule.pattern.groupindex), rule.expression
