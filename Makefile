@@ -43,7 +43,7 @@ check: $(VENV)/.dev
 
 # What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@for name in imports loop latency search; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@for name in imports loop encoder latency search; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py

@@ -38,7 +38,7 @@ onnxruntime.InferenceSession(str(encoder / "model.onnx"), providers=["CPUExecuti
 params = xllamacpp.CommonParams()
 params.model.path = str(weights.path("smollm2-135m-instruct"))
 params.n_ctx, params.verbosity, params.warmup, params.fit_params = 2048, -1, False, False
-xllamacpp.Server(params)
+kept = xllamacpp.Server(params)
 import os; os._exit(0)
 """
 

@@ -11,10 +11,10 @@ with TemporaryDirectory() as folder, dragoman.load("harbour", state=folder) as a
     for evidence in reply.evidence:
         print(f"  {evidence.relevance:.2f} {evidence.source}: {evidence.text[:60]}")
 
-    print()
+    # Piece by piece: notes as they are decided, the text as it is written, the reply last.
+    print("\nIs it suitable for prams?")
     for piece in assistant.stream("Is it suitable for prams?"):
-        if isinstance(piece, dragoman.Note):
-            print(f"[{piece.role}: {piece.component}, {piece.seconds * 1000:.0f} ms]")
-        elif isinstance(piece, str):
-            print(piece, end="")
-    print()
+        if isinstance(piece, str):
+            print(piece, end="", flush=True)
+        elif isinstance(piece, dragoman.Reply):
+            print(f"\n  {' > '.join(note.component for note in piece.trace)}, {piece.trace.seconds:.2f} s")

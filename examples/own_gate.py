@@ -27,6 +27,6 @@ class QuestionMarkGate:
 if __name__ == "__main__":
     settings = {"gate.kind": "question-mark"}
     with TemporaryDirectory() as folder, dragoman.load("harbour", overrides=settings, state=folder) as assistant:
-        for text in ("What does the lighthouse cost?", "What does the lighthouse cost"):
+        for text in ("How long is the Cliff Path?", "How long is the Cliff Path"):
             reply = assistant.ask(text)
             print(f"{text}\n  {reply.verdict.reason}: {reply.text}")

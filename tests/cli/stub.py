@@ -96,6 +96,9 @@ class StubAssistant:
         self.facts[user] = kept
         return count
 
+    def warm_up(self, *, everything=False):
+        """Nothing to load."""
+
     def close(self):
         self.closed = True
 

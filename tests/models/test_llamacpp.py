@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import threading
 import time
 
 import httpx
@@ -192,3 +193,14 @@ def test_loading_and_answering_write_nothing_to_the_terminal(capfd):
     model.generate([SKY], max_tokens=2)
     model.close()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.integration
+def test_a_model_that_is_closed_as_soon_as_it_is_loaded_does_not_hang(weights_home):
+    for _ in range(6):
+        model = LlamaCppModel(parallel=1, context_tokens=256)
+        model.warm_up()
+        closing = threading.Thread(target=model.close, daemon=True)
+        closing.start()
+        closing.join(10)
+        assert not closing.is_alive()

@@ -15,12 +15,14 @@ from dragoman.memory.patterns import RULES, around, like, never
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.sentences import sentences
+from dragoman.text.spelling import spelt
 
 MANY = frozenset({"avoids", "likes", "dislikes", "allergy", "pet", "language", "hobby", "family", "has", "about"})
 """Slots that hold several values at once."""
 _MATTERS = frozenset({"question", "turn", "point", "problem", "mistake", "bad", "pleasure", "guess", "idea"})
 _AROUND = around({"lead": "^(?:{})", "afterthought": "(?:{})+$", "supposed": "^(?:{})", "fleeting": "{}"})
 _NO_NAME, _NOT_HAD = never("name"), never("has")
+_ASKED = re.compile(r"什么|谁|哪|吗$|呢$|几[个岁]|多少|\b(?:what|who|where|which)\b", re.IGNORECASE)
 _COMMA = re.compile(r"[,，;；]\s*(?:so |and |but )?")
 _CLAUSE = re.compile(
     r"(?:,\s*|\s+)(?:and|but)\s+(?=(?:i\b|i'|my\b|our\b))|,\s+(?=(?:i\b|i'|my\b))|[，,、](?=(?:也|还|而且)?我)",
@@ -31,7 +33,7 @@ _CLAUSE = re.compile(
 def facts(text: str) -> tuple[Fact, ...]:
     """The facts that a text states about its speaker, each as a sentence of its own."""
     found: dict[tuple[str, str], Fact] = {}
-    for sentence in sentences(text):
+    for sentence in sentences(spelt(text)):
         bare = _AROUND["lead"].sub("", sentence).strip()
         if not bare or _AROUND["supposed"].match(bare):
             continue
@@ -96,7 +98,7 @@ def _plausible(slot: str, value: str) -> bool:
         return 0 < len(words) <= 3 and words[0] not in _NO_NAME
     if slot == "has":
         return bool(value) and words[-1] not in _NOT_HAD
-    if slot in _MATTERS:
+    if slot in _MATTERS or _ASKED.search(value):
         return False
     return bool(value) or slot == "hobby"
 

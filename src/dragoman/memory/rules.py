@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Sequence
 
 from dragoman.core.protocols import Encoder, LanguageModel, Store
@@ -18,6 +19,8 @@ from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
+
+_OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
 
 @memories.register("rules.v1")
@@ -111,7 +114,7 @@ class RuleMemory:
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""
-        if not self._ask_model or not is_lasting(statement) or language_of(statement) != "en":
+        if not self._ask_model or not _OF_ONESELF.match(statement) or not is_lasting(statement):
             return ()
         said = neutral(" ".join(statement.split()))
         asked = Prompt.user(

@@ -120,7 +120,10 @@ class LlamaServer:
         params.cache_ram_mib = 0  # slots keep their prefix; more copies of prompts are not wanted
         params.n_threads_http = 2
         try:
-            return xllamacpp.Server(params)
+            server = xllamacpp.Server(params)
+            # a server that is let go of before its loop has begun waits for it for ever; an answer proves it has
+            server.handle_completions({"prompt": ".", "n_predict": 1, "cache_prompt": False})
+            return server
         except RuntimeError as error:
             raise WeightsError(
                 f"'{place}' cannot be loaded: {error}.",

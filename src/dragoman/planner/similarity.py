@@ -14,6 +14,9 @@ from dragoman.text.query import standalone
 
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
+SURE, DOUBTFUL = 0.97, 0.1
+"""Relevance of a persona that clearly answers, and of documents that clearly do not."""
+
 
 @planners.register("similarity.v1")
 class SimilarityPlanner:
@@ -55,6 +58,8 @@ class SimilarityPlanner:
         if matter == "you":
             nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
             matter = "bot" if nearer else "world"
+        elif matter == "world" and _strongest(best, by["bot"]) >= SURE and _strongest(best, by["world"]) < DOUBTFUL:
+            matter = "bot"  # a question of opinion, or one that only the persona knows about
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
@@ -86,6 +91,10 @@ def matter_of(context: Context) -> tuple[str, bool]:
 def _just_told(context: Context) -> frozenset[str]:
     """What the turn itself told is no evidence for it."""
     return frozenset(passage.id for passage in (*context.learned.added, *context.learned.joined))
+
+
+def _strongest(best: Mapping[SourceName, float], group: Sequence[Source]) -> float:
+    return max((best[source.name] for source in group), default=0.0)
 
 
 def _closeness(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:

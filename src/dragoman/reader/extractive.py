@@ -10,12 +10,14 @@ from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.reader.choose import Quote, rank
 from dragoman.reader.phrases import phrase, spoken
-from dragoman.text.form import form
+from dragoman.text.form import form, owned_thing
 
 _GENERAL = re.compile(
     r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE
 )
 
+_SAME_THING = 0.3
+"""The cosine from which on a fact may be about a thing that it does not name: "my bird", "My parrot is called Rico"."""
 _TIE, _MOST_LINES = 0.02, 6
 _CHINESE_FLOOR = 0.12
 """Relevance by words alone runs low; this is what a row scores that shares a telling character with the question."""
@@ -68,6 +70,7 @@ class ExtractiveReader:
         if told and _GENERAL.search(task.context.last):
             return self._told(told, language)
         usable = [piece for piece in self._answering(task) if self._passes(piece, language)]
+        usable = self._owned(task.context.last, usable)
         known = " ".join(piece.text for piece in told if self._passes(piece, language) and piece not in usable)
         quotes = rank(task.context, usable, known=known, encoder=self._encoder, analyse=self._analyse)
         if not quotes or not self._answers(quotes[0]):
@@ -86,6 +89,21 @@ class ExtractiveReader:
     def _passes(self, piece: Evidence, language: str) -> bool:
         floor = self._floor.get(piece.source, 0.0)
         return piece.relevance >= (min(floor, _CHINESE_FLOOR) if language == "zh" else floor)
+
+    def _owned(self, question: str, pieces: list[Evidence]) -> list[Evidence]:
+        """Without facts about the user that are not about the thing asked for: "my dog" is not in "My name is Gus"."""
+        thing = owned_thing(question)
+        facts = [piece for piece in pieces if self._about.get(piece.source) == "user"]
+        if not thing or not facts:
+            return pieces
+        vectors = self._encoder.encode([thing, *(piece.text for piece in facts)])
+        words = set(self._analyse(thing))
+        strange = {
+            piece.id
+            for piece, vector in zip(facts, vectors[1:], strict=True)
+            if not words.intersection(self._analyse(piece.text)) and float(vector @ vectors[0]) < _SAME_THING
+        }
+        return [piece for piece in pieces if piece.id not in strange]
 
     def _answers(self, quote: Quote) -> bool:
         return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from dragoman.text.patterns import tables
+from dragoman.text.spelling import spelt
 
 Act: TypeAlias = Literal[
     "greeting",
@@ -47,6 +48,14 @@ class Form:
 _P = tables("form")
 _SOCIAL_ACTS: tuple[Act, ...] = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 _EDGES = " \t\n.,!?;:~…。，！？；：～-–—)(\"'“”‘’*"
+_OWNED = re.compile(
+    r"\b(?:my|our) (?:\w+ )??([a-z]+?)(?:['’]?s)?(?= (?:name|called|named|like|live|lives|is|are|was|do|again)\b|\W*$)",
+    re.IGNORECASE,
+)
+_TRAITS = frozenset(
+    "name names job home address birthday age work profession occupation diet food favourite town city country hometown "
+    "living life hobby hobbies language languages allergy allergies taste tastes colour color place interests".split()
+)
 _MIRROR = tuple(
     (re.compile(pattern, re.IGNORECASE), word)
     for pattern, word in (
@@ -65,7 +74,7 @@ _SPLIT = re.compile(r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+")
 @lru_cache(maxsize=4096)
 def form(text: str) -> Form:
     """The form of a turn; a turn with several sentences is what its most demanding sentence is."""
-    whole = text.strip()
+    whole = spelt(text.strip())
     social = _social(whole)
     if social is not None:
         return Form(social, whole)
@@ -93,13 +102,19 @@ def everything(what: str) -> bool:
 
 def unwrapped(text: str) -> str:
     """A question without its greeting and politeness: "Hi, could you tell me when it opens?" is "when it opens?"."""
-    core = text.strip()
+    core = _P["asides"].sub("", text.strip()).strip(" ,") or text.strip()
     for _ in range(3):
         shorter = _P["asking"].sub("", _P["wrappers"].sub("", core, count=1).strip(), count=1).strip()
         if shorter == core or len(shorter.strip(_EDGES)) < 2:
             break
         core = shorter
     return core
+
+
+def owned_thing(text: str) -> str:
+    """The thing of the user's that an English question asks about: "dog" in "what's my dog called?"; none for a trait."""
+    match = _OWNED.search(spelt(text))
+    return "" if match is None or match[1].lower() in _TRAITS else match[1].lower()
 
 
 def mirrored(text: str) -> str:

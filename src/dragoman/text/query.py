@@ -23,6 +23,7 @@ from dragoman.text.reference import (
     word_set,
     zh_content,
 )
+from dragoman.text.spelling import spelt
 
 _PREDICATES = RELATIONAL | word_set("""
     find see visit stay live like love want need eat drink buy sell serve offer think look looking tell give show
@@ -50,7 +51,7 @@ class SearchText:
 
 def standalone(context: Context) -> SearchText:
     """The query of a dialogue's last turn, to be understood without the turns before it."""
-    said = " ".join(context.last.split())
+    said = spelt(" ".join(context.last.split()))
     turn = _asked(said)
     lean = leaning(said)
     alone = SearchText(turn, turn=turn)

@@ -28,6 +28,7 @@ RELATIONAL = word_set("""
     reserve reservation pay allowed happen happens mean means first next day days week weekend weekends today tomorrow
     tonight morning evening afternoon monday tuesday wednesday thursday friday saturday sunday mondays tuesdays
     wednesdays thursdays fridays saturdays sundays winter summer children kids child adults adult kind type
+    deposit surcharge penalty limit minimum maximum extra
     cheaper cheapest earlier earliest later latest nearest bigger better best
     """)
 """Words that ask something of a subject which must be named elsewhere."""
@@ -82,6 +83,7 @@ _ONE = re.compile(
     r"|\bthe same\b|\b(?:any|what|anything|something|nothing|who|where) else\b|\bthe others?\b"
     r"|\b(?:any|some) others?\b|\banother\b$"
 )
+_ASKING = frozenset("who what where when why which whose".split())
 _ABOUT = re.compile(r"^(?:(?:and|but|or|so|ok|okay|then|well|also|now|hmm)[, ]+)*(?:what|how) about\b")
 _OPENER = re.compile(r"^(?:and|or|but|also|plus)\b[, ]*")
 
@@ -125,8 +127,9 @@ def _english(turn: str) -> Leaning:  # noqa: PLR0911 - one return a rule
         return "refers"
     if not content:
         return "fragment" if len(spoken) <= 3 and _OPENER.match(lower) else None  # "and you?", but not "who are you?"
+    whole = spoken[0] in _ASKING and len(spoken) > 3  # "who designed the breakwater?"
     if len(spoken) <= 4 and len(content) <= 2 and not persons and not _has_clause(spoken) and turn.endswith("?"):
-        return _piece(content)  # "for children?"
+        return None if whole else _piece(content)  # "for children?"
     if _OPENER.match(lower) and len(content) <= 2 and not names_within(turn) and not persons:
         return "refers"  # "and is breakfast included?"
     if _GENERIC.search(lower) and not names_within(turn) and lower.count(" the ") + lower.startswith("the ") <= 1:

@@ -12,12 +12,37 @@ from dragoman.text.language import cjk_count
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _WRAPPED = 45
+_ENDS = '.!?,;。！？，；…"”'
 
 
 def read(content: bytes, name: str) -> Document:
     """The document in a text file."""
-    blocks = tuple(block for part in _BLANK.split(decode(content, name)) for block in paragraph(part))
-    return Document(humanise(name), (Section(blocks),) if blocks else ())
+    sections: list[Section] = []
+    for heading, parts in _headed(_BLANK.split(decode(content, name))):
+        blocks = tuple(block for part in parts for block in paragraph(part))
+        if blocks:
+            sections.append(Section(blocks, heading))
+    return Document(humanise(name), tuple(sections))
+
+
+def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The parts under each heading; a heading with nothing under it is a part itself."""
+    heading: tuple[str, ...] = ()
+    under: list[str] = []
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        if _is_heading(part) and following.strip() and not _is_heading(following):
+            yield heading, under
+            heading, under = (part.strip(),), []
+        else:
+            under.append(part)
+    yield heading, under
+
+
+def _is_heading(part: str) -> bool:
+    """Whether a part stands alone as one short line without an end: what people write over a paragraph."""
+    line = part.strip()
+    short = len(line.split()) <= 6 and len(line) + cjk_count(line) <= 60
+    return bool(line) and "\n" not in line and short and line[-1] not in _ENDS and not _ITEM.match(line)
 
 
 def paragraph(text: str) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, cache
 from importlib.resources import files
 from typing import Any
 
@@ -56,6 +56,12 @@ def tables(name: str, flags: Callable[[str], int] = lambda _: re.IGNORECASE) -> 
         for key, expressions in content.get(name, {}).items():
             joined.setdefault(key, []).extend(expressions)
     return Lazy({key: union(expressions) for key, expressions in joined.items()}, flags)
+
+
+@cache
+def words(name: str) -> dict[str, str]:
+    """One table of words over all languages."""
+    return {key: text for content in read(__name__).values() for key, text in content.get(name, {}).items()}
 
 
 def groups(name: str) -> tuple[str, ...]:

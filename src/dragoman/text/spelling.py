@@ -1,0 +1,30 @@
+"""How people type, in the spelling that the rules know: "wheres ur desk pls" is "where's your desk please"."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from dragoman.text.patterns import words
+
+_WORD = re.compile(r"[A-Za-z0-9'’]+")
+_FOR = re.compile(
+    r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
+    re.IGNORECASE,
+)
+_FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
+
+
+@lru_cache(maxsize=4096)
+def spelt(text: str) -> str:
+    """The text with chat spellings written out; words that are none of them stay as they are."""
+    known = words("spelling")
+    plain = _FOR.sub("for", text)
+    plain = _WORD.sub(lambda word: _cased(known.get(word[0].lower(), word[0]), word[0]), plain)
+    for said, meant in words("sayings").items():
+        plain = plain.replace(said, meant)
+    return _FINAL_NOT.sub("吗", plain)
+
+
+def _cased(meant: str, said: str) -> str:
+    return meant[0].upper() + meant[1:] if said[0].isupper() and said[0] != "I" and meant else meant
