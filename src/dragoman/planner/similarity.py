@@ -14,8 +14,8 @@ from dragoman.text.query import standalone
 
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
-SURE, DOUBTFUL = 0.97, 0.1
-"""Relevance of a persona that clearly answers, and of documents that clearly do not."""
+SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
+"""Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
 
 
 @planners.register("similarity.v1")
@@ -58,8 +58,11 @@ class SimilarityPlanner:
         if matter == "you":
             nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
             matter = "bot" if nearer else "world"
-        elif matter == "world" and _strongest(best, by["bot"]) >= SURE and _strongest(best, by["world"]) < DOUBTFUL:
-            matter = "bot"  # a question of opinion, or one that only the persona knows about
+        if matter == "world" and _strongest(best, by["world"]) < DOUBTFUL:
+            if personal and _strongest(best, by["user"]) >= SURE_OF_USER:
+                matter = "user"  # only what the user told can answer it
+            elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
+                matter = "bot"  # a question of opinion, or one that only the persona knows about
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 

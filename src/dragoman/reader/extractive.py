@@ -11,9 +11,11 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.reader.choose import Quote, rank
 from dragoman.reader.phrases import phrase, spoken
 from dragoman.text.form import form, owned_thing
+from dragoman.text.spelling import spelt
 
 _GENERAL = re.compile(
-    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我什么|知道我什么", re.IGNORECASE
+    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我(?:些|点)?什么|知道我(?:些|点)?什么",
+    re.IGNORECASE,
 )
 
 _SAME_THING = 0.3
@@ -67,13 +69,16 @@ class ExtractiveReader:
     def _read(self, task: ReadTask) -> Draft:
         language = spoken(task.context.last, self._language)
         told = [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
-        if told and _GENERAL.search(task.context.last):
+        if told and _GENERAL.search(spelt(task.context.last)):
             return self._told(told, language)
         usable = [piece for piece in self._answering(task) if self._passes(piece, language)]
         usable = self._owned(task.context.last, usable)
         known = " ".join(piece.text for piece in told if self._passes(piece, language) and piece not in usable)
         quotes = rank(task.context, usable, known=known, encoder=self._encoder, analyse=self._analyse)
         if not quotes or not self._answers(quotes[0]):
+            facts = self._owned(task.context.last, [piece for piece in told if self._passes(piece, language)])
+            if facts:
+                return self._told(facts[:1], language)
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
             return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
         return self._quoted(quotes[0], _alike(quotes), language)
@@ -101,7 +106,8 @@ class ExtractiveReader:
         strange = {
             piece.id
             for piece, vector in zip(facts, vectors[1:], strict=True)
-            if not words.intersection(self._analyse(piece.text)) and float(vector @ vectors[0]) < _SAME_THING
+            if not (words.intersection(self._analyse(piece.text)) or thing in piece.text)
+            and (not thing.isascii() or float(vector @ vectors[0]) < _SAME_THING)
         }
         return [piece for piece in pieces if piece.id not in strange]
 

@@ -63,10 +63,14 @@ class VectorPool:
     def __init__(self, entries: Sequence[Entry], vectors: Sequence[bytes]) -> None:
         sizes = list(map(len, vectors))
         self._matrices: dict[int, tuple[Sequence[Entry], FloatArray]] = {}
-        for size in set(sizes):
-            mine = [i for i, other in enumerate(sizes) if other == size]
+        widths = set(sizes)
+        for size in widths:
             width = size // DTYPE.itemsize
-            self._matrices[width] = [entries[i] for i in mine], unpack([vectors[i] for i in mine], width)
+            if len(widths) == 1:  # as it is unless the encoder was changed
+                self._matrices[width] = entries, unpack(vectors, width)
+            else:
+                mine = [i for i, other in enumerate(sizes) if other == size]
+                self._matrices[width] = [entries[i] for i in mine], unpack([vectors[i] for i in mine], width)
         self.size = sum(sizes) + 200 * len(entries)
 
     def search(self, query: Query) -> Found:

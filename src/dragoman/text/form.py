@@ -49,12 +49,13 @@ _P = tables("form")
 _SOCIAL_ACTS: tuple[Act, ...] = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 _EDGES = " \t\n.,!?;:~…。，！？；：～-–—)(\"'“”‘’*"
 _OWNED = re.compile(
-    r"\b(?:my|our) (?:\w+ )??([a-z]+?)(?:['’]?s)?(?= (?:name|called|named|like|live|lives|is|are|was|do|again)\b|\W*$)",
+    r"\b(?:my|our) (?:\w+ )??([a-z]+?)(?:['’]?s)?(?= (?:name|called|named|like|live|lives|is|are|was|do|again)\b|\W*$)"
+    r"|我(?:的|家的?)?(猫|狗|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|女儿|儿子|孩子|老婆|老公|丈夫|妻子)",
     re.IGNORECASE,
 )
 _TRAITS = frozenset(
-    "name names job home address birthday age work profession occupation diet food favourite town city country hometown "
-    "living life hobby hobbies language languages allergy allergies taste tastes colour color place interests".split()
+    "name names job home address birthday age work profession occupation diet food favourite town city country "
+    "hometown living life hobby hobbies language languages allergy allergies taste tastes colour color place interests".split()
 )
 _MIRROR = tuple(
     (re.compile(pattern, re.IGNORECASE), word)
@@ -112,15 +113,16 @@ def unwrapped(text: str) -> str:
 
 
 def owned_thing(text: str) -> str:
-    """The thing of the user's that an English question asks about: "dog" in "what's my dog called?"; none for a trait."""
+    """The thing of the user's that a question asks about: "dog" in "what's my dog called?"; none for a trait."""
     match = _OWNED.search(spelt(text))
-    return "" if match is None or match[1].lower() in _TRAITS else match[1].lower()
+    thing = (match[1] or match[2]).lower() if match else ""
+    return "" if thing in _TRAITS else thing
 
 
 def mirrored(text: str) -> str:
     """A question to the bot in the bot's own words: "What do you like?" is "What do I like?"; who it is, its name."""
     if _P["identity"].search(text):
-        return "My name is, who I am" if text.isascii() else "我的名字，我是谁"
+        return "My name is, who I am" if text.isascii() else "我叫"
     for pattern, word in _MIRROR:
         text = pattern.sub(word, text)
     return text

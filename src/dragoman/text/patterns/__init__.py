@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
