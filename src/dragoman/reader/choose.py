@@ -34,6 +34,7 @@ WEIGHTS = {
     "kind": 0.3,
     "relevance": 0.15,
     "length": -0.1,
+    "stays": 0.15,
 }
 """What makes a sentence the one to quote, tuned on the agents of `benchmarks/agents` (`benchmarks/answers.py`)."""
 
@@ -86,6 +87,7 @@ def rank(
             "kind": 0.5 if not kinds else float(bool(kinds & offers(sentence))),
             "relevance": piece.relevance,
             "length": min(2.0, len(sentence) / 100),
+            "stays": float(query.is_follow_up and _was_quoted(piece, context)),
         }
         score = sum(weight * features[name] for name, weight in WEIGHTS.items())
         quotes.append(Quote(sentence, piece, score, _probability(features, model), features))
@@ -128,6 +130,12 @@ def _in_chinese(
 def _probability(features: Mapping[str, float], model: Mapping[str, float]) -> float:
     odds = sum(weight * features.get(name, 1.0) for name, weight in model.items())  # the bias has no feature
     return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _was_quoted(piece: Evidence, context: Context) -> bool:
+    """Whether the reply before quoted from the same place: a follow-up mostly stays there."""
+    place = piece.passage.headings[-1] if piece.passage.headings else piece.passage.title
+    return bool(place) and bool(context.history) and place in context.history[-1].text
 
 
 def _path(piece: Evidence) -> str:

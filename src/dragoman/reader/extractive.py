@@ -138,11 +138,17 @@ def _alike(quotes: Sequence[Quote]) -> str:
     alike = {
         quote.text
         for quote in quotes
-        if quote.evidence.id == best.evidence.id and quote.score >= best.score - _TIE and quote.text in lines
+        if quote.evidence.id == best.evidence.id and quote.text in lines and _ties(quote, best)
     }
     if best.text not in lines or not 1 < len(alike) <= _MOST_LINES:
         return best.text
     return "\n".join(line for line in lines if line in alike)
+
+
+def _ties(quote: Quote, best: Quote) -> bool:
+    """Whether nothing that the question names tells two lines apart."""
+    held = all(quote.features[name] >= best.features[name] for name in ("topic", "details"))
+    return held and quote.score >= best.score - _TIE
 
 
 def _attribution(piece: Evidence, language: str) -> str:

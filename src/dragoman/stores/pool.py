@@ -35,12 +35,15 @@ def allowed(query: Query, id: str, parent: str | None) -> bool:
 def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *, above: float) -> Found:
     """The k best entries above a score that the query's filters let through."""
     found: Found = []
-    for i in np.argsort(-scores, kind="stable"):
-        if len(found) >= query.k or scores[i] <= above:
+    order = np.argsort(-scores, kind="stable")
+    if query.parents is None:
+        order = order[: query.k + len(query.without)]  # no more can be refused than are named
+    for i, score in zip(order.tolist(), scores[order].tolist(), strict=True):
+        if len(found) >= query.k or score <= above:
             break
         key, id_, parent = entries[i]
         if allowed(query, id_, parent):
-            found.append((key, float(scores[i])))
+            found.append((key, score))
     return found
 
 

@@ -55,7 +55,8 @@ _OWNED = re.compile(
 )
 _TRAITS = frozenset(
     "name names job home address birthday age work profession occupation diet food favourite town city country "
-    "hometown living life hobby hobbies language languages allergy allergies taste tastes colour color place interests".split()
+    "hometown living life hobby hobbies language languages allergy allergies taste tastes colour color place "
+    "interests".split()
 )
 _MIRROR = tuple(
     (re.compile(pattern, re.IGNORECASE), word)
