@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -70,3 +71,11 @@ def command(tmp_path):
         )
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def own_interrupts():
+    """Leaving on Ctrl-C ignores further interrupts, which children of this process would inherit."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)

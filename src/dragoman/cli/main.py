@@ -26,10 +26,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
         app(given, prog_name="dragoman")
     except SystemExit as leaving:
         if leaving.code == STOPPED:
-            _say("Stopped.")
+            _stop()
         raise
     except KeyboardInterrupt:
-        _say("Stopped.")
+        _stop()
         sys.exit(STOPPED)
     except BrokenPipeError:
         _drop_output()
@@ -70,6 +70,14 @@ def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
         threading.Timer(0.02, _thread.interrupt_main).start()
     else:
         sys.__unraisablehook__(event)
+
+
+def _stop() -> None:
+    """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _say("Stopped.")
 
 
 def _say(text: str) -> None:
