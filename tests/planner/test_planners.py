@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.core.values import Context, Draft, Evidence, Passage, Source
+from dragoman.core.values import Context, Draft, Evidence, Learned, Passage, Source
 from dragoman.planner import AllPlanner, PromptedPlanner, SimilarityPlanner
 from dragoman.planner.prompted import parse
 
@@ -95,3 +95,26 @@ def test_an_answer_outside_the_declared_sources_is_kept_for_the_fallback_to_see(
     found = planner.plan([Context.of("hi")], SOURCES)[0]
     assert found.steps == (("WIKIPEDIA",),)
     assert "WIKIPEDIA" in found.reason
+
+
+def test_what_the_turn_itself_told_is_no_reason_to_ask_the_memory():
+    asked = []
+
+    class Watching(FixedRetriever):
+        def retrieve(self, requests):
+            asked.extend(requests)
+            return super().retrieve(requests)
+
+    told = Learned(added=(Passage("f1", "MEMORY", "I'm a student."),))
+    context = Context(Context.of("I'm a student, how much is a ticket?").turns, learned=told)
+    SimilarityPlanner(retriever=Watching(DOCUMENTS=0.9)).plan([context], SOURCES)
+    assert all(request.without == {"f1"} for request in asked)
+
+
+def test_a_personal_question_that_only_memory_can_answer_goes_there():
+    assert plan("In which city I live?", MEMORY=0.99, DOCUMENTS=0.05).steps == (("MEMORY",),)
+
+
+def test_a_question_that_only_the_persona_knows_goes_there():
+    assert plan("Is stretching better than running?", PERSONA=0.99, DOCUMENTS=0.02).steps == (("PERSONA",),)
+    assert "DOCUMENTS" in plan("Who is the mayor?", PERSONA=0.91, DOCUMENTS=0.07).sources

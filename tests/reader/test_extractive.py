@@ -4,6 +4,7 @@ import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask
 from dragoman.reader import ExtractiveReader
+from dragoman.reader.choose import rank
 from dragoman.text.analyse import analyse
 
 DOCS = Plan((("PERSONA",), ("DOCUMENTS",)))
@@ -66,3 +67,32 @@ def test_the_stream_ends_in_the_draft_that_read_gives(reader):
 def test_chinese_turns_get_chinese_phrases(reader):
     draft = reader.read([ReadTask(Context.of("龙井多少钱？"), DOCS, ())])[0]
     assert "不知道" in draft.text
+
+
+def test_a_doubtful_quotation_says_so(reader):
+    text = "Rooms on the second floor look out over the harbour and the old customs house."
+    draft = reader.read([ReadTask(Context.of("Which floor has the best harbour rooms?"), DOCS, (piece(text),))])[0]
+    assert text in draft.text
+    assert ("for certain" in draft.text) == (draft.confidence < 0.35)
+
+
+def test_a_fact_about_another_thing_is_not_given_for_the_thing_asked(reader):
+    name = piece("My name is Gus.", "MEMORY", 0.9, title="", id="m1")
+    task = ReadTask(Context.of("What's my dog called?"), Plan((("MEMORY",),)), (name,))
+    assert "not told" in reader.read([task])[0].text
+
+
+def test_lines_of_a_table_that_answer_alike_are_quoted_together(reader):
+    table = piece("- Ticket: island, adult; Fare: 34 francs\n- Ticket: island, child; Fare: 17 francs")
+    draft = reader.read([ReadTask(Context.of("What is the fare of a ticket to the island?"), DOCS, (table,))])[0]
+    assert "34 francs" in draft.text
+    assert "17 francs" in draft.text
+    one = reader.read([ReadTask(Context.of("What is the fare of a child ticket to the island?"), DOCS, (table,))])[0]
+    assert "34 francs" not in one.text
+
+
+def test_a_follow_up_stays_where_the_reply_before_was_quoted(encoder):
+    here = Evidence(Passage("a", "DOCUMENTS", "It costs 60 francs.", title="Classes", headings=("Puppies",)), 0.5)
+    there = Evidence(Passage("b", "DOCUMENTS", "It costs 58 francs.", title="Prices", headings=("Vaccines",)), 0.5)
+    context = Context.of("Is there a class for puppies?", "Puppies may join. (Classes › Puppies)", "What does it cost?")
+    assert rank(context, (there, here), encoder=encoder, analyse=analyse)[0].evidence is here

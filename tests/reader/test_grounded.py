@@ -95,3 +95,11 @@ def test_the_stream_says_what_read_says(build):
     *pieces, draft = reader.stream(task)
     assert "".join(pieces) == draft.text == reader.read([task])[0].text
     assert len(pieces) > 1
+
+
+def test_a_question_that_was_left_to_the_model_is_answered_by_it_unless_it_invents(build):
+    question = ReadTask(Context.of("Is the sea salty?"))
+    said, _ = build("Yes, it is salty.", drafts="talk")
+    assert said.read([question])[0].text == "Yes, it is salty."
+    invented, _ = build("Yes, it holds 35 grams a litre.", drafts="talk")
+    assert "don't know" in invented.read([question])[0].text

@@ -27,8 +27,9 @@ _PIECES = re.compile(r"\S+\s*|\s+")
 class GroundedReader:
     """Quotes or drafts, whichever holds.
 
-    `drafts` says for which answers the model is asked: `never`; `talk` (default), only for pastimes,
-    where there is nothing to be wrong about; `always`, for every answer, at the price of the model's time.
+    `drafts` says for which answers the model is asked: `never`; `talk` (default), only where nothing was looked up,
+    for pastimes and for questions that the gate or the planner left to it; `always`, for every answer, at the price
+    of the model's time.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class GroundedReader:
             return False
         if task.plan.is_null:
             act = form(task.context.last).act
-            return act == "pastime"
+            return act in ("pastime", "question")
         return self._drafts == "always" and safe.method == "quoted"
 
     def _narrow(self, task: ReadTask, safe: Draft) -> ReadTask:

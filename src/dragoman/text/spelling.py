@@ -20,11 +20,14 @@ def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
     known = words("spelling")
     plain = _FOR.sub("for", text)
-    plain = _WORD.sub(lambda word: _cased(known.get(word[0].lower(), word[0]), word[0]), plain)
+    plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
     return _FINAL_NOT.sub("吗", plain)
 
 
-def _cased(meant: str, said: str) -> str:
-    return meant[0].upper() + meant[1:] if said[0].isupper() and said[0] != "I" and meant else meant
+def _meant(said: str, known: dict[str, str]) -> str:
+    if len(said) == 1 and said.isupper():  # an initial
+        return said
+    meant = known.get(said.lower(), said)
+    return meant[0].upper() + meant[1:] if said[0].isupper() and meant else meant

@@ -1,0 +1,41 @@
+"""Chat spellings written out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.text.form import form
+from dragoman.text.spelling import spelt
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("wheres ur desk pls", "where's your desk please"),
+        ("price 4 kids?", "price for kids?"),
+        ("im from Oslo", "I'm from Oslo"),
+        ("how old r u", "how old are you"),
+        ("我家狗叫啥来着", "我家狗叫什么"),
+        ("能借充电宝不", "能借充电宝吗"),
+    ],
+)
+def test_chat_spelling_is_written_out(typed, meant):
+    assert spelt(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "text", ["We sail at 4 o'clock.", "The letter is by R. Unger.", "4 people", "我不知道这件事。"]
+)
+def test_ordinary_text_is_left_alone(text):
+    assert spelt(text) == text
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=("Cs",)), max_size=60))
+def test_writing_out_twice_changes_nothing_more(text):
+    assert spelt(spelt(text)) == spelt(text)
+
+
+def test_the_form_reads_through_the_spelling():
+    assert form("whats my dogs name").about == "user"
+    assert form("thx ur a legend").act == "thanks"
+    assert form("u like golf?").about == "bot"
