@@ -160,3 +160,12 @@ def test_resolved_is_enough_to_repeat_the_run(write, monkeypatch):
     assert resolved["models"]["encoder"]["kind"] == "encoder.plain.v2"
     again = type(config).model_validate(resolved)
     assert again.resolved() == resolved
+
+
+def test_another_kind_does_not_take_over_the_options_of_the_one_it_replaces(tmp_path):
+    file = tmp_path / "agent.toml"
+    file.write_text('name = "A"\n[planner]\nkind = "similarity"\nthreshold = 0.4\nfallback = "none"\n')
+    changed = load_config(file, ["planner.style=zero-shot", "planner.kind=prompted"]).table("planner")
+    assert changed == {"kind": "prompted", "style": "zero-shot", "fallback": "none"}
+    same = load_config(file, ["planner.kind=planner.similarity.v1"]).table("planner")
+    assert same["threshold"] == 0.4

@@ -21,6 +21,9 @@ Table: TypeAlias = dict[str, Any]
 """A component's table: `kind`, and options that the component itself is asked about when it is built."""
 
 FILE_NAME = "agent.toml"
+_STAYS = ("k", "fallback", "learn")
+"""Options that stand in a component's table but are the agent's own."""
+_VERSION = re.compile(r"v[1-9][0-9]*")
 DEFAULT_KINDS = {
     "gate": "gate.similarity.v1",
     "planner": "planner.similarity.v1",
@@ -140,7 +143,10 @@ def load_config(path: str | Path | None = None, overrides: Overrides = ()) -> Ag
     file = None if path is None else _file(Path(path))
     tables = {} if file is None else _read(file)
     where = FILE_NAME if file is None else str(file)
-    for dotted, value in _pairs(overrides):
+    pairs = list(_pairs(overrides))
+    for dotted, value in sorted(pairs, key=lambda pair: not pair[0].endswith(".kind")):
+        if dotted.endswith(".kind"):
+            _clear(tables, dotted, str(value))
         _set(tables, dotted, value)
     _refuse_secrets(tables, where, ())
     try:
@@ -186,6 +192,21 @@ def scalar(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
     except tomllib.TOMLDecodeError:
         return text
+
+
+def _clear(tables: Table, dotted: str, kind: str) -> None:
+    """Another kind of component does not take over the options of the one it replaces."""
+    node: Any = tables
+    for key in dotted.split(".")[:-1]:
+        node = node.get(key) if isinstance(node, dict) else None
+    if isinstance(node, dict) and "kind" in node and _short(str(node["kind"])) != _short(kind):
+        for option in [option for option in node if option not in _STAYS]:
+            del node[option]
+
+
+def _short(kind: str) -> str:
+    """`prompted` of `gate.prompted.v1`."""
+    return next((part for part in reversed(kind.split(".")) if not _VERSION.fullmatch(part)), kind)
 
 
 def _set(tables: Table, dotted: str, value: object) -> None:

@@ -79,3 +79,4 @@ def own_interrupts():
     before = signal.getsignal(signal.SIGINT)
     yield
     signal.signal(signal.SIGINT, before)
+    signal.alarm(0)

@@ -137,3 +137,8 @@ def test_ids_are_unique_and_the_same_every_time(sections):
 def test_ids_differ_between_sources_and_origins():
     made = document([("A", [1])])
     assert len({cut(made, source, origin)[0].id for source in ("S", "R") for origin in ("f", "g")}) == 4
+
+
+def test_statements_about_somebody_are_kept_apart():
+    found = cut(parse(b"# Me\n\n- I bake bread.\n- I was born in May.\n", "persona.md"), "PERSONA", "p", apart=True)
+    assert [passage.text for passage in found] == ["I bake bread.", "I was born in May."]

@@ -178,13 +178,17 @@ class Assistant:
         *,
         source: str,
         user: str = DEFAULT_USER,
+        sync: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Read files and folders into a source; a private source's rows become the user's."""
+        """Read files and folders into a source; a private source's rows become the user's.
+
+        With `sync`, what came from files that are gone from the folders is removed.
+        """
         from dragoman.sources.ingest import ingest
 
-        scope = self.scope(user)
-        return ingest(self.store, self.encoder, self._source(source), paths, scope=scope, progress=progress)
+        scope, declared = self.scope(user), self._source(source)
+        return ingest(self.store, self.encoder, declared, paths, scope=scope, sync=sync, progress=progress)
 
     def _source(self, name: str) -> Source:
         from dragoman.sources.graph import SourceGraph

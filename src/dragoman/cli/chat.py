@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dragoman.cli import show
-from dragoman.cli.talk import print_short_why, print_why, speak
+from dragoman.cli.speak import print_short_why, print_why, speak
 from dragoman.core.errors import DragomanError
 
 if TYPE_CHECKING:

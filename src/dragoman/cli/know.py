@@ -32,6 +32,7 @@ def ingest(
     source: Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The source to put them in.")] = (
         "DOCUMENTS"
     ),
+    sync: Annotated[bool, typer.Option("--sync", help="Remove what came from files that are gone.")] = False,
     agent: Agent = None,
     user: User = "me",
     settings: Set = None,
@@ -43,7 +44,7 @@ def ingest(
     nothing. One that fails is named at the end; the others go in.
     """
     with opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
-        report = assistant.ingest(paths, source=source, user=user, progress=bars.reading)
+        report = assistant.ingest(paths, source=source, user=user, sync=sync, progress=bars.reading)
     _print_report(report, source)
     if report.failed:
         raise typer.Exit(1)

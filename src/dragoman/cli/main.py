@@ -73,10 +73,15 @@ def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
 
 
 def _stop() -> None:
-    """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal."""
+    """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal.
+
+    A native library that was stopped in the middle of loading may never return; then the alarm ends the process.
+    """
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "alarm"):
+        signal.alarm(5)
     _say("Stopped.")
 
 

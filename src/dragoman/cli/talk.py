@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,13 +21,12 @@ from dragoman.cli.session import (
     opened,
     piped,
 )
+from dragoman.cli.speak import print_short_why, print_why, speak
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note, reply_to_json
+from dragoman.core.trace import reply_to_json
 from dragoman.core.values import Reply
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dragoman.agent.assistant import Assistant
 
 Dialogue = Annotated[
@@ -133,50 +131,6 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) 
         else:
             _write(" ".join(show.printable(reply.text).split()))
     return all_answered
-
-
-def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | None:
-    """Print a reply as it comes and give it back; None where it ended without one."""
-    reply, begun = None, False
-    status = console.status("thinking", spinner="dots") if console.is_terminal else None
-    if status is not None:
-        status.start()
-    try:
-        for piece in pieces:
-            if isinstance(piece, Note):
-                if status is not None:
-                    status.update(show.note_progress(piece))
-            elif isinstance(piece, Reply):
-                reply = piece
-            else:
-                if status is not None:
-                    status.stop()
-                begun = True
-                console.out(show.printable(piece), end="", highlight=False)
-                console.file.flush()
-    finally:
-        if status is not None:
-            status.stop()
-        if begun:
-            console.out("")
-    if reply is not None and not begun:
-        console.out(show.printable(reply.text), highlight=False)
-    return reply
-
-
-def print_short_why(reply: Reply, console: Console) -> None:
-    """The dim lines under a reply: what was remembered, and where the reply comes from."""
-    for line in (*show.learned_lines(reply.trace), show.why_line(reply)):
-        console.print(f"  {line}", style="dim", soft_wrap=True)
-
-
-def print_why(reply: Reply, console: Console) -> None:
-    """The whole trace of a reply, then its evidence."""
-    console.print(show.trace_table(reply.trace))
-    if reply.evidence:
-        console.print(show.evidence_table(reply.evidence))
-    else:
-        console.print("No evidence: nothing was looked up, or nothing was found.", style="dim")
 
 
 def print_json(reply: Reply) -> None:

@@ -192,7 +192,7 @@ class _Run:
             self._same(file, entry)
             return None
         document = parse(content, file.path.name)
-        passages = cut(document, self._source.name, file.origin)
+        passages = cut(document, self._source.name, file.origin, apart=self._source.about != "world")
         stored = {passage.id: passage for passage in self._rows(file.origin)}
         added = tuple(passage for passage in passages if passage.id not in stored)
         self._claim(added, file)

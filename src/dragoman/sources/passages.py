@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dragoman.core.errors import InputError
@@ -32,9 +32,14 @@ class _Piece:
     part: int = 1
 
 
-def cut(document: Document, source: SourceName, origin: str) -> tuple[Passage, ...]:
-    """The passages of a document, in order; none crosses a heading."""
+def cut(document: Document, source: SourceName, origin: str, *, apart: bool = False) -> tuple[Passage, ...]:
+    """The passages of a document, in order; none crosses a heading.
+
+    With `apart` every list item is a passage of its own, as befits statements about somebody.
+    """
     passages: list[Passage] = []
+    if apart:
+        document = replace(document, sections=tuple(_apart(section) for section in document.sections))
     for section, piece, name in _named(document, source, origin):
         passage = Passage(
             id=name,
@@ -55,6 +60,17 @@ def weight(text: str) -> float:
     """How long a text is in words; a Chinese character weighs 0.6, and ten characters at least one word."""
     words = len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
     return max(words + _PER_CHARACTER * cjk_count(text), len(text) / 10)
+
+
+def _apart(section: Section) -> Section:
+    return replace(section, blocks=tuple(_statement(block) for block in section.blocks))
+
+
+def _statement(block: Block) -> Block:
+    """A list item as a record, which is known by what it says."""
+    if block.kind != "line" or block.id is not None:
+        return block
+    return replace(block, text=block.text.removeprefix("- "), kind="record")
 
 
 def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _Piece, str]]:
