@@ -45,6 +45,10 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev $(VENV)/.weights
 	@for name in imports loop encoder latency search; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+# The others are installed into an environment of their own, never into ours.
+bench-peers: $(VENV)/.dev
+	@for name in loop imports; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --peers $(VENV)/peers || exit 1; done
+
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py
 

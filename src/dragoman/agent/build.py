@@ -54,9 +54,7 @@ def load(
         warming.wait()
         raise
     try:
-        assistant.unread = read_declared(
-            config, file.parent, assistant.store, assistant.encoder, memory=assistant.memory, progress=progress
-        )
+        assistant.unread = read_declared(config, file.parent, assistant, progress=progress)
     except BaseException:
         assistant.close()
         raise

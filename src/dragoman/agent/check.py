@@ -220,7 +220,7 @@ def fresh_assistants(
             cleanup.callback(getattr(model, "close", _nothing))
         template = Path(folder) / "template"
         with assemble(config, folder=file.parent, state=template, file=str(file), models=models) as reading:
-            read_declared(config, file.parent, reading.store, reading.encoder, progress=progress)
+            read_declared(config, file.parent, reading, progress=progress)
 
         @contextmanager
         def fresh() -> Iterator[Assistant]:

@@ -10,8 +10,8 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.values import Scope
 
 if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
     from dragoman.config import AgentConfig
-    from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import Progress
 
@@ -19,18 +19,13 @@ _log = logging.getLogger("dragoman.agent")
 
 
 def read_declared(
-    config: AgentConfig,
-    folder: Path,
-    store: Store,
-    encoder: Encoder,
-    *,
-    memory: Memory | None = None,
-    progress: Progress | None = None,
+    config: AgentConfig, folder: Path, assistant: Assistant, *, progress: Progress | None = None
 ) -> tuple[Failure, ...]:
     """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
     from dragoman.sources.ingest import ingest
     from dragoman.sources.seed import seed
 
+    store, encoder = assistant.store, assistant.encoder
     failed: list[Failure] = []
     for entry in config.sources:
         if entry.path is None:
@@ -44,7 +39,7 @@ def read_declared(
             )
         source = entry.source()
         if source.private:
-            remember = getattr(memory, "remember", None) if source.about == "user" else None
+            remember = getattr(assistant.memory, "remember", None) if source.about == "user" else None
             seed(store, encoder, source, path, config.tenant, remember=remember)
             continue
         report = ingest(

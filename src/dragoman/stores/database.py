@@ -207,6 +207,7 @@ class Database:
                 ("foreign_keys", "ON"),
                 ("temp_store", "MEMORY"),  # sorting must not leave content in a temporary file
                 ("cache_size", -32768),
+                ("mmap_size", 2**28),
                 ("wal_autocheckpoint", 512),
             ):
                 connection.pragma(name, value)
