@@ -13,8 +13,8 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
-	@echo "make test       set up, and run the tests, those with real weights included"
-	@echo "make slow       run the tests that take minutes"
+	@echo "make test       set up, and run all tests"
+	@echo "make slow       run only the tests that take longest"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
@@ -30,6 +30,7 @@ test: $(VENV)/.dev $(VENV)/.weights
 	@$(BIN)/python -m pytest -m "not integration and not slow"
 	@echo "== tests with real weights"
 	@$(BIN)/python -m pytest -m "integration and not slow"
+	@$(MAKE) slow
 
 slow: $(VENV)/.dev $(VENV)/.weights
 	@echo "== slow tests"

@@ -158,3 +158,21 @@ def test_ctrl_d_leaves(terminal):
     terminal.type("\x04")
     terminal.wait_for("Goodbye.")
     assert terminal.process.wait(timeout=20) == 0
+
+
+def test_forgetting_a_fact_clears_the_why_of_the_last_reply(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("hello\n")
+    terminal.wait_for("you> ")
+    terminal.type("/forget jazz\n")
+    terminal.wait_for("you> ")
+    terminal.type("/why\n")
+    assert "Nothing has been said yet" in terminal.wait_for("you> ")
+
+
+def test_ctrl_d_at_the_question_forgets_nothing_and_stays(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("/forget\n")
+    terminal.wait_for("Type yes: ")
+    terminal.type("\x04")
+    assert "Nothing was forgotten" in terminal.wait_for("you> ")

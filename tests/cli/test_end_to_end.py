@@ -89,6 +89,8 @@ def test_interrupt_while_starting_or_answering_is_clean_and_loses_nothing(agent)
             time.sleep(seconds)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=60)
+        if process.returncode == -signal.SIGINT and not errors:
+            continue  # it came before the interpreter was there to meet it
         assert process.returncode in (0, 130), errors.decode()
         assert b"Traceback" not in errors
     assert b"Comet" in run("recall", cwd=agent).stdout

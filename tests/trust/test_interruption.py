@@ -55,6 +55,8 @@ def test_ctrl_c_while_files_are_read_is_clean_and_the_next_run_does_the_rest(fol
         time.sleep(chance.uniform(0.2, 1.2))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
+        if process.returncode == -signal.SIGINT and not errors:
+            continue  # it came before the interpreter was there to meet it
         codes.add(process.returncode)
         assert process.returncode in (0, 130) and b"Traceback" not in errors, errors.decode()
         assert process.returncode == 0 or b"Stopped." in errors

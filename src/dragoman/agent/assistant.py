@@ -55,6 +55,7 @@ class Assistant:
         most_characters: int = MOST_CHARACTERS,
         learn: bool = True,
         heavy: Sequence[object] = (),
+        folder: Path | None = None,
         warming: WarmUp | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
@@ -73,6 +74,7 @@ class Assistant:
         self._most = most_characters
         self._learns = learn
         self._heavy = tuple(heavy)
+        self._folder = folder
         self._warming = warming or WarmUp()
 
     def __enter__(self) -> Self:
@@ -188,7 +190,11 @@ class Assistant:
         from dragoman.sources.ingest import ingest
 
         scope, declared = self.scope(user), self._source(source)
-        return ingest(self.store, self.encoder, declared, paths, scope=scope, sync=sync, progress=progress)
+        # Named from the agent's own folder, as its declared files are: what lies outside goes by its whole path, so
+        # that no two files are taken for one another, wherever the command is given.
+        return ingest(
+            self.store, self.encoder, declared, paths, scope=scope, sync=sync, progress=progress, base=self._folder
+        )
 
     def _source(self, name: str) -> Source:
         from dragoman.sources.graph import SourceGraph

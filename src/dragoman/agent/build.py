@@ -140,6 +140,7 @@ def assemble(
         tenant=config.tenant,
         history=config.history,
         most_characters=config.max_turn_characters,
+        folder=folder,
         learn=bool(learn),
         heavy=() if models else (encoder, model),
         warming=warming,

@@ -114,14 +114,18 @@ class Chat:
             self._dim("Nothing is remembered about you yet. Say something about yourself.")
 
     def _forget(self, what: str) -> None:
-        if not what:
-            answer = input("Forget everything about you, with all dialogues? Type yes: ").strip().lower()
-            if answer not in ("y", "yes", "是"):
-                self._dim("Nothing was forgotten.")
-                return
-            self._last = None
+        if not what and not self._confirms("Forget everything about you, with all dialogues? Type yes: "):
+            self._dim("Nothing was forgotten.")
+            return
+        self._last = None  # /why would show what was forgotten
         count = self._assistant.forget(what or None, user=self._user)
         self._dim(f"Forgotten: {count}." if count else "Nothing matched. /memory shows what is remembered.")
+
+    def _confirms(self, question: str) -> bool:
+        try:
+            return input(question).strip().lower() in ("y", "yes", "是")
+        except EOFError:
+            return False
 
     def _help(self, _: str) -> None:
         table = show.table("command", "shows")
