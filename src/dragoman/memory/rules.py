@@ -7,13 +7,13 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 
+from dragoman import prompts
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
-from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Prompt, Query, Scope, Source
+from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Query, Scope, Source
 from dragoman.memory.facts import ends, facts, holds_many, is_lasting
 from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
-from dragoman.prompts import neutral
 from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
@@ -116,15 +116,12 @@ class RuleMemory:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""
         if not self._ask_model or not _OF_ONESELF.match(statement) or not is_lasting(statement):
             return ()
-        said = neutral(" ".join(statement.split()))
-        asked = Prompt.user(
-            f"Statement: {said}\nDoes this say something lasting about the speaker's life, habits or tastes? "
-            "Answer yes or no.",
-            name="lasting",
-        )
+        asked = prompts.get("lasting.v1", language_of(statement)).format(statement=" ".join(statement.split()))
         chance = self._model.choose([asked], ("yes", "no"))[0]["yes"]
         log.debug("lasting fact with probability %.2f", chance)
-        return (Fact(statement, "about", statement, statement),) if chance >= self._certainty else ()
+        return (
+            (Fact(f"{statement.rstrip(' .!')}.", "about", statement, statement),) if chance >= self._certainty else ()
+        )
 
     def _add(self, scope: Scope, found: Sequence[Fact]) -> Learned:
         if self._source is None or not found:
