@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.text.expect import offers, wants
+from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.spelling import spelt
 
@@ -39,3 +41,10 @@ def test_the_form_reads_through_the_spelling():
     assert form("whats my dogs name").about == "user"
     assert form("thx ur a legend").act == "thanks"
     assert form("u like golf?").about == "bot"
+
+
+def test_forgetting_empties_every_cache_that_held_what_was_said():
+    for remembered in (form, spelt, wants, offers):
+        remembered("my secret word is quincunx")
+    forget_texts()
+    assert all(remembered.cache_info().currsize == 0 for remembered in (form, spelt, wants, offers))

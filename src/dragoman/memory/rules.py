@@ -14,6 +14,7 @@ from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passag
 from dragoman.memory.facts import ends, facts, holds_many, is_lasting
 from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
+from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
@@ -176,7 +177,10 @@ class RuleMemory:
 
     def _clear_caches(self) -> None:
         """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
-        form.cache_clear()
+        forget_texts()
+        known = getattr(self._analyse, "forget", None)
+        if callable(known):
+            known()
         for part in (self._encoder, self._model):
             clear = getattr(part, "clear_cache", None)
             if callable(clear):

@@ -26,7 +26,8 @@ class SimilarityPlanner:
     One that says "you" may mean the house that the bot speaks for: the persona is asked only where it is
     nearer than the documents by `margin`. All else goes to the sources about the world whose best candidate
     passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found;
-    a question that mentions the user takes their memory along where that passes `personal`.
+    a question that mentions the user takes their memory along where that passes `personal`. Where the documents
+    clearly know nothing, a memory or a persona that clearly does is asked instead.
     """
 
     def __init__(

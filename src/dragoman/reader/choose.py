@@ -36,13 +36,13 @@ WEIGHTS = {
     "length": -0.1,
     "stays": 0.15,
 }
-"""What makes a sentence the one to quote, tuned on the agents of `benchmarks/agents` (`benchmarks/answers.py`)."""
+"""What makes a sentence the one to quote: set by hand, by how many of the conversations of `benchmarks/agents` pass."""
 
 ANSWERS = {"bias": -4.31, "closest": 3.36, "within": 2.83, "topic": 1.15}
 """Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
 ANSWERS_CHINESE = {"bias": -2.6, "matter": 4.0, "topic": 1.5}
-_ZH_PLAIN = ZH_ALONE | frozenset("一起，。？！、：；,.?! ")
 """The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
+_ZH_PLAIN = ZH_ALONE | frozenset("一起，。？！、：；,.?! ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,11 @@ class Analyser:
             tokens += self._tokens(piece) if found is None else found
         return tuple(tokens)
 
+    def forget(self) -> None:
+        """Let go of the words seen so far."""
+        with self._lock:
+            self._known.clear()
+
     def _tokens(self, piece: str) -> tuple[str, ...]:
         if _CJK_RUN.match(piece):
             return self._words(piece) if self.jieba else self._bigrams(piece)

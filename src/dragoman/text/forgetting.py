@@ -1,0 +1,13 @@
+"""What the rules keep of texts in memory, let go: nothing that was forgotten may stay in a cache."""
+
+from __future__ import annotations
+
+from dragoman.text.expect import offers, wants
+from dragoman.text.form import form
+from dragoman.text.spelling import spelt
+
+
+def forget_texts() -> None:
+    """Empty every cache in this room that holds what somebody said."""
+    for cached in (form, spelt, wants, offers):
+        cached.cache_clear()
