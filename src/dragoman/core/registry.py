@@ -99,8 +99,21 @@ models = Registry("model", "dragoman.models")
 encoders = Registry("encoder", "dragoman.models")
 stores = Registry("store", "dragoman.stores")
 datasets = Registry("dataset", "dragoman.datasets")
+metrics = Registry("metric", "dragoman.evaluate.metrics")
 
 REGISTRIES = {
     registry.role: registry
-    for registry in (gates, planners, retrievers, readers, critics, memories, models, encoders, stores, datasets)
+    for registry in (
+        gates,
+        planners,
+        retrievers,
+        readers,
+        critics,
+        memories,
+        models,
+        encoders,
+        stores,
+        datasets,
+        metrics,
+    )
 }

@@ -1,0 +1,104 @@
+"""What comes out of an experiment: tables of cells, each with its uncertainty, its test and the paper's figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from dragoman.core.codec import Json
+from dragoman.core.values import Reply, Usage
+
+NO_USAGE = Usage()
+Status: TypeAlias = Literal["measured", "not built", "no data", "no model", "no turns", "not available"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a system did on one turn: the reply with its trace, and what the turn cost in models.
+
+    `usage` counts model calls and tokens of every role, `encoded` the texts that an encoder read.
+    """
+
+    example: str
+    reply: Reply
+    usage: Usage = NO_USAGE
+    encoded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One comparison with the baseline; `adjusted` is the p-value after Holm's correction over the table's column."""
+
+    __test__ = False  # not a test of ours
+
+    name: Literal["paired bootstrap", "wilcoxon", "mcnemar"]
+    p: float
+    adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure, in the metric's own unit: the column says how it is scaled for print."""
+
+    status: Status
+    value: float | None = None
+    n: int = 0
+    error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    difference: float | None = None
+    tests: tuple[Test, ...] = ()
+    paper: float | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How a column is read: `scale` and `digits` are for print, `paper` figures are already in printed units."""
+
+    title: str
+    metric: str
+    direction: Literal["up", "down", "none"]
+    bounds: tuple[float, float]
+    cite: str
+    repeatable: bool
+    scale: float
+    digits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system's figures, in the order of the columns."""
+
+    system: str
+    group: str
+    note: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The figures of all systems on one set. `problems` are what the loader had to say, shortened to the first few."""
+
+    data: str
+    title: str
+    note: str
+    turns: int
+    dialogues: int
+    baseline: str | None
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = ()
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole run: where it comes from, and its tables."""
+
+    experiment: str
+    title: str
+    about: str
+    manifest: Mapping[str, Json]
+    tables: tuple[Table, ...]

@@ -1,0 +1,245 @@
+"""An experiment file as typed, checked values: which sets, which systems, which columns, and what the paper printed.
+
+TOML as everywhere: a wrong key is an error with a suggestion, overrides go by the same paths, reading has no effects.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dragoman.config import RefinerConfig, Table
+from dragoman.core.errors import ConfigError, UnknownNameError
+
+Missing: TypeAlias = Literal["not built", "no data", "no model"]
+"""Why a row of a paper has no figure of ours: the system is not there yet, its data is not, or its model is not."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSpec(_Strict):
+    """One set, or one part of it, on which all systems are measured: a table of its own in the result.
+
+    `file` and `train` are looked up below the data folder, or are paths. `split` cuts the set first and takes a part.
+    A set that is `asked` runs only where the command names it. Other keys are the loader's options.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str = Field(min_length=1)
+    kind: str
+    title: str = ""
+    file: str | None = None
+    train: str | None = None
+    split: SplitSpec | None = None
+    asked: bool = False
+    note: str = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class SplitSpec(_Strict):
+    """How a set is cut and which part is taken; `pool` are files that are joined with it before."""
+
+    by: Literal["dialogue", "evidence"]
+    part: str = "dev"
+    parts: dict[str, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}
+    pool: tuple[str, ...] = ()
+    seed: int = 1
+
+
+class ColumnSpec(BaseModel):
+    """One measure: a metric with its options, the turns it speaks of, and how it is printed."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    title: str = Field(min_length=1)
+    metric: str
+    where: Table = {}
+    data: tuple[str, ...] | None = None
+    scale: float = 1.0
+    digits: int = Field(default=2, ge=0, le=6)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class SystemSpec(_Strict):
+    """One row: the roles of an agent, or the agent of a folder with some of them changed, or why it cannot run.
+
+    `view` changes options of the set for this row alone (the raw text that a paper's protocol reads). `paper` holds
+    the printed figures, by set and column.
+    """
+
+    name: str = Field(min_length=1)
+    group: str = ""
+    note: str = ""
+    agent: str | None = None
+    gate: Table = {}
+    planner: Table = {}
+    retriever: Table = {}
+    reader: Table = {}
+    critic: Table = {}
+    model: Table = {}
+    encoder: Table = {}
+    refiner: RefinerConfig = RefinerConfig()
+    k: int | None = Field(default=None, ge=1)
+    fallback: Literal["all", "none", "error"] | None = None
+    view: Table = {}
+    data: tuple[str, ...] | None = None
+    missing: Missing | None = None
+    paper: dict[str, dict[str, float]] = {}
+
+    @property
+    def runs(self) -> bool:
+        return self.missing is None
+
+
+class FigureSpec(BaseModel):
+    """One plot of the report."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str
+    title: str = ""
+    data: tuple[str, ...] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class Experiment(_Strict):
+    """What an experiment file says."""
+
+    title: str = Field(min_length=1)
+    about: str = ""
+    paper: str = ""
+    table: str = ""
+    seed: int = 1
+    draws: int = Field(default=1000, ge=100)
+    baseline: str | None = None
+    batch: int = Field(default=64, ge=1)
+    defaults: Table = {}
+    data: tuple[DataSpec, ...] = Field(min_length=1)
+    columns: tuple[ColumnSpec, ...] = Field(min_length=1)
+    systems: tuple[SystemSpec, ...] = Field(min_length=1)
+    figures: tuple[FigureSpec, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Experiment:
+        sets = [block.name for block in self.data]
+        for what, names in (
+            ("data", sets),
+            ("columns", [column.title for column in self.columns]),
+            ("systems", [system.name for system in self.systems]),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"'{twice}' stands twice in {what}")
+        titles = {column.title for column in self.columns}
+        for system in self.systems:
+            for name in (*(system.data or ()), *system.paper):
+                _known("set", name, sets, f"systems '{system.name}'")
+            for figures in system.paper.values():
+                for title in figures:
+                    _known("column", title, titles, f"systems '{system.name}', paper")
+        limited = [(entry.title, entry.data or ()) for entry in self.columns]
+        limited += [(figure.title or figure.kind, figure.data or ()) for figure in self.figures]
+        for title, named in limited:
+            for name in named:
+                _known("set", name, sets, f"'{title}'")
+        if self.baseline is not None:
+            _known("system", self.baseline, [system.name for system in self.systems], "baseline")
+        return self
+
+    def columns_of(self, block: str) -> tuple[ColumnSpec, ...]:
+        return tuple(column for column in self.columns if column.data is None or block in column.data)
+
+    def systems_of(self, block: str) -> tuple[SystemSpec, ...]:
+        return tuple(system for system in self.systems if system.data is None or block in system.data)
+
+
+def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
+    """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it."""
+    from dragoman.config import scalar
+
+    try:
+        tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.", remedy="Give an experiment file.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", remedy="Mend that line.") from error
+    for entry in overrides:
+        dotted, mark, value = entry.partition("=")
+        if not mark:
+            raise ConfigError(f"'{entry}' is not an override.", remedy="Write path=value, as in defaults.k=3.")
+        _set(tables, dotted.strip(), scalar(value.strip()))
+    return experiment_of(tables, str(path))
+
+
+def experiment_of(tables: Mapping[str, Any], where: str = "experiment") -> Experiment:
+    """The experiment that plain tables describe."""
+    defaults = tables.get("defaults", {})
+    systems = [
+        entry if entry.get("missing") else {**defaults, **entry} if isinstance(entry, dict) else entry
+        for entry in tables.get("systems", [])
+    ]
+    try:
+        return Experiment.model_validate({**tables, "systems": systems})
+    except ValidationError as error:
+        raise _explained(error, where) from error
+
+
+def _set(tables: dict[str, Any], dotted: str, value: object) -> None:
+    """Set a value by its path; entries of lists go by their name or title."""
+    node: Any = tables
+    *path, last = dotted.split(".")
+    for key in path:
+        if isinstance(node, list):
+            node = next((entry for entry in node if key in (entry.get("name"), entry.get("title"))), None)
+        elif isinstance(node, dict):
+            node = node.setdefault(key, {})
+        if not isinstance(node, dict | list):
+            raise ConfigError(f"Override '{dotted}': there is no '{key}'.", remedy="Check the path.")
+    if not isinstance(node, dict) or not last:
+        raise ConfigError(f"Override '{dotted}' does not name a value.", remedy="Write path=value.")
+    node[last] = value
+
+
+def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) -> None:
+    if name not in known:
+        raise ValueError(f"{where}: {UnknownNameError(what, name, known).message.rstrip('.')}")
+
+
+def _explained(error: ValidationError, where: str) -> ConfigError:
+    """The first thing wrong, in the file's words, with a suggestion for a misspelt key."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "experiment"
+    if first["type"] == "extra_forbidden":
+        owners: dict[object, type[BaseModel]] = {"systems": SystemSpec, "data": DataSpec}
+        owner = SplitSpec if "split" in first["loc"] else owners.get(first["loc"][0], Experiment)
+        known = sorted(owner.model_fields)
+        close = get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known)}.")
+    message = first["msg"].removeprefix("Value error, ")
+    given = (
+        "" if first["type"] == "missing" or isinstance(first["input"], dict | list) else f" It is {first['input']!r}."
+    )
+    return ConfigError(f"{where}: '{key}': {message[:1].lower()}{message[1:]}.{given}", remedy="Correct the file.")
+
+
+DataSpec.model_rebuild()
