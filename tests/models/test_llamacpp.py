@@ -12,7 +12,7 @@ import pytest
 from dragoman.core.errors import ConfigError, InputError, ModelError, WeightsError
 from dragoman.core.values import Draft, Message, Prompt
 from dragoman.models import weights
-from dragoman.models.llamacpp import LlamaCppModel, _plain
+from dragoman.models.llamacpp import LlamaCppModel, _Gathered, _plain
 from dragoman.testing import LanguageModelConformance
 
 SKY = Prompt.user("Is the sky blue? Answer yes or no.", system="You are a guide.")
@@ -204,3 +204,22 @@ def test_a_model_that_is_closed_as_soon_as_it_is_loaded_does_not_hang(weights_ho
         closing.start()
         closing.join(10)
         assert not closing.is_alive()
+
+
+@pytest.mark.integration
+def test_the_least_likely_token_is_noted_where_it_is_asked_for(shared):
+    model = LlamaCppModel(least=True)
+    try:
+        draft = model.generate([SKY], max_tokens=12)[0]
+    finally:
+        model.close()
+    assert 0 < draft.notes["min_probability"] <= draft.confidence
+    assert "min_probability" not in shared.generate([SKY], max_tokens=2)[0].notes
+
+
+def test_the_least_probability_is_that_of_the_worst_token():
+    gathered = _Gathered(lambda piece: None, threading.Event())
+    for logprob in (-0.1, -2.0, -0.5):
+        gathered.take({"choices": [{"delta": {"content": "x"}, "logprobs": {"content": [{"logprob": logprob}]}}]})
+    assert gathered.draft(least=True).notes["min_probability"] == pytest.approx(math.exp(-2))
+    assert "min_probability" not in gathered.draft().notes

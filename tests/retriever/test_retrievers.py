@@ -159,6 +159,18 @@ def test_query_joins_the_given_text_to_the_question(kind, store, encoder):
     assert ids(found) == ["d-tea"]
 
 
+def test_the_last_turn_alone_carries_no_topic(kind, store, encoder):
+    asked = request("Where is the museum?", "On the square.", "And what does it cost?", k=1)
+    alone = request("And what does it cost?", k=1)
+    found, wanted = build(kind, store, encoder, query="last").retrieve([asked, alone])
+    assert found == wanted
+
+
+def test_the_history_is_searched_as_a_whole(kind, store, encoder):
+    asked = request("I would like to see the museum.", "Good.", "So how many?", k=1)
+    assert ids(build(kind, store, encoder, query="history").retrieve([asked])[0]) == ["d-museum"]
+
+
 def test_sparse_finds_nothing_for_a_query_without_words(store, encoder):
     assert build("sparse", store, encoder).retrieve([request("Who are you?")]) == [[]]
 

@@ -13,6 +13,7 @@ from dragoman.core.errors import InputError
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 T = TypeVar("T")
+_SCALARS = {bool, int, float, str, type(None)}
 
 
 def encode(value: object) -> Json:
@@ -55,6 +56,8 @@ def _decode(hint: Any, data: Json, where: str) -> object:  # noqa: PLR0911 - one
             raise InputError(f"{where} is incomplete: {error}.") from error
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
+        if _SCALARS.issubset(arguments):
+            return data  # declared as `Json`: already what it says
         return _decode_union(arguments, data, where)
     if origin is tuple and isinstance(data, list):
         if len(arguments) == 2 and arguments[1] is Ellipsis:

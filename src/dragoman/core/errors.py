@@ -4,6 +4,7 @@ DragomanError
 ├── ConfigError            a config file, key or value is wrong
 │   └── UnknownNameError   a name is not registered or not declared; says what was meant
 ├── InputError             a turn, file or record from outside cannot be used
+│   └── NoDataError        a labelled set's file is not there
 ├── SourceError            the declared sources do not fit together
 │   └── PlanError          a plan names a source that is not declared, or breaks its order
 ├── ModelError             a model could not be loaded or did not answer
@@ -13,6 +14,7 @@ DragomanError
 │   ├── StoreLockedError   another process holds the store
 │   ├── StoreCorruptError  the file is not a store, or is damaged
 │   └── StoreFullError     the disk is full; what was acknowledged before is kept
+├── RunError               a system failed on a turn of an experiment
 └── MissingExtraError      an optional part of the package is not installed
 """
 
@@ -56,6 +58,10 @@ class InputError(DragomanError):
     """A turn, file or record from outside cannot be used."""
 
 
+class NoDataError(InputError):
+    """A labelled set's file is not there."""
+
+
 class SourceError(DragomanError):
     """The declared sources do not fit together."""
 
@@ -90,6 +96,10 @@ class StoreCorruptError(StoreError):
 
 class StoreFullError(StoreError):
     """The disk is full; what was acknowledged before is kept."""
+
+
+class RunError(DragomanError):
+    """A system failed on a turn of an experiment; what it raised is the cause."""
 
 
 class MissingExtraError(DragomanError):

@@ -22,7 +22,11 @@ SCHEMA_FILE = Path(__file__).with_name("turns.schema.json")
 _SHOWN = 3
 
 Name = Annotated[str, Field(min_length=1)]
-"""An id or a name: never empty."""
+"""An id or a text: never empty."""
+
+SOURCE_PATTERN = r"^\w(?:[\w .-]*\w)?$"
+SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
+"""What can name a source, here as in agent.toml."""
 
 
 class _Row(BaseModel):
@@ -42,14 +46,14 @@ class PassageRow(_Row):
     """A passage that may be evidence: a candidate of a turn, or a line of the shared corpus."""
 
     id: Name = Field(description="What `evidence` names it by; unique among a turn's candidates.")
-    source: Name = Field(description="The source it belongs to.")
+    source: SourceId = Field(description="The source it belongs to.")
     text: Name
     parent: Name | None = Field(default=None, description="The id of the passage that it depends on.")
     title: str = ""
     headings: tuple[str, ...] = ()
     position: int = 0
     origin: str = ""
-    meta: dict[str, str] = {}
+    meta: dict[str, str] = Field(default_factory=dict)
 
     def passage(self) -> Passage:
         return Passage(
@@ -73,20 +77,20 @@ class ExampleRow(_Row):
     context: tuple[TurnRow, ...] = Field(min_length=1, description="The dialogue so far; the last turn is the user's.")
     candidates: tuple[PassageRow, ...] = Field(default=(), description="What may be looked up for this turn alone.")
     retrieve: bool | None = Field(default=None, description="Whether anything should be looked up.")
-    plan: tuple[Name, ...] | None = Field(default=None, description="The sources to ask, in order; [] for none.")
+    plan: tuple[SourceId, ...] | None = Field(default=None, description="The sources to ask, in order; [] for none.")
     evidence: tuple[Name, ...] | None = Field(default=None, description="The ids of the right passages; [] for none.")
     reply: Name | None = Field(default=None, description="The right answer.")
     position: int | None = Field(default=None, ge=0, description="The agent's turns before this one.")
     domain: str = ""
-    meta: dict[str, str] = {}
+    meta: dict[str, str] = Field(default_factory=dict)
 
 
 class SourceRow(_Row):
     """A declared source."""
 
-    name: Name
+    name: SourceId
     description: str = ""
-    needs: tuple[Name, ...] = Field(default=(), description="The sources that must be asked before it.")
+    needs: tuple[SourceId, ...] = Field(default=(), description="The sources that must be asked before it.")
     about: Literal["world", "user", "bot"] = "world"
     private: bool | None = Field(
         default=None, description="Whether its passages stand in the turns. Default: as they do in this file."
@@ -97,7 +101,7 @@ class SetRow(_Row):
     """What is true of the whole file."""
 
     name: str = ""
-    language: str = ""
+    language: Literal["en", "zh"] | None = Field(default=None, description="Default: as most of the text is.")
     sources: tuple[SourceRow, ...] | None = None
     passages: Name | None = Field(default=None, description="A JSON lines file of passages that all turns share.")
 
@@ -125,16 +129,17 @@ def parse(cls: type[R], line: bytes) -> R:
 
 def explained(error: ValidationError, cls: type[BaseModel]) -> str:
     """What pydantic found, in the words of the file, the first few things of it."""
-    found = error.errors(include_url=False)
+    # A misspelt key is told before the one that is missing because of it.
+    found = sorted(error.errors(include_url=False), key=lambda first: first["type"] != "extra_forbidden")
     words = [_one(first, cls) for first in found[:_SHOWN]]
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return "; ".join(words) + more + "."
 
 
-def _one(first: Mapping[str, Any], cls: type[BaseModel]) -> str:
+def _one(first: Mapping[str, Any], cls: type[BaseModel]) -> str:  # noqa: PLR0911 - one return a kind of fault
     kind, place = first["type"], _place(first["loc"])
     if kind == "json_invalid":
-        return f"this is not whole, valid JSON: {first['ctx']['error']}"
+        return f"this is not whole, valid JSON: {first['ctx']['error']}".replace(" at line 1 column ", " at column ")
     if kind == "extra_forbidden":
         owner = _owner(first["loc"][:-1], cls)
         return f"unknown key '{place}'{meant(str(first['loc'][-1]), owner.model_fields)}"
@@ -142,6 +147,8 @@ def _one(first: Mapping[str, Any], cls: type[BaseModel]) -> str:
         return f"'{place}' is missing"
     if kind in ("string_too_short", "too_short"):
         return f"'{place}' is empty"
+    if kind == "string_pattern_mismatch":
+        return f"'{place}' cannot name a source: {_shown(first['input'])} (use letters, digits, '-', '_', '.')"
     if not place:
         return f"a line must be a JSON object, not {_shown(first['input'])}"
     message = first["msg"].removeprefix("Input should be ").removeprefix("Input ")
@@ -224,3 +231,8 @@ def json_schema() -> dict[str, Any]:
         "oneOf": [{"$ref": "#/$defs/ExampleRow"}, {"$ref": "#/$defs/HeaderRow"}],
         **made,
     }
+
+
+def schema_text() -> str:
+    """What `turns.schema.json` holds; after a change of the rows above, write it there."""
+    return json.dumps(json_schema(), ensure_ascii=False, indent=2) + "\n"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 
 from dragoman.core.codec import Json
 from dragoman.core.examples import Example, Label
-from dragoman.core.values import Reply
+from dragoman.core.values import Reply, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,10 +26,16 @@ Direction: TypeAlias = Literal["up", "down", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One turn of a set and what a system made of it."""
+    """One turn of a set, what a system made of it, and what that cost in models.
+
+    `usage` counts the calls and tokens of every role, `encoded` the texts that an encoder read; None where nobody
+    counted, and then the cost is read from the trace.
+    """
 
     example: Example
     reply: Reply
+    usage: Usage | None = None
+    encoded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

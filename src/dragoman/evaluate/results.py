@@ -94,11 +94,39 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """One system's points in a figure; a point that has no value is None. `low` and `high` are its interval."""
+
+    name: str
+    x: tuple[float | str, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot as data: what is drawn, and nothing of how. `diagonal` asks for the line on which x equals y."""
+
+    kind: str
+    title: str
+    data: str
+    shape: Literal["lines", "bars", "points"]
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    note: str = ""
+    diagonal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run: where it comes from, and its tables."""
+    """A whole run: where it comes from, its tables and its figures."""
 
     experiment: str
     title: str
     about: str
     manifest: Mapping[str, Json]
     tables: tuple[Table, ...]
+    figures: tuple[Figure, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.config import RefinerConfig, Table
+from dragoman.config import RefinerConfig, Table, scalar
 from dragoman.core.errors import ConfigError, UnknownNameError
 
 Missing: TypeAlias = Literal["not built", "no data", "no model"]
@@ -58,7 +58,10 @@ class SplitSpec(_Strict):
 
 
 class ColumnSpec(BaseModel):
-    """One measure: a metric with its options, the turns it speaks of, and how it is printed."""
+    """One measure: a metric with its options, the turns it speaks of, and how it is printed.
+
+    A column that is `missing` (its critic is not built, say) shows the paper's figures and why there are none of ours.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -66,6 +69,7 @@ class ColumnSpec(BaseModel):
     metric: str
     where: Table = {}
     data: tuple[str, ...] | None = None
+    missing: Missing | None = None
     scale: float = 1.0
     digits: int = Field(default=2, ge=0, le=6)
 
@@ -172,8 +176,6 @@ class Experiment(_Strict):
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it."""
-    from dragoman.config import scalar
-
     try:
         tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -182,23 +184,26 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", remedy="Mend that line.") from error
+    return experiment_of(tables, str(path), overrides)
+
+
+def experiment_of(tables: Mapping[str, Any], where: str = "experiment", overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment that plain tables describe, with its overrides."""
+    from copy import deepcopy
+
+    given = deepcopy(dict(tables))
     for entry in overrides:
         dotted, mark, value = entry.partition("=")
         if not mark:
             raise ConfigError(f"'{entry}' is not an override.", remedy="Write path=value, as in defaults.k=3.")
-        _set(tables, dotted.strip(), scalar(value.strip()))
-    return experiment_of(tables, str(path))
-
-
-def experiment_of(tables: Mapping[str, Any], where: str = "experiment") -> Experiment:
-    """The experiment that plain tables describe."""
-    defaults = tables.get("defaults", {})
+        _set(given, dotted.strip(), scalar(value.strip()))
+    defaults = given.get("defaults", {})
     systems = [
         entry if entry.get("missing") else {**defaults, **entry} if isinstance(entry, dict) else entry
-        for entry in tables.get("systems", [])
+        for entry in given.get("systems", [])
     ]
     try:
-        return Experiment.model_validate({**tables, "systems": systems})
+        return Experiment.model_validate({**given, "systems": systems})
     except ValidationError as error:
         raise _explained(error, where) from error
 

@@ -37,7 +37,9 @@ class LlamaCppModel:
     """A GGUF model by path or catalogue name. `context_tokens` is the window of each of `parallel` turns.
 
     A prompt that begins as an earlier one did is read only from where it differs. Prompts longer than
-    the window lose their oldest messages, never the system message or the last one.
+    the window lose their oldest messages, never the system message or the last one. With `least` a draft's notes
+    say the probability of its least likely token as `min_probability`; this runtime reports probabilities only, never
+    the raw logits behind them.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class LlamaCppModel:
         threads: int | None = None,
         temperature: float = 0.0,
         seed: int = 0,
+        least: bool = False,
     ) -> None:
         if context_tokens < 256 or parallel < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise ConfigError(
@@ -59,6 +62,7 @@ class LlamaCppModel:
         self._parallel = parallel
         self._temperature = temperature
         self._seed = seed
+        self._least = least
         self.server = LlamaServer(weights, context_tokens, parallel, threads or os.cpu_count() or 1)
         self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
         self._letters: tuple[int, ...] = ()
@@ -159,7 +163,7 @@ class LlamaCppModel:
             "stream_options": {"include_usage": True},
         }
         self.server.chat(body, gathered.take)
-        return gathered.draft()
+        return gathered.draft(least=self._least)
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         rendered = self.server.render(self._messages(prompt, _ANSWER_ROOM))
@@ -272,7 +276,7 @@ class _Gathered:
                 self._emit(piece)
         return self._cancelled.is_set()
 
-    def draft(self) -> Draft:
+    def draft(self, *, least: bool = False) -> Draft:
         """The whole text, with the geometric mean of its tokens' probabilities as confidence."""
         if self._error is not None:
             raise failure(self._error)
@@ -281,6 +285,8 @@ class _Gathered:
         cached = (self._usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
         usage = Usage(int(self._usage.get("prompt_tokens", 0)), int(self._usage.get("completion_tokens", count)), 1)
         notes: dict[str, str | float] = {"finish": self._finish or "cancelled", "cached_tokens": float(cached)}
+        if least and count:
+            notes["min_probability"] = math.exp(min(*self._logprobs, 0.0))
         return Draft("".join(self._pieces), min(confidence, 1.0), usage=usage, notes=notes)
 
 

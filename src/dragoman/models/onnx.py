@@ -106,31 +106,61 @@ class OnnxEncoder:
             while len(self._cache) > self._kept:
                 self._cache.popitem(last=False)
 
+    def tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        """The state of every token at unit length, an array (tokens, dimensions) a text, without the model's own marks.
+
+        Nothing is cached: token states take many times the room of a sentence's vector.
+        """
+        import numpy as np
+
+        encodings = self._encodings(texts)
+        found: list[FloatArray] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
+        for rows, states, _ in self._states(encodings):
+            for row, state in zip(rows, states, strict=True):
+                own = _own(encodings[row])
+                if own:
+                    found[row] = state[own] / np.linalg.norm(state[own], axis=1, keepdims=True)
+        return found
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """The word pieces that the rows of `tokens` stand for."""
+        return [tuple(encoding.tokens[i] for i in _own(encoding)) for encoding in self._encodings(texts)]
+
     def _run(self, texts: Sequence[str]) -> FloatArray:
         import numpy as np
 
-        session, tokenizer = self._load()
-        limit = self._max_tokens * _CHARACTERS_A_TOKEN
-        # a lone surrogate has no UTF-8 form and would stop the tokenizer
-        clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
-        encodings = tokenizer.encode_batch(clean)
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda row: len(encodings[row].ids))
-        for rows in _batches(order, [len(encoding.ids) for encoding in encodings], self._batch):
-            width = len(encodings[rows[-1]].ids)
-            ids = np.zeros((len(rows), width), dtype=np.int64)  # (B, T)
-            mask = np.zeros_like(ids)
-            for i, row in enumerate(rows):
-                length = len(encodings[row].ids)
-                ids[i, :length] = encodings[row].ids
-                mask[i, :length] = 1
-            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-            wanted = {given.name for given in session.get_inputs()}
-            states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
+        for rows, states, mask in self._states(self._encodings(texts)):
             weight = mask[:, :, None].astype(np.float32)
             pooled = (states * weight).sum(axis=1) / weight.sum(axis=1)
             vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
         return vectors
+
+    def _encodings(self, texts: Sequence[str]) -> list[Any]:
+        _, tokenizer = self._load()
+        limit = self._max_tokens * _CHARACTERS_A_TOKEN
+        # a lone surrogate has no UTF-8 form and would stop the tokenizer
+        clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return list(tokenizer.encode_batch(clean))
+
+    def _states(self, encodings: Sequence[Any]) -> Iterator[tuple[list[int], FloatArray, Any]]:
+        """The token states of some rows at a time, with the mask that says which of them are not padding."""
+        import numpy as np
+
+        session, _ = self._load()
+        wanted = {given.name for given in session.get_inputs()}
+        lengths = [len(encoding.ids) for encoding in encodings]
+        order = sorted(range(len(encodings)), key=lambda row: lengths[row])
+        for rows in _batches(order, lengths, self._batch):
+            width = lengths[rows[-1]]
+            ids = np.zeros((len(rows), width), dtype=np.int64)  # (B, T)
+            mask = np.zeros_like(ids)
+            for i, row in enumerate(rows):
+                ids[i, : lengths[row]] = encodings[row].ids
+                mask[i, : lengths[row]] = 1
+            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
+            yield rows, states, mask
 
     def _load(self) -> tuple[Any, Any]:
         # onnxruntime imports numpy from the inside out: while another thread imports it too, both would fail
@@ -151,6 +181,11 @@ class OnnxEncoder:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _own(encoding: Any) -> list[int]:
+    """The places of a text's own tokens, between the marks that the model puts around them."""
+    return [place for place, mark in enumerate(encoding.special_tokens_mask) if not mark]
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:

@@ -9,7 +9,7 @@ from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
-from dragoman.retriever.search import Analyse, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 from dragoman.retriever.vectors import query_vectors
 
 
@@ -24,16 +24,18 @@ class DenseRetriever:
         encoder: Encoder,
         analyse: Analyse,
         dependency: Dependency = "prefer",
+        query: Asked = "standalone",
         pool: int = 50,
     ) -> None:
         self._store = store
         self._encoder = encoder
         self._analyse = analyse
         self._dependency: Dependency = dependency
+        self._query: Asked = query
         self._pool = pool
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency)
+        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
         if not asked:
             return [[] for _ in requests]
         vectors = query_vectors(self._encoder, [search.query for search in asked])

@@ -11,7 +11,7 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.fusion import reciprocal_ranks
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
-from dragoman.retriever.search import Analyse, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 from dragoman.retriever.vectors import query_vectors
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class HybridRetriever:
         encoder: Encoder,
         analyse: Analyse,
         dependency: Dependency = "prefer",
+        query: Asked = "standalone",
         order: Literal["relevance", "fusion"] = "relevance",
         constant: int = 60,
         pool: int = 50,
@@ -41,12 +42,13 @@ class HybridRetriever:
         self._encoder = encoder
         self._analyse = analyse
         self._dependency: Dependency = dependency
+        self._query: Asked = query
         self._order = order
         self._constant = constant
         self._pool = pool
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency)
+        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
         if not asked:
             return [[] for _ in requests]
         vectors = query_vectors(self._encoder, [search.query for search in asked])

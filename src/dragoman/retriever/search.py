@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from dragoman.core.protocols import Store
-from dragoman.core.values import Evidence, Hit, Passage, Query, Request, Scope, Source
+from dragoman.core.values import Context, Evidence, Hit, Passage, Query, Request, Scope, Source
 from dragoman.retriever.relevance import Terms
 from dragoman.text.query import SearchText, standalone
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
 Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
+Asked: TypeAlias = Literal["standalone", "last", "history"]
+"""What of a dialogue is searched for: the last turn with what it leans on, the last turn alone, or all of it."""
 TOLD = 0.6
 """The relevance from which on a remembered fact becomes part of the search: "where can I eat?", "I'm vegetarian"."""
 PREFERENCE = 0.7
@@ -74,17 +76,19 @@ class Search:
         return self.dependency == "prefer" and passage.parent in self.parents
 
 
-def searches(requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency) -> list[Search]:
+def searches(
+    requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency, query: Asked = "standalone"
+) -> list[Search]:
     """Each request as one search a source, in order."""
     found = []
     for nth, request in enumerate(requests):
-        query = standalone(request.context)
+        asked = search_text(request.context, query)
         for source in request.sources:
             given = [evidence for evidence in request.given if evidence.source in source.needs]
-            text = query
+            text = asked
             if dependency == "query" and given:
-                joined = " ".join([query.carried, *(evidence.text for evidence in given)]).strip()
-                text = replace(query, text=f"{joined} {query.turn}", carried=joined)
+                joined = " ".join([asked.carried, *(evidence.text for evidence in given)]).strip()
+                text = replace(asked, text=f"{joined} {asked.turn}", carried=joined)
             told = " ".join(
                 evidence.text for evidence in request.given if source.about == "world" and _is_told(evidence)
             )
@@ -95,6 +99,15 @@ def searches(requests: Sequence[Request], *, analyse: Analyse, dependency: Depen
             own, carried = analyse(text.turn), analyse(text.carried)
             found.append(Search(nth, request, source, text, own, carried, parents, dependency))
     return found
+
+
+def search_text(context: Context, query: Asked) -> SearchText:
+    """What is searched for. A history runs from its last turn back, since an encoder reads the beginning of a text."""
+    if query == "standalone":
+        return standalone(context)
+    turns = context.turns[-1:] if query == "last" else context.turns[::-1]
+    text = " ".join(" ".join(turn.text.split()) for turn in turns)
+    return SearchText(text, turn=text)
 
 
 def _is_told(evidence: Evidence) -> bool:
@@ -136,10 +149,10 @@ def merged(requests: Sequence[Request], found: Sequence[tuple[Search, Sequence[E
     lists: list[list[list[Evidence]]] = [[] for _ in requests]
     for search, evidence in found:
         lists[search.nth].append(list(evidence[: search.request.k]))
-    return [_joined(ranked) for ranked in lists]
+    return [merge_by_relevance(ranked) for ranked in lists]
 
 
-def _joined(lists: list[list[Evidence]]) -> list[Evidence]:
+def merge_by_relevance(lists: Sequence[Sequence[Evidence]]) -> list[Evidence]:
     """Merge ranked lists by relevance without breaking the order inside any of them."""
     merged: list[Evidence] = []
     heads = [0] * len(lists)

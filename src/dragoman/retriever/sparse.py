@@ -11,7 +11,7 @@ from dragoman.core.protocols import Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
-from dragoman.retriever.search import Analyse, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 
 
 @retrievers.register("sparse.v1")
@@ -25,16 +25,18 @@ class SparseRetriever:
         analyse: Analyse,
         weighting: Literal["bm25", "tfidf"] = "bm25",
         dependency: Dependency = "prefer",
+        query: Asked = "standalone",
         pool: int = 50,
     ) -> None:
         self._store = store
         self._analyse = analyse
         self._weighting = weighting
         self._dependency: Dependency = dependency
+        self._query: Asked = query
         self._pool = pool
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency)
+        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
         queries = [search.ask(max(self._pool, search.request.k)) for search in asked]
         answers = find(self._store.lexical, asked, queries)
         return merged(

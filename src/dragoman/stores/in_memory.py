@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from dragoman.stores.pool import VectorPool, WordPool
 
 
+_BY_KEY = ("passages", "")
+"""Beside a room's pools: its passages by the numbers that a search gives; made and dropped with them."""
+
+
 def words(text: str) -> tuple[str, ...]:
     """Lower-case words, where nobody gave a better analysis."""
     return tuple(re.findall(r"\w+", text.lower()))
@@ -205,8 +209,9 @@ class InMemoryStore:
         from dragoman.stores.pool import WordPool
 
         with self._lock:
-            pools, rows = self._room(scope).pools, self._of(scope, source)
+            pools = self._room(scope).pools
             if ("words", source) not in pools:
+                rows = self._of(scope, source)
                 entries = [(row.key, row.passage.id, row.passage.parent) for row in rows]
                 pools["words", source] = WordPool(entries, Bm25([row.tokens for row in rows]))
             pool: WordPool = pools["words", source]
@@ -216,8 +221,9 @@ class InMemoryStore:
         from dragoman.stores.pool import VectorPool
 
         with self._lock:
-            pools, rows = self._room(scope).pools, self._of(scope, source)
+            pools = self._room(scope).pools
             if ("vectors", source) not in pools:
+                rows = self._of(scope, source)
                 found = [(row, row.vector) for row in rows if row.vector is not None]
                 entries = [(row.key, row.passage.id, row.passage.parent) for row, _ in found]
                 pools["vectors", source] = VectorPool(entries, [vector for _, vector in found])
@@ -226,8 +232,9 @@ class InMemoryStore:
 
     def _hits(self, query: Query, pool: WordPool | VectorPool) -> list[Hit]:
         with self._lock:
-            rows = self._room(query.scope).rows.values()
+            room = self._room(query.scope)
             found = pool.search(query)
-            chosen = {key for key, _ in found}
-            by_key = {row.key: row.passage for row in rows if row.key in chosen}
+            by_key = room.pools.get(_BY_KEY)
+            if by_key is None:
+                by_key = room.pools[_BY_KEY] = {row.key: row.passage for row in room.rows.values()}
         return [Hit(by_key[key], score) for key, score in found if key in by_key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.text.cutting import cut
 from dragoman.text.expect import offers, wants
 from dragoman.text.form import form
 from dragoman.text.spelling import spelt
@@ -9,5 +10,5 @@ from dragoman.text.spelling import spelt
 
 def forget_texts() -> None:
     """Empty every cache in this room that holds what somebody said."""
-    for cached in (form, spelt, wants, offers):
+    for cached in (form, spelt, wants, offers, cut):
         cached.cache_clear()

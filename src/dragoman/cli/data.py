@@ -1,0 +1,279 @@
+"""`dragoman data`: what sets there are, what is in one, what is wrong with it, and how it is cut."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli import data_show, show
+from dragoman.cli.progress import progress_bars
+from dragoman.core.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from dragoman.core.examples import Dataset, Problem
+    from dragoman.datasets.split_files import Report as SplitReport
+
+app = typer.Typer(no_args_is_help=True)
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="A file or folder of a set; or toy, toy-zh: the shipped ones.", show_default=False
+    ),
+]
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Files of a set; several are pooled.", show_default=False),
+]
+KindOption = Annotated[
+    str | None,
+    typer.Option("--kind", "-k", metavar="KIND", help="What it is. Default: told by the file.", show_default=False),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="NAME=VALUE", help="An option of the kind (see: data list).", show_default=False
+    ),
+]
+
+
+class By(StrEnum):
+    """What a cut goes by."""
+
+    dialogue = "dialogue"
+    evidence = "evidence"
+    folds = "folds"
+
+
+@app.command("list")
+def list_() -> None:
+    """Show the kinds of sets, their options, and the files of them under $DRAGOMAN_DATA."""
+    from dragoman.datasets.open import data_folder, files_in, kinds
+
+    rows = show.table("kind", "options", "what it is")
+    for kind in kinds():
+        words = [name if default in (None, "None") else f"{name}={default}" for name, default in kind.options.items()]
+        show.add_row(rows, kind.name, ", ".join(words), kind.about)
+    show.out().print(rows)
+    folder = data_folder()
+    if folder is None:
+        typer.echo("Set DRAGOMAN_DATA to the folder of your sets to see here which of them are found.")
+    elif not folder.is_dir():
+        raise InputError(f"DRAGOMAN_DATA is {folder}, which is no folder.", remedy="Set it to the folder of your sets.")
+    else:
+        found = show.table("kind", "file", title=f"Under {folder}")
+        for name, path in files_in(folder):
+            show.add_row(found, name, str(path.relative_to(folder)))
+        show.out().print(found)
+    typer.echo("Next: dragoman data check FILE")
+
+
+@app.command()
+def check(
+    *,
+    file: File,
+    kind: KindOption = None,
+    options: Options = None,
+    json_out: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="OUT", help="Write the report here as JSON.", show_default=False),
+    ] = None,
+    errors: Annotated[int, typer.Option("--errors", "-e", min=0, metavar="N", help="Show so many problems.")] = 20,
+) -> None:
+    """Count what is in a set, show how it is labelled, and name each row that is wrong.
+
+    Leaves with 0 where no row is wrong, else with 1.
+    """
+    from dragoman.core.codec import encode
+    from dragoman.datasets.check import KEPT
+    from dragoman.datasets.check import check as check_set
+    from dragoman.datasets.writing import together
+
+    dataset = _opened(file, kind, options)
+    with _reading():
+        report = check_set(dataset, keep=max(errors, KEPT))
+    if json_out is not None:
+        with together([json_out]) as (out,):
+            out.write(json.dumps(encode(report), ensure_ascii=False, indent=2).encode("utf-8") + b"\n")
+    for table in data_show.report_tables(report):
+        show.out().print(table)
+    _print_problems(report.problems, errors, report.errors + report.warnings)
+    if report.errors:
+        sys.stderr.write(f"{report.errors} {_rows(report.errors)} wrong and left out.\n")
+        typer.echo(f"Mend them, then: dragoman data check {shlex.quote(file)}")
+        raise typer.Exit(1)
+    if not report.turns:
+        raise InputError(f"{file} holds no turns.", remedy="See: dragoman data show toy")
+    typer.echo(f"Nothing is wrong. Next: dragoman evaluate --data {shlex.quote(file)}")
+
+
+@app.command("show")
+def show_examples(
+    *,
+    file: File,
+    kind: KindOption = None,
+    options: Options = None,
+    wanted: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The turn with this id alone.", show_default=False)
+    ] = None,
+    count: Annotated[int, typer.Option("--number", "-n", min=1, metavar="N", help="So many turns.")] = 3,
+) -> None:
+    """Show some turns: what was said, what could be looked up, and what is right."""
+    from dragoman.core.examples import Example
+
+    dataset = _opened(file, kind, options)
+    left = 1 if wanted is not None else count
+    shared = {source.name for source in dataset.sources if not source.private}
+    for example in dataset.examples():
+        if not left:
+            break
+        if not isinstance(example, Example) or (wanted is not None and example.id != wanted):
+            continue
+        left -= 1
+        named = set(example.gold.evidence or ()) - {candidate.id for candidate in example.candidates}
+        # A gold passage of a shared corpus is looked up there, which is worth its reading for a few turns only.
+        extra = [passage for passage in dataset.passages() if passage.id in named] if named and shared else []
+        show.out().print(data_show.example_text(example, extra), soft_wrap=True)
+    if wanted is not None and left:
+        raise InputError(f"{file} has no turn with the id '{wanted}'.", remedy=f"See: dragoman data show {file}")
+
+
+@app.command()
+def convert(
+    *,
+    file: File,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The JSON lines to write.", show_default=False)],
+    kind: KindOption = None,
+    options: Options = None,
+) -> None:
+    """Write any set as JSON lines of Dragoman's own, which can be edited, cut and read again."""
+    from dragoman.datasets.writing import write_jsonl
+
+    dataset = _opened(file, kind, options)
+    if out.resolve() in (path.resolve() for path in dataset.files):
+        raise InputError(f"{out} is the file that is read.", remedy="Name another one.")
+    with _reading():
+        written = write_jsonl(dataset, out)
+    _warn_left_out(written.problems)
+    typer.echo(f"{written.rows} turns: {out}")
+    if written.corpus is not None:
+        typer.echo(f"What they share: {written.corpus}")
+    typer.echo(f"Next: dragoman data check {shlex.quote(str(out))}")
+
+
+@app.command()
+def split(
+    *,
+    files: Files,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the parts.", show_default=False)],
+    by: Annotated[
+        By, typer.Option("--by", help="dialogue; evidence: the other parts share none with the first; or folds.")
+    ] = By.dialogue,
+    parts: Annotated[
+        str, typer.Option("--parts", metavar="NAME=SHARE,...", help="The parts and their shares.")
+    ] = "train=0.8,dev=0.1,test=0.1",
+    folds: Annotated[int, typer.Option("--folds", min=2, metavar="K", help="How many folds.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same parts.")] = 1,
+    stratify: Annotated[
+        bool, typer.Option("--stratify/--no-stratify", help="Give all parts the same mix of plans.")
+    ] = True,
+    kind: KindOption = None,
+    options: Options = None,
+) -> None:
+    """Cut a set into parts, so that no dialogue is in two of them.
+
+    By evidence, no text that dev or test can be answered from occurs in train; dialogues that stand between are dropped
+    and counted. The parts are JSON lines; split.json beside them says how they came about.
+    """
+    from dragoman.datasets.split_files import split_files
+
+    shares = _shares(parts)
+    sets = [_opened(file, kind, options) for file in files]
+    with _reading():
+        report = split_files(sets, out, by=by.value, parts=shares, folds=folds, seed=seed, stratify=stratify)
+    _warn_left_out(report.problems)
+    _print_split(report)
+
+
+def _print_split(report: SplitReport) -> None:
+    rows = show.table("part", ">dialogues", ">turns", ">evidence seen", "file")
+    for name, part in report.parts.items():
+        seen = "" if part.seen is None else f"{100 * part.seen:.1f} %"
+        show.add_row(rows, name, f"{part.dialogues}", f"{part.turns}", seen, str(part.file))
+    show.out().print(rows)
+    if report.dropped_dialogues:
+        typer.echo(
+            f"Dropped: {len(report.dropped_dialogues)} dialogues, {report.dropped_turns} turns, which share evidence "
+            "with both sides."
+        )
+    first = next(iter(report.parts.values()))
+    typer.echo(f"Next: dragoman data check {shlex.quote(str(first.file))}")
+
+
+def _shares(text: str) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for entry in text.split(","):
+        name, mark, share = (part.strip() for part in entry.partition("="))
+        try:
+            if not mark or name in shares:
+                raise ValueError(entry)
+            shares[name] = float(share)
+        except ValueError as error:
+            raise ConfigError(
+                f"'{entry.strip()}' in --parts is not NAME=SHARE.", remedy="Write --parts train=0.8,dev=0.1,test=0.1."
+            ) from error
+    return shares
+
+
+def _opened(file: str, kind: str | None, options: Sequence[str] | None) -> Dataset:
+    from dragoman.datasets.open import open_dataset
+
+    return open_dataset(kind, file, **_given(options))
+
+
+def _given(options: Sequence[str] | None) -> Mapping[str, object]:
+    from dragoman.config import scalar
+
+    given: dict[str, object] = {}
+    for entry in options or ():
+        name, mark, value = entry.partition("=")
+        if not mark:
+            raise ConfigError(f"'{entry}' is not an option.", remedy="Write NAME=VALUE, as in spaces=keep.")
+        given[name.strip()] = scalar(value.strip())
+    return given
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """A bar of bytes while files are read."""
+    from dragoman.datasets.watch import watched
+
+    with progress_bars() as bars, watched(bars.reading):
+        yield
+
+
+def _print_problems(problems: Sequence[Problem], most: int, total: int) -> None:
+    ranked = sorted(problems, key=lambda problem: problem.severity != "error")  # errors first, else as they come
+    for problem in ranked[:most]:
+        sys.stderr.write(f"{'Error' if problem.severity == 'error' else 'Warning'}: {show.printable(str(problem))}\n")
+    if total > most:
+        sys.stderr.write(f"... and {total - min(most, total)} more: --errors {total}\n")
+
+
+def _warn_left_out(problems: Sequence[Problem]) -> None:
+    wrong = [problem for problem in problems if problem.severity == "error"]
+    _print_problems(wrong, 5, len(wrong))
+    if wrong:
+        sys.stderr.write(f"Warning: {len(wrong)} {_rows(len(wrong))} wrong and left out.\n")
+
+
+def _rows(count: int) -> str:
+    return "row is" if count == 1 else "rows are"

@@ -1,0 +1,95 @@
+"""`dragoman judge`: blinded sheets for people to fill in, and what they said."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import show
+from dragoman.core.errors import InputError
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command("export")
+def export_(
+    *,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="SHEET.csv", help="Where the sheets go.", show_default=False)],
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="NAME", help="Which set, where runs have several.", show_default=False),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="Turns a system; the same for all.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Which turns, and in which order.")] = 1,
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many sheets.")] = 3,
+    every: Annotated[bool, typer.Option("--every", help="Take turns without gold evidence as well.")] = False,
+) -> None:
+    """Write blinded, shuffled sheets: CSV for a spreadsheet, HTML for a browser.
+
+    Which reply is whose stands in a key beside them: do not give it to the annotators.
+    """
+    from dragoman.evaluate.judge import export, gather
+
+    sheets = export(gather(runs, data), out, n=n, seed=seed, annotators=annotators, grounded=not every)
+    for file in sheets.files:
+        typer.echo(f"  {file} (or {file.with_suffix('.html').name})")
+    typer.echo(f"  {sheets.key}: keep it from the annotators")
+    systems = len(sheets.systems)
+    typer.echo(f"{sheets.turns} turns of {sheets.available} that fit, {systems} systems, {annotators} annotators.")
+    filled = " ".join(shlex.quote(str(file)) for file in sheets.files)
+    typer.echo(f"Next, once they are filled in: dragoman judge import {filled} --key {shlex.quote(str(sheets.key))}")
+
+
+@app.command("import")
+def import_(
+    sheets: Annotated[
+        list[Path], typer.Argument(metavar="SHEET...", help="Filled sheets, one an annotator.", show_default=False)
+    ],
+    key: Annotated[Path, typer.Option("--key", metavar="KEY.json", help="The export's key.", show_default=False)],
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here as JSON.", show_default=False)
+    ] = None,
+    markdown_out: Annotated[
+        Path | None, typer.Option("--markdown", metavar="OUT", help="Write the tables here.", show_default=False)
+    ] = None,
+) -> None:
+    """Check filled sheets and say how each system fared.
+
+    Prints means with intervals, kappa and the share of agreeing pairs. A wrong cell is named with its file and row.
+    """
+    from dragoman.evaluate.judgements import kappa_text, markdown, read_sheets, shown, to_json
+
+    found = read_sheets(sheets, key)
+    table = show.table("system", ">coherence (1-5)", ">persona (%)", ">knowledge (%)")
+    for system, figures in found.systems.items():
+        cells = [
+            shown(figures.get("coherence"), "coherence"),
+            shown(figures.get("persona"), "persona"),
+            shown(figures.get("knowledge"), "knowledge"),
+        ]
+        show.add_row(table, system, *cells)
+    show.out().print(table)
+    if found.agreement:
+        agreed = show.table("question", ">kappa", "method", ">agreeing pairs (%)", ">replies")
+        for question, told in found.agreement.items():
+            show.add_row(
+                agreed, question, kappa_text(told.kappa), told.method, f"{100 * told.percent:.1f}", str(told.items)
+            )
+        show.out().print(agreed)
+    typer.echo(f"{len(found.annotators)} annotators. Intervals: 95 % bootstrap over turns.")
+    if json_out is not None:
+        _write(json_out, json.dumps(to_json(found), ensure_ascii=False, indent=2) + "\n", "--json")
+    if markdown_out is not None:
+        _write(markdown_out, markdown(found), "--markdown")
+
+
+def _write(path: Path, text: str, option: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror}.", remedy=f"Give another path to {option}.") from error

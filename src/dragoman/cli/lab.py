@@ -1,0 +1,363 @@
+"""`dragoman evaluate`, `report` and `compare`: run an experiment, put runs together, see which turns changed."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli import show
+from dragoman.cli.progress import Bars, progress_bars
+from dragoman.cli.session import Overridable
+from dragoman.core.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from dragoman.core.values import Reply
+    from dragoman.evaluate.compare import Change, Compared
+    from dragoman.evaluate.results import Result
+    from dragoman.evaluate.spec import Experiment
+
+_RUNS = Path("runs")
+_TEXT_WIDTH = 300
+
+JsonOut = Annotated[
+    Path | None, typer.Option("--json", metavar="OUT", help="Write the tables here as JSON.", show_default=False)
+]
+MarkdownOut = Annotated[
+    Path | None, typer.Option("--md", metavar="OUT", help="Write the tables here as Markdown.", show_default=False)
+]
+CsvOut = Annotated[
+    Path | None, typer.Option("--csv", metavar="OUT", help="Write the figures here, one a line.", show_default=False)
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    app.command(cls=Overridable)(evaluate)
+    app.command()(report)
+    app.command()(compare)
+
+
+def evaluate(
+    *,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT", help="A file, or the name of a shipped one (see --list).", show_default=False
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="NAME=FILE",
+            help="The file of a set; NAME alone runs that set only; FILE alone, without EXPERIMENT, "
+            "measures the default agent and baselines on a set of your own. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAME", help="Run this row only; may be repeated.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Take the first so many turns of each set.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder of the run. Default: runs/NAME.", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Override a value of the experiment, as in defaults.k=5; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_out: JsonOut = None,
+    markdown_out: MarkdownOut = None,
+    csv_out: CsvOut = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    prompted: Annotated[
+        bool, typer.Option("--prompted", help="With a FILE alone: rows with the language model as well; slow.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
+) -> None:
+    """Run an experiment and print its tables.
+
+    Every figure has its interval, its test against the baseline and, where there is one, the paper's figure beside
+    it. A run that was stopped goes on when the same command is given again.
+    """
+    if listing:
+        _list()
+        return
+    if experiment is None and not data:
+        raise typer.BadParameter("Name an EXPERIMENT (--list shows them), or give a set of your own with --data FILE.")
+    name, spec, files = _meant(experiment, data or [], settings or [], prompted=prompted)
+    folder = out or _RUNS / name
+    from dragoman.evaluate.study import run_experiment
+
+    try:
+        with progress_bars() as bars:
+            result = run_experiment(
+                spec,
+                folder,
+                name=name,
+                data=files,
+                systems=system,
+                limit=limit,
+                fresh=fresh,
+                skip_bad=skip_bad,
+                overrides=settings or (),
+                progress=_progress(bars),
+            )
+    except KeyboardInterrupt:
+        _tell_how_to_go_on(folder)
+        raise
+    _print(result)
+    _write(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
+    _next_steps(result, folder)
+
+
+def report(
+    *,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write all four formats into this folder.", show_default=False),
+    ] = None,
+    markdown_out: MarkdownOut = None,
+    csv_out: CsvOut = None,
+    json_out: JsonOut = None,
+    html_out: Annotated[
+        Path | None, typer.Option("--html", metavar="OUT", help="Write a page with plots here.", show_default=False)
+    ] = None,
+) -> None:
+    """Print the tables of runs, those of the same set joined.
+
+    Runs that read other data are never put into one table.
+    """
+    from dragoman.evaluate.join import join
+    from dragoman.evaluate.study import CSV, MARKDOWN, PAGE, RESULTS, load_run
+
+    result = join([load_run(run) for run in runs])
+    _print(result)
+    targets = {"--json": json_out, "--md": markdown_out, "--csv": csv_out, "--html": html_out}
+    _write(result, targets)
+    if out is not None:
+        names = {"--json": RESULTS, "--md": MARKDOWN, "--csv": CSV, "--html": PAGE}
+        _refuse_run(out, runs)
+        _write(result, {option: out / name for option, name in names.items()})
+
+
+def compare(
+    *,
+    a: Annotated[str, typer.Argument(metavar="A", help="A run, or RUN:SYSTEM.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="A run, or RUN:SYSTEM.", show_default=False)],
+    data: Annotated[
+        str | None, typer.Option("--set", metavar="NAME", help="Only this set.", show_default=False)
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="NAME", help="Only this row.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show so many changed turns.")] = 5,
+) -> None:
+    """Show which turns changed between two runs, or two systems.
+
+    Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse, and
+    shows the turns that changed most.
+    """
+    from dragoman.evaluate.compare import compare_runs
+
+    for compared in compare_runs(a, b, data=data, system=system, limit=limit):
+        _print_compared(compared)
+
+
+def _meant(
+    experiment: str | None, data: Sequence[str], settings: Sequence[str], *, prompted: bool
+) -> tuple[str, Experiment, dict[str, Path | None]]:
+    """The name of the run, what is to be run, and the files of its sets."""
+    from dragoman.evaluate.locate import find
+    from dragoman.evaluate.spec import load_experiment
+
+    if experiment is None:
+        return _own(data, settings, prompted=prompted)
+    name, path = find(experiment)
+    spec = load_experiment(path, settings)
+    known = [block.name for block in spec.data]
+    files: dict[str, Path | None] = {}
+    for entry in data:
+        block, given, file = entry.partition("=")
+        if given:
+            files[block] = Path(file).expanduser()
+        elif entry in known or not Path(entry).expanduser().exists():
+            files[entry] = None
+        else:
+            example = known[0]
+            raise typer.BadParameter(
+                f"'{entry}' is a file: say which set it is, as in --data {example}={entry}. Sets: {', '.join(known)}."
+            )
+    return name, spec, files
+
+
+def _own(
+    data: Sequence[str], settings: Sequence[str], *, prompted: bool
+) -> tuple[str, Experiment, dict[str, Path | None]]:
+    """The experiment for a set of one's own."""
+    from dragoman.datasets.open import SHIPPED, open_dataset, resolve, sniff
+    from dragoman.evaluate.quick import quick_tables
+    from dragoman.evaluate.spec import experiment_of
+
+    if len(data) != 1:
+        raise typer.BadParameter("Without an EXPERIMENT one --data FILE is measured at a time.")
+    given = data[0]
+    name, _, file = ("", "", given) if Path(given).expanduser().exists() else given.rpartition("=")
+    shipped = file in SHIPPED and not Path(file).exists()
+    options = {**SHIPPED[file], "part": "dev"} if shipped else {}
+    path = None if shipped else resolve(file)
+    kind = sniff(file)
+    dataset = open_dataset(kind, path, **options)
+    name = name or (file if path is None else path.stem)
+    tables = quick_tables(dataset, kind, path, name=name, prompted=prompted, options=dict(options))
+    return name, experiment_of(tables, f"--data {given}", settings), {}
+
+
+def _list() -> None:
+    from dragoman.evaluate.locate import titles
+
+    found = titles()
+    table = show.table("experiment", "what it measures")
+    for name, title in found.items():
+        show.add_row(table, name, title)
+    show.out().print(table)
+    if not found:
+        raise ConfigError("No experiments come with this installation.", remedy="Give the path of a file.")
+    typer.echo("Run one:  dragoman evaluate NAME --data toy   (toy, the shipped set, needs no files)")
+
+
+def _progress(bars: Bars) -> Callable[[str, int, int | None, str], None]:
+    return bars.show
+
+
+def _print(result: Result) -> None:
+    from dragoman.evaluate.tables import terminal
+
+    console = show.out()
+    console.print(result.title, style="bold underline")
+    if result.about:
+        console.print(result.about)
+    console.print()
+    for part in terminal(result, console.width):
+        console.print(part)
+
+
+def _write(result: Result, targets: Mapping[str, Path | None]) -> None:
+    from dragoman.evaluate.assemble import split_repeatable
+    from dragoman.evaluate.folder import write_whole
+    from dragoman.evaluate.report import page
+    from dragoman.evaluate.tables import csv_text, markdown, result_json
+
+    made: dict[str, Callable[[], str]] = {
+        "--json": lambda: result_json(split_repeatable(result)[0]),
+        "--md": lambda: markdown(result),
+        "--csv": lambda: csv_text(result),
+        "--html": lambda: page([result]),
+    }
+    for option, path in targets.items():
+        if path is not None:
+            write_whole(path, made[option]())
+
+
+def _refuse_run(out: Path, runs: Sequence[Path]) -> None:
+    """A report over a run's own files would take away what it was made from."""
+    from dragoman.evaluate.folder import MANIFEST
+
+    if (out / MANIFEST).exists() or out.resolve() in {run.resolve() for run in runs}:
+        raise InputError(f"'{out}' is the folder of a run.", remedy="Give --out another folder.")
+
+
+def _next_steps(result: Result, folder: Path) -> None:
+    named = shlex.quote(str(folder))
+    typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
+    table = max(result.tables, key=lambda table: table.turns)
+    measured = [row.system for row in table.rows if any(cell.n for cell in row.cells)]
+    measured.sort(key=lambda name: name != table.baseline)
+    if len(measured) > 1:
+        pair = " ".join(shlex.quote(f"{folder}:{name}") for name in measured[:2])
+        typer.echo(f"Which turns differ:   dragoman compare {pair}")
+    typer.echo(f"Beside another run:   dragoman report {named} OTHER")
+
+
+def _tell_how_to_go_on(folder: Path) -> None:
+    again = [word for word in sys.argv[1:] if word != "--fresh"]
+    console = show.err()
+    console.print(f"What was measured so far is kept in {folder}.", soft_wrap=True)
+    console.print(f"Go on with:  dragoman {shlex.join(again)}", soft_wrap=True)
+
+
+def _print_compared(compared: Compared) -> None:
+    from dragoman.evaluate.compare import WHAT
+
+    console = show.out()
+    whom = compared.before if compared.before == compared.after else f"{compared.before} > {compared.after}"
+    console.print(f"{compared.data}: {whom}", style="bold")
+    if not compared.same_data:
+        console.print("The runs read other files or another number of turns: only the turns of both are compared.")
+    parts = [f"{what} on {compared.changed.get(what, 0)}" for what in WHAT]
+    console.print(f"{compared.turns} turns; changed: {', '.join(parts)}; the same on {compared.unchanged}.")
+    if compared.counts:
+        table = show.table("measure", ">better", ">worse", ">same")
+        for count in compared.counts:
+            show.add_row(table, count.column.title, str(count.better), str(count.worse), str(count.same))
+        console.print(table)
+    for change in compared.biggest:
+        _print_change(change, compared)
+    console.print()
+
+
+def _print_change(change: Change, compared: Compared) -> None:
+    from dragoman.evaluate.compare import scores_text
+
+    console = show.out()
+    told = scores_text(change, [count.column for count in compared.counts])
+    console.print(
+        f"{change.turn.example}: {', '.join(change.what)} changed" + (f" ({told})" if told else ""), style="bold"
+    )
+    asked = change.turn.context[-1].text if change.turn.context else ""
+    console.print(f"  asked   {show.one_line(asked, _TEXT_WIDTH)}")
+    gold = change.turn.gold
+    wanted = []
+    if gold.retrieve is not None:
+        wanted.append("look something up" if gold.retrieve else "do not look")
+    if gold.plan is not None:
+        wanted.append(" > ".join(gold.plan) or "no source")
+    if gold.evidence is not None:
+        wanted.append(", ".join(gold.evidence) or "no passage")
+    if gold.reply is not None:
+        wanted.append(f"“{show.one_line(gold.reply, _TEXT_WIDTH)}”")
+    console.print(f"  gold    {' · '.join(wanted) or 'says nothing'}")
+    console.print(f"  before  {_reply_text(change.before, change.what)}")
+    console.print(f"  after   {_reply_text(change.after, change.what)}")
+
+
+def _reply_text(reply: Reply, what: Sequence[str]) -> str:
+    parts = []
+    if "gate" in what:
+        parts.append("looks something up" if reply.verdict.retrieve else "does not look")
+    if "plan" in what:
+        parts.append(show.route(reply.plan) or "no source")
+    if "evidence" in what:
+        parts.append(", ".join(show.printable(piece.id) for piece in reply.evidence) or "no passage")
+    if "reply" in what:
+        parts.append(f"“{show.one_line(reply.text, _TEXT_WIDTH)}”")
+    return " · ".join(parts)

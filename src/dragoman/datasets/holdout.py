@@ -1,0 +1,150 @@
+"""Which dialogues to hold out so that they share no evidence with the rest, losing as few as can be.
+
+Evidence and dialogues are the vertices and edges of a hypergraph; a set of held-out evidence keeps the edges that lie
+wholly inside or wholly outside of it. Groups that share nothing with the others are held out whole. Where the graph
+does not fall apart like that, evidence is moved over the border by simulated annealing, which is seeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Literal, TypeAlias
+
+Side: TypeAlias = Literal["held", "rest", "dropped"]
+
+_NEAR = 0.95
+"""Whole groups that come this near to the wanted share need no search."""
+_STEPS_EACH, _MOST_STEPS = 60, 300_000
+_HOT, _COLD = 1.0, 0.1
+"""Temperatures, in dialogues gained or lost on the held-out side."""
+_KEEP = 0.05
+"""How much any dialogue kept is worth beside the balance of the two sides."""
+
+
+def held_out(edges: Sequence[Iterable[str]], share: float, *, seed: int) -> list[Side]:
+    """The side of each edge, in order: about `share` of those that are kept are held out."""
+    graph = _Border(edges, share)
+    random = Random(seed)
+    graph.hold_groups(random)
+    if graph.held < _NEAR * share * len(edges):
+        graph.anneal(random)
+    return graph.sides()
+
+
+class _Border:
+    """A border through the evidence, and how many dialogues lie on each side of it."""
+
+    def __init__(self, edges: Sequence[Iterable[str]], share: float) -> None:
+        self._share = share
+        self._edges = _reduced(edges)
+        self._sizes = [len(edge) for edge in self._edges]
+        self._at: list[list[int]] = [[] for _ in range(1 + max((max(e) for e in self._edges), default=-1))]
+        for number, edge in enumerate(self._edges):
+            for vertex in edge:
+                self._at[vertex].append(number)
+        self._inside = [False] * len(self._at)
+        self._counts = [0] * len(self._edges)  # how much of each edge is inside
+        self.held, self.rest = 0, len(self._edges)
+
+    def sides(self) -> list[Side]:
+        return [
+            "held" if count == len(edge) else "dropped" if count else "rest"
+            for edge, count in zip(self._edges, self._counts, strict=True)
+        ]
+
+    def hold_groups(self, random: Random) -> None:
+        """Hold out whole groups that share nothing with the others, while they fit."""
+        wanted = self._share * len(self._edges)
+        groups = self._groups()
+        random.shuffle(groups)
+        for edges in groups:
+            if self.held + len(edges) <= wanted:
+                self._move({vertex for edge in edges for vertex in self._edges[edge]})
+
+    def anneal(self, random: Random) -> None:
+        """Move single evidence, or all of a dialogue's, over the border; worse borders ever more rarely."""
+        steps = min(_MOST_STEPS, _STEPS_EACH * (len(self._edges) + len(self._at)))
+        best, kept, score = self._inside[:], self._score(), self._score()
+        for step in range(steps):
+            temperature = _HOT * (_COLD / _HOT) ** (step / steps) / self._share
+            vertices = self._proposed(random)
+            self._move(vertices)
+            new = self._score()
+            if new >= score or random.random() < math.exp((new - score) / temperature):
+                score = new
+                if score > kept:
+                    kept, best = score, self._inside[:]
+            else:
+                self._move(vertices)
+        self._move([vertex for vertex, inside in enumerate(best) if inside != self._inside[vertex]])
+
+    def _proposed(self, random: Random) -> list[int]:
+        if random.random() < 0.5:
+            return [random.randrange(len(self._at))]
+        target = random.random() < 0.5
+        edge = self._edges[random.randrange(len(self._edges))]
+        return [vertex for vertex in edge if self._inside[vertex] != target]
+
+    def _score(self) -> float:
+        """The largest set with exactly the wanted proportions that both sides can fill, and a little for the rest."""
+        return min(self.held / self._share, self.rest / (1 - self._share)) + _KEEP * (self.held + self.rest)
+
+    def _move(self, vertices: Iterable[int]) -> None:
+        """Over the border with each of them: done twice, it is undone. Nearly all time goes here."""
+        counts, sizes, inside, held, rest = self._counts, self._sizes, self._inside, self.held, self.rest
+        for vertex in vertices:
+            if inside[vertex]:
+                for edge in self._at[vertex]:
+                    before = counts[edge]
+                    if before == sizes[edge]:
+                        held -= 1
+                    if before == 1:
+                        rest += 1
+                    counts[edge] = before - 1
+            else:
+                for edge in self._at[vertex]:
+                    before = counts[edge]
+                    if before == 0:
+                        rest -= 1
+                    if before == sizes[edge] - 1:
+                        held += 1
+                    counts[edge] = before + 1
+            inside[vertex] = not inside[vertex]
+        self.held, self.rest = held, rest
+
+    def _groups(self) -> list[list[int]]:
+        """The edges by connected component, in order of their first edge."""
+        seen = [False] * len(self._edges)
+        groups = []
+        for start in range(len(self._edges)):
+            if seen[start]:
+                continue
+            seen[start] = True
+            group = [start]
+            for edge in group:  # grows while it is walked
+                for vertex in self._edges[edge]:
+                    for other in self._at[vertex]:
+                        if not seen[other]:
+                            seen[other] = True
+                            group.append(other)
+            groups.append(group)
+        return groups
+
+
+def _reduced(edges: Sequence[Iterable[str]]) -> list[list[int]]:
+    """The edges over fewer vertices: one that never occurs without another can always lie on the other's side."""
+    places: dict[str, list[int]] = {}
+    for number, edge in enumerate(edges):
+        for name in sorted(edge):
+            places.setdefault(name, []).append(number)
+    leading: list[list[int]] = [[] for _ in edges]
+    sets: list[set[int]] = []
+    for name in sorted(places, key=lambda name: (-len(places[name]), name)):
+        at = places[name]
+        if not any(sets[leader].issuperset(at) for leader in leading[at[0]]):
+            for number in at:
+                leading[number].append(len(sets))
+            sets.append(set(at))
+    return leading

@@ -1,0 +1,153 @@
+"""How the loaders read their files: a record at a time, with a problem in place of each record that is wrong."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Problem
+from dragoman.datasets.watch import telling
+
+_LONGEST_LINE = 16 * 2**20
+_SHOWN = 5
+_SURROGATE = "\\ud"
+_WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Record(BaseModel):
+    """A record from outside: what is declared must be there and of its type, what else is there is not read."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class Row(NamedTuple):
+    """One record of a file; `number` is its line, or its place in the file, from 1."""
+
+    file: Path
+    number: int
+    record: object
+    keys: tuple[str, ...] = ()
+
+    def error(self, what: str) -> Problem:
+        """Something that leaves the record, or one turn of it, out."""
+        return Problem(str(self.file), self.number, what)
+
+    def warning(self, what: str) -> Problem:
+        """Something odd about a record that is kept."""
+        return Problem(str(self.file), self.number, what, "warning")
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def parsed(rows: Iterable[Row | Problem], model: type[M]) -> Iterator[tuple[Row, M] | Problem]:
+    """Each record as its model; one that does not fit becomes a problem."""
+    for row in rows:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            yield row, model.model_validate(row.record)
+        except ValidationError as error:
+            yield row.error(explain(error))
+
+
+def explain(error: ValidationError) -> str:
+    """What pydantic found, in one line: the first place, what it wants there and what it got."""
+    found = error.errors(include_url=False)
+    first = found[0]
+    place = ".".join(str(step) for step in first["loc"]) or "the record"
+    got = "" if first["type"] == "missing" else f", not {shorten(first['input'])}"
+    more = f" ({len(found) - 1} more such faults)" if len(found) > 1 else ""
+    return f"{place}: {first['msg']}{got}{more}"
+
+
+def shorten(value: object, width: int = 40) -> str:
+    """A value as it would be written, cut to a few characters."""
+    written = repr(value)
+    return written if len(written) <= width else f"{written[: width - 1]}…"
+
+
+def text_lines(file: Path) -> Iterator[Row | Problem]:
+    """The lines of a text file, without their ends; empty ones are left out but counted."""
+    with open_bytes(file) as stream:
+        number = 0
+        while line := stream.readline(_LONGEST_LINE + 1):
+            number += 1
+            if len(line) > _LONGEST_LINE:
+                raise InputError(
+                    f"Line {number} of '{file}' is longer than {_LONGEST_LINE // 2**20} MiB.",
+                    remedy="This set is read by lines: give the file as it was released.",
+                )
+            try:
+                text = line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                yield Problem(str(file), number, f"not UTF-8: byte 0x{line[error.start]:02x} at {error.start}")
+                continue
+            if text.strip():
+                yield Row(file, number, text)
+
+
+def json_lines(file: Path) -> Iterator[Row | Problem]:
+    """The records of a file with one JSON value a line."""
+    first = True
+    for row in text_lines(file):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        line = str(row.record)
+        if first and line.lstrip().startswith("["):
+            raise InputError(f"'{file}' does not hold JSON lines but one JSON list.", remedy="Give a .jsonl file.")
+        first = False
+        try:
+            record = json.loads(line)
+            if _SURROGATE in line.casefold():
+                json.dumps(record, ensure_ascii=False).encode()
+            yield row._replace(record=record)
+        except json.JSONDecodeError as error:
+            yield row.error(f"not JSON: {error.msg} at character {error.pos}")
+        except UnicodeEncodeError:
+            yield row.error("a text holds half a character: a surrogate without its partner")
+        except (RecursionError, ValueError):
+            yield row.error("not JSON that can be read: it nests too deep, or a number is too long")
+
+
+def check_file(file: Path) -> None:
+    """Refuse what cannot be read as a file, and say what is there instead."""
+    if file.is_dir():
+        inside = sorted(found.name for found in file.iterdir())
+        listed = ", ".join(inside[:_SHOWN]) + (", …" if len(inside) > _SHOWN else "")
+        raise InputError(f"'{file}' is a folder.", remedy=f"Name one file of it: {listed or 'it is empty'}.")
+    if not file.exists():
+        near = file.parent
+        while not near.exists():
+            near = near.parent
+        raise InputError(f"There is no file '{file}'.", remedy=f"Check the path: '{near}' is there.", file=str(file))
+
+
+def open_bytes(file: Path) -> BinaryIO:
+    """The file, open behind its byte order mark; what is plainly no UTF-8 text is refused."""
+    check_file(file)
+    try:
+        stream = telling(file)
+    except OSError as error:
+        raise InputError(f"'{file}' cannot be read: {error.strerror}.", remedy="Check its permissions.") from error
+    head = stream.read(4096)
+    what = ""
+    if not head:
+        what = "is empty"
+    elif head.startswith(_WIDE_MARKS):
+        what = "is UTF-16 or UTF-32 text"
+    elif b"\x00" in head:
+        what = "is a binary file"
+    if what:
+        stream.close()
+        raise InputError(f"'{file}' {what}.", remedy="Give the file as it was released, in UTF-8.")
+    stream.seek(len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0)
+    return stream

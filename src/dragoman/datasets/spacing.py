@@ -1,0 +1,29 @@
+"""Chinese text that was released with a space between any two words."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias, get_args
+
+from dragoman.core.errors import ConfigError
+
+Spaces: TypeAlias = Literal["remove", "keep"]
+
+# Space stays where it stands between two words of English or two numbers, with their punctuation.
+_SPACE = re.compile(r"((?<=[A-Za-z0-9.,!?;:)'\"%])\s+(?=[A-Za-z0-9('\"$]))|\s+")
+
+
+def joined(text: str) -> str:
+    """The text without the spaces between Chinese words; those between ASCII words stay."""
+    return _SPACE.sub(lambda space: " " if space[1] else "", text.strip())
+
+
+def spaced(text: str, spaces: Spaces) -> str:
+    """The text as an option asks for it: joined, or just as it is in the file."""
+    return joined(text) if spaces == "remove" else text
+
+
+def check_spaces(spaces: str, dataset: str) -> None:
+    """Refuse an option that is neither."""
+    if spaces not in get_args(Spaces):
+        raise ConfigError(f"dataset.{dataset}: spaces = '{spaces}' is not known.", remedy="Use 'remove' or 'keep'.")

@@ -1,0 +1,293 @@
+"""Sets cut into parts as files: JSON lines for each part, and a summary that says how they came about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dragoman.core.codec import Json
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Dataset, Example, Problem
+from dragoman.core.values import Passage, Source, SourceName
+from dragoman.datasets.check import decision
+from dragoman.datasets.cut import FOLDS, By, Cut, Unit, cut, shares_of
+from dragoman.datasets.split import units
+from dragoman.datasets.writing import Rows, TextFile, peeked, together, write_passages
+
+_PART = re.compile(r"\w[\w.-]*")
+SUMMARY = "split.json"
+CORPUS = "passages.jsonl"
+
+
+class Pool:
+    """Several sets as one: each dialogue has an id of its own, sources and shared passages are joined."""
+
+    def __init__(self, sets: Sequence[Dataset]) -> None:
+        if not sets:
+            raise InputError("There is nothing to cut.", remedy="Name a file.")
+        first = Counter(each.files[0].resolve() for each in sets if each.files)
+        for file, count in first.items():
+            if count > 1:
+                raise InputError(f"{file} is given twice.", remedy="Name each file once.", file=str(file))
+        self._sets = tuple(sets)
+        self._prefixes: tuple[str, ...] = ("",) * len(sets)
+
+    @property
+    def name(self) -> str:
+        return "+".join(dict.fromkeys(each.name for each in self._sets))
+
+    @property
+    def language(self) -> str:
+        return self._sets[0].language
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        found: dict[SourceName, Source] = {}
+        for each in self._sets:
+            for source in each.sources:
+                if found.setdefault(source.name, source) != source:
+                    raise InputError(
+                        f"The source '{source.name}' is not the same in all files.",
+                        remedy="Pool files of one set, or declare it alike in their first lines.",
+                    )
+        return tuple(found.values())
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys(file for each in self._sets for file in each.files))
+
+    def examples(self) -> Iterator[Example | Problem]:
+        for each, prefix in zip(self._sets, self._prefixes, strict=True):
+            for example in each.examples():
+                yield _renamed(example, prefix) if isinstance(example, Example) and prefix else example
+
+    def passages(self) -> Iterator[Passage]:
+        taken: dict[str, int] = {}
+        for each in self._sets:
+            for passage in each.passages():
+                content = hash((passage.source, passage.text))
+                if passage.id not in taken:
+                    taken[passage.id] = content
+                    yield passage
+                elif taken[passage.id] != content:
+                    raise InputError(
+                        f"The shared passage '{passage.id}' is not the same in all files.",
+                        remedy="Pool only files with one corpus.",
+                    )
+
+    def tell_apart(self) -> None:
+        """Where two sets have a dialogue or turn of the same id, call each by its set's number as well."""
+        owner: dict[int, int] = {}
+        for number, each in enumerate(self._sets if len(self._sets) > 1 else ()):
+            for example in each.examples():
+                if isinstance(example, Example):
+                    for name in (f"d{example.context.dialogue}", f"i{example.id}"):
+                        if owner.setdefault(hash(name), number) != number:
+                            self._prefixes = tuple(f"{place}/" for place in range(1, len(self._sets) + 1))
+                            return
+
+
+def _renamed(example: Example, prefix: str) -> Example:
+    dialogue = f"{prefix}{example.context.dialogue}"
+    return replace(example, id=f"{prefix}{example.id}", context=replace(example.context, dialogue=dialogue))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A written part. `seen` is the share of its evidence that occurs in the first part as well, None for that one."""
+
+    file: Path
+    dialogues: int
+    turns: int
+    sha256: str
+    decisions: Mapping[str, int]
+    seen: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a split made: its files by part, what was dropped, and the problems of the input."""
+
+    folder: Path
+    parts: Mapping[str, Part]
+    dropped_dialogues: tuple[str, ...]
+    dropped_turns: int
+    problems: tuple[Problem, ...]
+
+
+@dataclass(slots=True)
+class _Target:
+    """A file that is being written, and which parts of the cut go into it."""
+
+    name: str
+    takes: frozenset[str]
+    rows: Rows
+    file: TextFile
+    dialogues: set[str] = field(default_factory=set)
+    decisions: Counter[str] = field(default_factory=Counter)
+
+
+def split_files(
+    sets: Sequence[Dataset],
+    folder: str | Path,
+    *,
+    by: By = "dialogue",
+    parts: Mapping[str, float] | None = None,
+    folds: int = FOLDS,
+    seed: int = 1,
+    stratify: bool = True,
+) -> Report:
+    """Cut sets, pooled where there are several, into JSON lines under a folder, with `split.json` about it.
+
+    The sets are read twice and never held whole. All files appear, or none.
+    """
+    pool, out = Pool(sets), Path(folder)
+    shares = shares_of(parts, by=by, folds=folds)
+    _check_names(shares)
+    pool.tell_apart()
+    problems: list[Problem] = []
+    found = units(_good(pool.examples(), problems), pool.passages())
+    made = cut(found.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
+    place = found.places(made)
+    wanted = _wanted(made, by=by)
+    first, passages = peeked(pool.passages())
+    corpus = first is not None
+    try:
+        for name in wanted:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {out}: {error.strerror}.", remedy="Choose another one.") from error
+    paths = [*(out / f"{name}.jsonl" for name in wanted), out / SUMMARY, *([out / CORPUS] if corpus else [])]
+    with together(paths) as files:
+        shared = write_passages(passages, files[-1]) if corpus else None
+        targets = []
+        for (name, takes), file in zip(wanted.items(), files, strict=False):
+            up = "../" * name.count("/")
+            rows = Rows(
+                file,
+                name=pool.name,
+                language=pool.language,
+                sources=pool.sources,
+                passages=f"{up}{CORPUS}" if corpus else None,
+                shared=shared,
+            )
+            targets.append(_Target(name, takes, rows, file))
+        dropped = _write(pool.examples(), place, targets, problems)
+        seen = _seen(found.units, wanted, place)
+        written = {target.name: _part(target, seen[target.name]) for target in targets}
+        lost = tuple(dialogue for dialogue in found.of if dialogue not in place)
+        report = Report(out, written, lost, dropped, tuple(problems))
+        summary = _summary(report, pool, by=by, seed=seed, stratify=stratify, shares=shares)
+        files[len(wanted)].write(json.dumps(summary, ensure_ascii=False, indent=2).encode("utf-8") + b"\n")
+    return report
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if not _PART.fullmatch(name) or f"{name}.jsonl" == CORPUS:
+            raise InputError(f"'{name}' cannot name a part.", remedy="Use letters, digits, '-', '_' and '.'.")
+
+
+def _good(examples: Iterable[Example | Problem], problems: list[Problem]) -> Iterator[Example]:
+    for example in examples:
+        if isinstance(example, Problem):
+            problems.append(example)
+        else:
+            yield example
+
+
+def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
+    """The files to write, without their ending, and the parts of the cut that go into each."""
+    if by != "folds":
+        return {name: frozenset({name}) for name in made.parts}
+    files: dict[str, frozenset[str]] = {}
+    for name in made.parts:
+        files[f"{name}/train"] = frozenset(made.parts) - {name}
+        files[f"{name}/test"] = frozenset({name})
+    return files
+
+
+def _write(
+    examples: Iterable[Example | Problem],
+    place: Mapping[str, str],
+    targets: Sequence[_Target],
+    problems: list[Problem],
+) -> int:
+    """Write every example where it belongs; how many belong nowhere."""
+    dropped = 0
+    good = (example for example in examples if isinstance(example, Example))
+    for number, example in enumerate(good, start=1):
+        part = place.get(example.context.dialogue)
+        dropped += part is None
+        for target in targets:
+            if part in target.takes:
+                wrong = target.rows.add(example)
+                if wrong is not None:
+                    problems.append(Problem(target.name, number, f"{example.id}: {wrong}"))
+                    continue
+                target.dialogues.add(example.context.dialogue)
+                if example.gold.plan is not None:
+                    target.decisions[decision(example.gold.plan)] += 1
+    return dropped
+
+
+def _seen(
+    found: Sequence[Unit], wanted: Mapping[str, frozenset[str]], place: Mapping[str, str]
+) -> dict[str, float | None]:
+    """For each file, the share of its evidence that the file it is to be compared with holds as well."""
+    evidence: dict[str, set[str]] = {name: set() for name in wanted}
+    for unit in found:
+        for name, takes in wanted.items():
+            if place.get(unit.id) in takes:
+                evidence[name] |= unit.evidence
+    first = next(iter(wanted))
+    shares: dict[str, float | None] = {}
+    for name in wanted:
+        other = f"{name.rpartition('/')[0]}/train" if "/" in name else first
+        own = evidence[name]
+        shares[name] = None if name == other or not own else len(own & evidence[other]) / len(own)
+    return shares
+
+
+def _part(target: _Target, seen: float | None) -> Part:
+    decisions = dict(sorted(target.decisions.items(), key=lambda pair: (-pair[1], pair[0])))
+    return Part(target.file.path, len(target.dialogues), target.rows.count, target.file.sha256, decisions, seen)
+
+
+def _summary(
+    report: Report, pool: Pool, *, by: By, seed: int, stratify: bool, shares: Mapping[str, float]
+) -> dict[str, Json]:
+    parts: dict[str, Json] = {}
+    for name, part in report.parts.items():
+        parts[name] = {
+            "file": part.file.relative_to(report.folder).as_posix(),
+            "dialogues": part.dialogues,
+            "turns": part.turns,
+            "sha256": part.sha256,
+            "decisions": dict(part.decisions),
+            "evidence_seen": None if part.seen is None else round(part.seen, 6),
+        }
+    return {
+        "by": by,
+        "seed": seed,
+        "stratified": stratify,
+        "shares": {name: round(share, 6) for name, share in shares.items()},
+        "inputs": [{"file": file.name, "sha256": _digest(file)} for file in pool.files],
+        "parts": parts,
+        "dropped": {
+            "dialogues": len(report.dropped_dialogues),
+            "turns": report.dropped_turns,
+            "ids": list(report.dropped_dialogues),
+        },
+        "left_out": [str(problem) for problem in report.problems if problem.severity == "error"],
+    }
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,148 @@
+"""What the generator knows: kinds of places with their facts, what users tell of themselves, and small talk."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.datasets.toy.dice import Dice
+
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_START = re.compile(r"(?:^|[.!?] )[a-z]")
+
+Pair = tuple[str, str]
+"""What the user says, and what the bot answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a sentence is filled with: as a document puts it, and as somebody says it."""
+
+    formal: str = ""
+    casual: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """One thing that can be known: how it is written down, asked for and told."""
+
+    says: tuple[str, ...]
+    asks: tuple[str, ...]
+    hints: tuple[str, ...]
+    tells: tuple[str, ...]
+    then: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    joint: tuple[str, ...] = ()
+    both: tuple[str, ...] = ()
+
+    def value(self, dice: Dice) -> Value:
+        if not self.values:
+            return Value()
+        drawn = dice.pick(self.values)
+        if span := _RANGE.fullmatch(drawn):
+            low, high = int(span[1]), int(span[2])
+            drawn = str(low + dice.below(high - low + 1))
+        formal, _, casual = drawn.partition("|")
+        return Value(formal, casual or formal)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of place, such as a station: eight of them by name, three ways to live with it, five facts about it."""
+
+    domain: str
+    names: tuple[str, ...]
+    there: str
+    personas: tuple[Saying, ...]
+    topics: tuple[Saying, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What is said when nothing is looked up, and the two kinds of noise: evading, and volunteering."""
+
+    hello: tuple[Pair, ...]
+    close: tuple[Pair, ...]
+    any: tuple[Pair, ...]
+    react: tuple[Pair, ...]
+    again: tuple[Pair, ...]
+    check: tuple[Pair, ...]
+    domain: Mapping[str, tuple[Pair, ...]]
+    evade: tuple[str, ...]
+    volunteer: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Everything of one language."""
+
+    kinds: tuple[Kind, ...]
+    user: tuple[Saying, ...]
+    talk: Talk
+    descriptions: Mapping[str, str]
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(kind.domain for kind in self.kinds))
+
+
+def read_grammar(folder: Path) -> Grammar:
+    """The grammar of a language's folder."""
+    topics, talk = _toml(folder / "topics.toml"), _toml(folder / "talk.toml")
+    small = talk["small"]
+    return Grammar(
+        tuple(
+            Kind(
+                kind["domain"],
+                tuple(kind["names"]),
+                kind["there"],
+                tuple(map(_saying, kind["persona"])),
+                tuple(map(_saying, kind["topic"])),
+            )
+            for kind in topics["kind"]
+        ),
+        tuple(map(_saying, talk["user"])),
+        Talk(
+            **{name: _pairs(talk["open"][name]) for name in ("hello", "close")},
+            **{name: _pairs(small[name]) for name in ("any", "react", "again", "check")},
+            domain={name: _pairs(pairs) for name, pairs in small["domain"].items()},
+            evade=tuple(small["evade"]),
+            volunteer=tuple(small["volunteer"]),
+        ),
+        talk["sources"],
+    )
+
+
+def descriptions(folder: Path) -> Mapping[str, str]:
+    """What each source holds, in the language of the folder."""
+    found: Mapping[str, str] = _toml(folder / "talk.toml")["sources"]
+    return found
+
+
+def fill(template: str, value: Value, **parts: str) -> str:
+    """A sentence with its places filled, beginning with a capital where the language has them."""
+    text = template.format(v=value.formal, w=value.casual, **parts)
+    return _START.sub(lambda start: start[0].upper(), text)
+
+
+def clause(sentence: str) -> str:
+    """A sentence as a part of another one."""
+    return sentence.rstrip(".。")
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _pairs(rows: list[list[str]]) -> tuple[Pair, ...]:
+    return tuple((user, reply) for user, reply in rows)
+
+
+def _saying(table: dict[str, Any]) -> Saying:
+    says = table["says"]
+    texts = {name: tuple(listed) for name, listed in table.items() if name != "says"}
+    return Saying(says=(says,) if isinstance(says, str) else tuple(says), **texts)

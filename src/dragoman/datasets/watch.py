@@ -1,0 +1,45 @@
+"""Watching how far the reading of files has come, without the loaders knowing who watches."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TypeAlias
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Bytes read of a file, its bytes in all, its name."""
+
+_BUFFER = 2**18
+_watcher: ContextVar[Progress | None] = ContextVar("dragoman_reading", default=None)
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Be told how far reading has come, for the length of a block."""
+    token = _watcher.set(progress)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def telling(file: Path) -> io.BufferedReader:
+    """A file for reading that tells whoever watches how far it has been read, a buffer at a time."""
+    return io.BufferedReader(_Telling(file), _BUFFER)
+
+
+class _Telling(io.FileIO):
+    def __init__(self, file: Path) -> None:
+        super().__init__(file, "r")
+        self._label = file.name
+        self._total = file.stat().st_size
+
+    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]  # any buffer, to the type checker
+        count = super().readinto(buffer)
+        progress = _watcher.get()
+        if progress is not None:
+            progress(min(self.tell(), self._total), self._total, self._label)
+        return count

@@ -1,0 +1,208 @@
+"""Two systems turn by turn: what changed in the decisions, the evidence and the reply, and for better or worse."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from dragoman.core.errors import InputError, UnknownNameError
+from dragoman.core.values import Reply
+from dragoman.evaluate.folder import RunFolder
+from dragoman.evaluate.manifest import data_digest
+from dragoman.evaluate.results import Column, Outcome, Result
+from dragoman.evaluate.study import load_run
+from dragoman.evaluate.turns import KeptTurn, read_scores, read_turns
+
+What: TypeAlias = Literal["gate", "plan", "evidence", "reply"]
+WHAT: tuple[What, ...] = ("gate", "plan", "evidence", "reply")
+Scores: TypeAlias = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A turn on which the two differ; `scores` holds both values of every column that has them."""
+
+    turn: KeptTurn
+    before: Reply
+    after: Reply
+    what: tuple[What, ...]
+    scores: Mapping[str, tuple[float, float]]
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """On how many turns a column came out better, worse and the same."""
+
+    column: Column
+    better: int
+    worse: int
+    same: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two systems on one set. `same_data` is false where the runs read other files or another number of turns."""
+
+    data: str
+    before: str
+    after: str
+    turns: int
+    changed: Mapping[What, int]
+    unchanged: int
+    counts: tuple[Count, ...]
+    biggest: tuple[Change, ...]
+    same_data: bool
+
+
+def compare_runs(
+    a: str, b: str, *, data: str | None = None, system: str | None = None, limit: int = 5
+) -> Iterator[Compared]:
+    """Compare two runs, or RUN:SYSTEM with RUN:SYSTEM; by default every set and system that both have."""
+    left, right = _Side(a), _Side(b)
+    sets = [name for name in left.sets if name in right.sets]
+    if data is not None and data not in sets:
+        raise UnknownNameError("set", data, sets, remedy="Name one that both runs have.")
+    if not sets:
+        raise InputError(
+            f"'{a}' and '{b}' have no set in common: {', '.join(left.sets)} and {', '.join(right.sets)}.",
+            remedy="Compare runs of the same set.",
+        )
+    found = False
+    for name in [data] if data is not None else sets:
+        for before, after in _pairs(left, right, name, system):
+            found = True
+            yield _compared(left, right, name, (before, after), limit)
+    if not found:
+        raise InputError(
+            f"'{a}' and '{b}' have no system in common.", remedy="Name the two as RUN:SYSTEM and RUN:SYSTEM."
+        )
+
+
+class _Side:
+    """One of the two: a run, perhaps with the one system that is meant."""
+
+    def __init__(self, named: str) -> None:
+        path, system = Path(named), None
+        if not path.is_dir() and ":" in named:
+            place, _, system = named.rpartition(":")
+            path = Path(place)
+        self.result: Result = load_run(path)
+        self.folder = RunFolder(path)
+        self.sets = {table.data: table for table in self.result.tables if table.turns}
+        known = {name for block in self.sets for name in self.systems(block)}
+        if system is not None and system not in known:
+            raise UnknownNameError(f"system of '{path}':", system, known)
+        self.system = system
+
+    def systems(self, block: str) -> list[str]:
+        """The systems that have answered a set."""
+        return [row.system for row in self.sets[block].rows if self.folder.done(block, row.system)]
+
+
+def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tuple[str, str]]:
+    mine, theirs = left.systems(block), right.systems(block)
+    if left.system or right.system:
+        before = left.system or str(right.system)
+        after = right.system or before
+        return [(before, after)] if before in mine and after in theirs else []
+    common = [name for name in mine if name in theirs]
+    if system is not None and system not in common:
+        raise UnknownNameError("system", system, common, remedy="Name one that both runs have.")
+    return [(name, name) for name in common if system in (None, name)]
+
+
+def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limit: int) -> Compared:
+    before, after = pair
+    columns = {column.title: column for column in left.sets[block].columns}
+    known = {column.title for column in right.sets[block].columns}
+    shared = [column for title, column in columns.items() if title in known]
+    changed: Counter[What] = Counter()
+    tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
+    biggest: list[tuple[float, int, Change]] = []
+    turns = unchanged = 0
+    for number, (turn, one, other, scores) in enumerate(_turns(left, right, block, before, after)):
+        turns += 1
+        what = tuple(kind for kind in WHAT if _seen(one.reply, kind) != _seen(other.reply, kind))
+        changed.update(what)
+        unchanged += not what
+        for column in shared:
+            if column.title in scores:
+                tallies[column.title][_verdict(column, *scores[column.title])] += 1
+        if what:
+            size = sum(_distance(column, *scores[column.title]) for column in shared if column.title in scores)
+            entry = size + len(what) / 100, -number, Change(turn, one.reply, other.reply, what, scores, size)
+            heapq.heappushpop(biggest, entry) if len(biggest) >= limit else heapq.heappush(biggest, entry)
+    if not turns:
+        raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
+    same = data_digest(left.result.manifest, block) == data_digest(right.result.manifest, block)
+    counts = tuple(
+        Count(column, told["better"], told["worse"], told["same"])
+        for column in shared
+        if (told := tallies[column.title])
+    )
+    ordered = tuple(change for _, _, change in sorted(biggest, key=lambda entry: entry[:2], reverse=True))
+    return Compared(block, before, after, turns, dict(changed), unchanged, counts, ordered, same)
+
+
+def _turns(
+    left: _Side, right: _Side, block: str, before: str, after: str
+) -> Iterator[tuple[KeptTurn, Outcome, Outcome, dict[str, tuple[float, float]]]]:
+    """The turns that both have, in the order of the first."""
+    others = {outcome.example: outcome for outcome in right.folder.outcomes(block, after)}
+    values = dict(read_scores(left.folder.path, block, before))
+    other_values = dict(read_scores(right.folder.path, block, after))
+    kept = {turn.example: turn for turn in read_turns(left.folder.path, block)}
+    for outcome in left.folder.outcomes(block, before):
+        other, turn = others.get(outcome.example), kept.get(outcome.example)
+        if other is not None and turn is not None:
+            mine, theirs = values.get(outcome.example, {}), other_values.get(outcome.example, {})
+            yield turn, outcome, other, _both(mine, theirs)
+
+
+def _both(mine: Scores, theirs: Scores) -> dict[str, tuple[float, float]]:
+    found = {}
+    for title, value in mine.items():
+        other = theirs.get(title)
+        if value is not None and other is not None:
+            found[title] = (value, other)
+    return found
+
+
+def _seen(reply: Reply, what: What) -> object:
+    if what == "gate":
+        return reply.verdict.retrieve
+    if what == "plan":
+        return reply.plan.steps
+    if what == "evidence":
+        return [(piece.source, piece.id) for piece in reply.evidence]
+    return reply.text
+
+
+def _verdict(column: Column, before: float, after: float) -> str:
+    if math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12) or column.direction == "none":
+        return "same"
+    return "better" if (after > before) == (column.direction == "up") else "worse"
+
+
+def _distance(column: Column, before: float, after: float) -> float:
+    """How far apart two values are, as a share of the column's range; a column without one counts for nothing."""
+    low, high = column.bounds
+    span = high - low
+    return abs(after - before) / span if math.isfinite(span) and span > 0 else 0.0
+
+
+def scores_text(change: Change, columns: Sequence[Column]) -> str:
+    """What a change did to the columns, in printed units."""
+    parts = []
+    for column in columns:
+        if column.title in change.scores:
+            before, after = (value * column.scale for value in change.scores[column.title])
+            if not math.isclose(before, after):
+                parts.append(f"{column.title} {before:.{column.digits}f} > {after:.{column.digits}f}")
+    return ", ".join(parts)

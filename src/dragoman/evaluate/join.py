@@ -1,0 +1,105 @@
+"""Several runs as one: systems of the same set side by side, and apart where the data was not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from dragoman.core.codec import Json
+from dragoman.evaluate.manifest import data_digest
+from dragoman.evaluate.results import Cell, Column, Result, Row, Table
+
+_HOLE = Cell("not available")
+
+
+def join(results: Sequence[Result]) -> Result:
+    """One result with the tables of all; a set that was read from other bytes keeps a table of its own."""
+    if len(results) == 1:
+        return results[0]
+    groups: dict[tuple[str, str], list[tuple[Result, Table]]] = {}
+    for result in results:
+        for table in result.tables:
+            groups.setdefault((table.data, data_digest(result.manifest, table.data)), []).append((result, table))
+    names = [name for name, _ in groups]
+    tables = [
+        _joined(members, apart=names.count(name) > 1) if len(members) > 1 or names.count(name) > 1 else members[0][1]
+        for (name, _), members in groups.items()
+    ]
+    titles = list(dict.fromkeys(result.title for result in results))
+    return Result(
+        " + ".join(dict.fromkeys(result.experiment for result in results)),
+        " + ".join(titles),
+        "",
+        _manifest(results),
+        tuple(tables),
+        tuple(figure for result in results for figure in result.figures),
+    )
+
+
+def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
+    first = members[0][1]
+    columns: dict[tuple[str, str], Column] = {}
+    for _, table in members:
+        for column in table.columns:
+            columns.setdefault((column.title, column.metric), column)
+    baselines = {table.baseline for _, table in members}
+    tested = len(baselines) == 1
+    rows: list[Row] = []
+    for result, table in members:
+        for row in table.rows:
+            _add(rows, _spread(row, table, tuple(columns), tested=tested), result.experiment)
+    notes = [note for note in dict.fromkeys(table.note for _, table in members) if note]
+    if len(members) > 1 and tested and first.baseline is not None:
+        notes.append("Every run is tested against its own row of the baseline.")
+    elif not tested:
+        notes.append("The runs have different baselines, so that no tests are shown.")
+    if apart:
+        runs = ", ".join(result.experiment for result, _ in members)
+        notes.append(f"Another run read other data under this name, and stands apart; this is {runs}.")
+    return replace(
+        first,
+        note=" ".join(notes),
+        baseline=first.baseline if tested else None,
+        columns=tuple(columns.values()),
+        rows=tuple(_by_group(rows)),
+        problems=tuple(dict.fromkeys(problem for _, table in members for problem in table.problems)),
+    )
+
+
+def _spread(row: Row, table: Table, columns: Sequence[tuple[str, str]], *, tested: bool) -> Row:
+    """A row over the columns of all runs."""
+    cells = {(column.title, column.metric): cell for column, cell in zip(table.columns, row.cells, strict=True)}
+    if not tested:
+        cells = {key: replace(cell, difference=None, tests=()) for key, cell in cells.items()}
+    return replace(row, cells=tuple(cells.get(key, _HOLE) for key in columns))
+
+
+def _add(rows: list[Row], row: Row, run: str) -> None:
+    """Add a row unless it says the same as one that is there; two that differ are told apart by their runs."""
+    namesakes = [other for other in rows if other.system == row.system or other.system.startswith(f"{row.system} (")]
+    if any(other.cells == row.cells for other in namesakes):
+        return
+    taken = {other.system for other in rows}
+    name, number = row.system, 1
+    while name in taken:
+        name = f"{row.system} ({run})" if number == 1 else f"{row.system} ({run}, {number})"
+        number += 1
+    rows.append(replace(row, system=name))
+
+
+def _by_group(rows: Sequence[Row]) -> list[Row]:
+    groups = dict.fromkeys(row.group for row in rows)
+    return [row for group in groups for row in rows if row.group == group]
+
+
+def _manifest(results: Sequence[Result]) -> dict[str, Json]:
+    described = [cast(Mapping[str, Any], result.manifest.get("experiment") or {}) for result in results]
+    papers = list(dict.fromkeys(str(told["paper"]) for told in described if told.get("paper")))
+    draws = {told.get("draws") for told in described}
+    limits = {cast(Any, result.manifest.get("limit")) for result in results}
+    return {
+        "experiment": {"paper": "; ".join(papers), "draws": draws.pop() if len(draws) == 1 else "several counts of"},
+        "limit": limits.pop() if len(limits) == 1 else None,
+        "runs": [dict(result.manifest) for result in results],
+    }

@@ -1,0 +1,54 @@
+"""Experiments by path, or by name among those that come with the package."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from dragoman.core.errors import ConfigError, UnknownNameError
+
+_HERE = Path(__file__).resolve().parent
+_PLACES = (_HERE / "experiments", _HERE.parents[2] / "experiments")
+"""Inside an installed package, and in a checkout."""
+
+
+def shipped() -> dict[str, Path]:
+    """The experiments that come with the package, by name: their path below the folder without its ending."""
+    found: dict[str, Path] = {}
+    for folder in _PLACES:
+        if folder == _PLACES[1] and not (folder.parent / "pyproject.toml").is_file():
+            continue  # a folder of that name beside an installed package is somebody else's
+        for path in sorted(folder.rglob("*.toml")):
+            found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
+    return found
+
+
+def titles() -> dict[str, str]:
+    """The title of every shipped experiment."""
+    return {name: _title(path) for name, path in shipped().items()}
+
+
+def find(named: str | Path) -> tuple[str, Path]:
+    """The name of an experiment, by which its run is called, and its file."""
+    path = Path(named)
+    if path.is_file():
+        return path.stem, path
+    known = shipped()
+    name = str(named).removesuffix(".toml").removeprefix("experiments/")
+    if name in known:
+        return name.replace("/", "-"), known[name]
+    alike = [other for other in known if other.rpartition("/")[2] == name]
+    if len(alike) == 1:
+        return alike[0].replace("/", "-"), known[alike[0]]
+    if path.is_dir():
+        raise ConfigError(f"'{named}' is a folder, not an experiment file.", remedy="Give one of the files in it.")
+    raise UnknownNameError(
+        "experiment", str(named), known, remedy="Give one of these or the path of a file; --list shows their titles."
+    )
+
+
+def _title(path: Path) -> str:
+    try:
+        return str(tomllib.loads(path.read_text(encoding="utf-8-sig")).get("title", ""))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return "(cannot be read)"

@@ -1,0 +1,159 @@
+"""Okapi BM25 as the papers ran it: the whole dialogue as the query, rarity counted among a turn's own candidates.
+
+It is no good search, which is the point: SAFARI Table 5 and UniMS-RAG Table IV compare with it. Candidates are read
+as they stand, so a set is given with its spaces kept. For search that is meant to find things see `retriever.sparse`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+from typing import Literal
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Store
+from dragoman.core.registry import retrievers
+from dragoman.core.values import SHARED_USER, Context, Evidence, Passage, Request, Scope, Source
+from dragoman.retriever.ranking import Okapi, TfIdf, Weighting
+from dragoman.retriever.search import merge_by_relevance
+from dragoman.text.cutting import Cut, cut
+
+LABELS = ("用户：", "系统：")
+_SHARED_POOLS = 16
+
+
+class _Pool:
+    """The candidates of a search, weighed."""
+
+    def __init__(
+        self, rows: tuple[Passage, ...], weigh: Callable[[Sequence[Sequence[str]]], Weighting], cut_by: Cut
+    ) -> None:
+        self.rows = rows
+        self.weighting = weigh([cut(row.indexed, cut_by) for row in rows])
+
+
+@retrievers.register("okapi.v1")
+class OkapiRetriever:
+    """Every candidate has a score, even one that shares nothing with the query: the best k always come.
+
+    The query is each turn of the dialogue after its speaker's label, `labels` being the user's and the agent's. A
+    dependent source offers the rows below the given evidence and those without a parent (`filter`; all, where there
+    are none), or all rows, with the given texts at the end of the query (`query`), or all rows (`off`). Of equal
+    scores the last candidate wins, as in an ascending sort turned round, or the first (`ties`).
+
+    Relevance grows with the score: of BM25 it is the share of the most that a passage could score for the query,
+    zero where the score is below; of TF-IDF the cosine.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        dependency: Literal["filter", "query", "off"] = "filter",
+        labels: tuple[str, str] = LABELS,
+        cut: Cut = "jieba",
+        ties: Literal["last", "first"] = "last",
+        weighting: Literal["bm25", "tfidf"] = "bm25",
+        k1: float = 1.5,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+    ) -> None:
+        if k1 < 0 or not 0 <= b <= 1:
+            raise ConfigError(f"retriever.okapi: k1 = {k1} and b = {b}.", remedy="k1 is not negative, b is in [0, 1].")
+        self._store = store
+        self._dependency = dependency
+        self._labels = labels
+        self._cut: Cut = cut
+        self._ties = ties
+        self._weighting = weighting
+        self._weigh = partial(Okapi, k1=k1, b=b, epsilon=epsilon) if weighting == "bm25" else TfIdf
+        self._shared: OrderedDict[tuple[Scope, str, frozenset[str]], _Pool] = OrderedDict()
+        self._lock = Lock()
+
+    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        read: dict[tuple[Scope, str], tuple[Passage, ...]] = {}
+        pools: dict[tuple[Scope, str, frozenset[str]], _Pool] = {}
+        return [
+            merge_by_relevance(
+                [self._ranked(request, source, self._pool(request, source, read, pools)) for source in request.sources]
+            )
+            for request in requests
+        ]
+
+    def describe(self, request: Request) -> dict[str, str]:
+        """The query that each source of a request is searched with."""
+        return {source.name: "".join(self._query(request, source)) for source in request.sources}
+
+    def _query(self, request: Request, source: Source) -> list[str]:
+        """The query in pieces that each end in white space, so that a turn is cut once for the whole dialogue."""
+        pieces = [*_lines(request.context, self._labels)]
+        if self._dependency == "query":
+            texts = [piece.text for piece in _given(request, source)]
+            pieces += [text.replace(" ", "") if self._cut == "jieba" else f"{text} " for text in texts]
+        return pieces
+
+    def _pool(
+        self,
+        request: Request,
+        source: Source,
+        read: dict[tuple[Scope, str], tuple[Passage, ...]],
+        pools: dict[tuple[Scope, str, frozenset[str]], _Pool],
+    ) -> _Pool:
+        """The candidates of a source for a request: rows are read once a call, so that none is ever out of date.
+
+        Pools of shared rows are kept from call to call while their rows are the same ones; a user's are not, so that
+        what was forgotten is nowhere.
+        """
+        scope = source.scope(request.context.scope)
+        if (scope, source.name) not in read:
+            read[scope, source.name] = tuple(self._store.passages(scope, source.name))
+        parents = frozenset(piece.id for piece in _given(request, source)) if self._dependency == "filter" else None
+        key = (scope, source.name, parents or frozenset())
+        if key not in pools:
+            rows = read[scope, source.name]
+            if parents and any(row.parent in parents for row in rows):
+                rows = tuple(row for row in rows if row.parent is None or row.parent in parents)
+            pools[key] = self._kept(key, rows) if scope.user == SHARED_USER else _Pool(rows, self._weigh, self._cut)
+        return pools[key]
+
+    def _kept(self, key: tuple[Scope, str, frozenset[str]], rows: tuple[Passage, ...]) -> _Pool:
+        with self._lock:
+            pool = self._shared.pop(key, None)
+        if pool is None or pool.rows != rows:
+            pool = _Pool(rows, self._weigh, self._cut)
+        with self._lock:
+            self._shared[key] = pool
+            while len(self._shared) > _SHARED_POOLS:
+                self._shared.popitem(last=False)
+        return pool
+
+    def _ranked(self, request: Request, source: Source, pool: _Pool) -> list[Evidence]:
+        query = [token for piece in self._query(request, source) for token in cut(piece, self._cut)]
+        scores, most = pool.weighting.scores(query), pool.weighting.most(query)
+        places = range(len(scores))
+        # Sorting is stable, so the order before it decides between equals.
+        order = sorted(places if self._ties == "first" else reversed(places), key=lambda i: -scores[i])
+        open_places = [i for i in order if pool.rows[i].id not in request.without]
+        return [
+            Evidence(pool.rows[i], _share(scores[i], most), {self._weighting: scores[i]})
+            for i in open_places[: request.k]
+        ]
+
+
+def _lines(context: Context, labels: tuple[str, str]) -> list[str]:
+    """Each turn after its label, its line breaks as spaces, and one space behind it."""
+    return [
+        f"{labels[0] if turn.speaker == 'user' else labels[1]}{turn.text}\n".replace("\n", " ")
+        for turn in context.turns
+    ]
+
+
+def _given(request: Request, source: Source) -> list[Evidence]:
+    """The evidence of earlier steps that a source depends on."""
+    return [piece for piece in request.given if piece.source in source.needs]
+
+
+def _share(score: float, most: float) -> float:
+    return min(1.0, max(0.0, score / most)) if most > 0 else 0.0

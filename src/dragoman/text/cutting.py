@@ -1,0 +1,46 @@
+"""Text cut into plain tokens as other people's baselines cut it: nothing folded, stemmed or left out.
+
+jieba    words by jieba's accurate mode; spaces and marks are tokens, as its callers mostly leave them in
+words    lower-case words and single marks, for English
+space    whatever stands between white space
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias
+
+from dragoman.core.errors import MissingExtraError
+
+Cut: TypeAlias = Literal["jieba", "words", "space"]
+_WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+@lru_cache(maxsize=65536)
+def cut(text: str, scheme: Cut) -> tuple[str, ...]:
+    """The tokens of a text. White space always parts tokens, so text may be cut piece by piece after any of it."""
+    if scheme == "space":
+        return tuple(text.split())
+    if scheme == "words":
+        return tuple(_WORDS.findall(text.lower()))
+    return tuple(_jieba()(text))
+
+
+@cache
+def _jieba() -> Callable[[str], list[str]]:
+    import logging
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it writes some patterns in a way that newer Pythons warn of
+            import jieba
+    except ImportError as error:
+        raise MissingExtraError(
+            "Cutting Chinese text into words needs jieba.", remedy="Run: pip install dragoman[zh]", extra="zh"
+        ) from error
+    jieba.setLogLevel(logging.WARNING)
+    words: Callable[[str], list[str]] = jieba.lcut
+    return words

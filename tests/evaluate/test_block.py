@@ -1,0 +1,176 @@
+"""A set as it is measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from dragoman.core.errors import ConfigError, InputError, NoDataError
+from dragoman.core.examples import Example, Gold, Label, Problem
+from dragoman.core.values import Context, Passage, Scope, Source
+from dragoman.evaluate.block import Block, open_block
+from dragoman.evaluate.spec import DataSpec, SplitSpec
+
+
+class Listed:
+    """A set from a list."""
+
+    name = "listed"
+    language = "en"
+    sources: tuple[Source, ...] = (Source("DOCS"),)
+    labels: frozenset[Label] = frozenset({"reply"})
+
+    def __init__(self, found: Sequence[Example | Problem], file: str = "listed.json") -> None:
+        self._found = found
+        self.files = (Path(file),)
+        self.read = 0
+
+    def examples(self) -> Iterator[Example | Problem]:
+        for one in self._found:
+            self.read += 1
+            yield one
+
+    def passages(self) -> Iterator[Passage]:
+        yield Passage("c1", "DOCS", "shared")
+
+
+def turn(id: str, dialogue: str = "d", reply: str = "yes") -> Example:
+    context = Context.of(f"question {id}", scope=Scope("listed", dialogue), dialogue=dialogue)
+    return Example(id, context, Listed.sources, (), Gold(reply=reply))
+
+
+def spec(**options: object) -> DataSpec:
+    return DataSpec(**{"name": "set", "kind": "toy", **options})
+
+
+def test_examples_are_streamed_up_to_the_limit() -> None:
+    dataset = Listed([turn(str(i)) for i in range(10)])
+    block = Block(spec(), dataset, limit=3)
+    assert [example.id for example in block.examples()] == ["0", "1", "2"]
+    assert dataset.read == 3
+    assert block.count() == 3
+
+
+def test_an_error_row_stops_the_reading_with_its_place_and_the_way_out() -> None:
+    block = Block(spec(), Listed([turn("a"), Problem("listed.json", 7, "the reply is empty")]))
+    with pytest.raises(InputError, match=r"listed.json:7: the reply is empty") as caught:
+        block.count()
+    assert "dragoman data check listed.json" in caught.value.remedy
+    assert "--skip-bad" in caught.value.remedy
+    assert caught.value.fields["row"] == 7
+
+
+def test_error_rows_are_left_out_and_told_where_that_was_asked_for() -> None:
+    bad = Problem("listed.json", 7, "the reply is empty")
+    block = Block(spec(), Listed([turn("a"), bad, turn("b")]), skip_bad=True)
+    assert [example.id for example in block.examples()] == ["a", "b"]
+    assert block.problems == (bad,)
+
+
+def test_warnings_are_kept_once_however_often_the_set_is_read() -> None:
+    odd = Problem("listed.json", 2, "odd", "warning")
+    block = Block(spec(), Listed([turn("a"), odd]))
+    assert block.count() == len(list(block.examples())) == 1
+    assert block.problems == (odd,)
+
+
+def test_an_id_that_stands_twice_is_an_error_with_both_places() -> None:
+    dataset = Listed([turn("a"), turn("b"), turn("a")])
+    with pytest.raises(InputError, match=r"listed.json:3: turn 3 has the id 'a', as turn 1 of listed.json has"):
+        Block(spec(), dataset).count()
+    skipping = Block(spec(), dataset, skip_bad=True)
+    assert [example.id for example in skipping.examples()] == ["a", "b"]
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="A limit of 0"):
+        Block(spec(), Listed([]), limit=0)
+
+
+def test_a_cut_set_gives_its_part_and_the_training_part() -> None:
+    dataset = Listed([turn(f"{d}-{i}", f"d{d}") for d in range(10) for i in range(2)])
+    cut = SplitSpec(by="dialogue", part="dev", parts={"train": 0.8, "dev": 0.2})
+    block = Block(spec(split=cut), dataset, limit=3)
+    dev, train = list(block.examples()), list(block.train())
+    assert (len(dev), len(train)) == (3, 16)
+    assert not {example.context.dialogue for example in dev} & {example.context.dialogue for example in train}
+
+
+def test_a_cut_joins_the_pool_before_it_cuts() -> None:
+    main = Listed([turn(f"m{d}", f"m{d}") for d in range(5)])
+    pool = Listed([turn(f"p{d}", f"p{d}") for d in range(5)], "pool.json")
+    cut = SplitSpec(by="dialogue", part="dev", parts={"train": 0.5, "dev": 0.5})
+    block = Block(spec(split=cut), main, pool=[pool])
+    assert len(list(block.examples())) + len(list(block.train())) == 10
+    assert [file.name for file in block.files] == ["listed.json", "pool.json"]
+    assert [passage.id for passage in block.passages()] == ["c1"]
+
+
+def test_a_part_that_the_cut_does_not_make_is_refused() -> None:
+    cut = SplitSpec(by="dialogue", part="valid")
+    with pytest.raises(ConfigError, match="no part 'valid'"):
+        list(Block(spec(split=cut), Listed([turn("a")])).examples())
+
+
+def test_training_comes_from_its_own_file_first() -> None:
+    block = Block(spec(), Listed([turn("a")]), train=Listed([turn("t")], "train.json"))
+    assert [example.id for example in block.train()] == ["t"]
+    assert [file.name for file in block.files] == ["listed.json", "train.json"]
+
+
+def test_the_shipped_set_trains_on_its_own_part() -> None:
+    block = open_block(spec(part="dev", dialogues=20))
+    dev, train = [e.context.dialogue for e in block.examples()], [e.context.dialogue for e in block.train()]
+    assert train and dev and not set(dev) & set(train)
+
+
+def test_a_set_without_a_training_part_says_so() -> None:
+    with pytest.raises(ConfigError, match="no training part"):
+        list(open_block(spec(dialogues=0)).train())
+
+
+def written(folder: Path, name: str = "turns.jsonl") -> Path:
+    rows = [
+        {"dialogue": f"d{i}", "context": [{"speaker": "user", "text": f"hello {i}"}], "reply": "hi"} for i in range(3)
+    ]
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_relative_file_is_looked_up_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path)
+    monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path))
+    block = open_block(spec(kind="jsonl", file="turns.jsonl"))
+    assert block.count() == 3
+    assert block.files == (tmp_path / "turns.jsonl",)
+
+
+def test_a_given_file_is_read_instead(tmp_path: Path) -> None:
+    block = open_block(spec(kind="jsonl", file="missing.jsonl"), file=written(tmp_path))
+    assert block.count() == 3
+
+
+@pytest.mark.parametrize("options", [{"file": "turns.jsonl"}, {"train": "turns.jsonl", "file": "here.jsonl"}])
+def test_a_file_that_is_not_there_means_no_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path))
+    written(tmp_path, "here.jsonl")
+    with pytest.raises(NoDataError, match=r"turns\.jsonl"):
+        open_block(spec(kind="jsonl", **options))
+
+
+def test_a_path_among_the_options_is_looked_up_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path))
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "logs.json").write_text("[]")
+    with pytest.raises(NoDataError, match=r"knowledge\.json"):
+        open_block(spec(kind="dstc11", file="dev", knowledge="lost/knowledge.json"))
+
+
+def test_a_view_changes_the_options_of_the_set() -> None:
+    assert open_block(spec(part="dev"), view={"language": "zh"}).language == "zh"
