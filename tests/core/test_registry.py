@@ -115,5 +115,17 @@ def test_a_room_that_cannot_be_imported_fails_every_time():
 
 def test_every_role_has_a_registry():
     assert set(REGISTRIES) == {
-        *("gate", "planner", "retriever", "reader", "critic", "memory", "model", "encoder", "store", "dataset")
+        *(
+            "gate",
+            "planner",
+            "retriever",
+            "reader",
+            "critic",
+            "memory",
+            "model",
+            "encoder",
+            "store",
+            "dataset",
+            "metric",
+        )
     }

@@ -88,8 +88,8 @@ def evaluate(
     csv_out: CsvOut = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
-    prompted: Annotated[
-        bool, typer.Option("--prompted", help="With a FILE alone: rows with the language model as well; slow.")
+    slow: Annotated[
+        bool, typer.Option("--slow", help="Also run the rows that ask a language model on every turn: seconds each.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
 ) -> None:
@@ -103,7 +103,7 @@ def evaluate(
         return
     if experiment is None and not data:
         raise typer.BadParameter("Name an EXPERIMENT (--list shows them), or give a set of your own with --data FILE.")
-    name, spec, files = _meant(experiment, data or [], settings or [], prompted=prompted)
+    name, spec, files = _meant(experiment, data or [], settings or [], prompted=slow)
     folder = out or _RUNS / name
     from dragoman.evaluate.study import run_experiment
 
@@ -115,6 +115,7 @@ def evaluate(
                 name=name,
                 data=files,
                 systems=system,
+                slow=slow,
                 limit=limit,
                 fresh=fresh,
                 skip_bad=skip_bad,

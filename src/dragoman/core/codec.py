@@ -41,7 +41,7 @@ def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _decode(hint: Any, data: Json, where: str) -> object:  # noqa: PLR0911 - one return a kind of type
+def _decode(hint: Any, data: Json, where: str) -> object:  # noqa: PLR0911, PLR0912 - one branch a kind of type
     if isinstance(hint, type) and is_dataclass(hint):
         if not isinstance(data, dict):
             raise InputError(f"{where} must be a JSON object, not {type(data).__name__}.")

@@ -184,7 +184,7 @@ class _Tabling:
 
         if self._keep is not None:
             self._keep.turns(self._measured.spec.name, self._examples)
-        dialogues = [example.context.dialogue or example.id for example in self._examples]
+        dialogues = [_unit(example) for example in self._examples]
         draws = Draws.of(dialogues, count=self._experiment.draws, seed=self._experiment.seed)
         running = [system for system in self._systems if system.runs]
         scores = {system.name: self._scores(system.name) for system in running}
@@ -391,6 +391,11 @@ def _tested(
         )
         for name, comparison in found.items()
     }
+
+
+def _unit(example: Example) -> str:
+    """What is drawn with its turns together: a dialogue, or the logs that a set cut from the same one."""
+    return example.meta.get("opening") or example.context.dialogue or example.id
 
 
 def _with_paper(cell: Cell, system: SystemSpec, block: str, title: str) -> Cell:

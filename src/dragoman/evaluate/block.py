@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
@@ -36,6 +37,7 @@ class Block:
         train: Dataset | None = None,
         limit: int | None = None,
         skip_bad: bool = False,
+        file: Path | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise ConfigError(f"A limit of {limit} turns leaves nothing.", remedy="Give 1 or more.")
@@ -45,8 +47,20 @@ class Block:
         self._train = train
         self._limit = limit
         self._skip_bad = skip_bad
+        self._file = file
         self._problems: dict[Problem, None] = {}
         self._turns: int | None = None
+        self._whole: Block | None = None
+        self._views: dict[str, Block] = {}
+
+    def viewed(self, view: Mapping[str, Any]) -> Block:
+        """The same turns with other options of the loader; what is cut is cut as it is here."""
+        key = json.dumps(view, sort_keys=True, default=str)
+        if key not in self._views:
+            seen = open_block(self.spec, view=view, limit=self._limit, file=self._file, skip_bad=self._skip_bad)
+            seen._whole = self
+            self._views[key] = seen
+        return self._views[key]
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -115,6 +129,9 @@ class Block:
             names = ", ".join(wanted.parts)
             raise ConfigError(f"data '{self.spec.name}': there is no part '{wanted.part}'.", remedy=f"Parts: {names}.")
         examples = self._checked((self.dataset, *self._pool))
+        if self._whole is not None:
+            mine = {example.id: example for example in examples}
+            return {name: [mine[one.id] for one in part] for name, part in self._whole._parts.items()}
         passages = self.passages() if wanted.by == "evidence" else ()
         return split(examples, by=wanted.by, parts=wanted.parts, seed=wanted.seed, passages=passages).parts
 
@@ -175,6 +192,7 @@ def open_block(
         train=None if spec.train is None else _opened(spec.kind, spec.train, options),
         limit=limit,
         skip_bad=skip_bad,
+        file=file,
     )
 
 

@@ -162,7 +162,8 @@ def _curves(key: str, x: str, y: str, labels: tuple[str, str], *, diagonal: bool
         )
         for title in titles:
             found = [(row.system, drawing.cell(row, title).details.get(key)) for row in rows]
-            series = [Series(name, _numbers(curve, x), _numbers(curve, y)) for name, curve in found if curve]
+            curves = [Series(name, _numbers(curve, x), _numbers(curve, y)) for name, curve in found if curve]
+            series = [curve for curve in curves if len(curve.x) > 2] or curves  # a constant has no curve
             if series:
                 return drawing.figure("lines", *labels, series, diagonal=diagonal)
         return None

@@ -108,4 +108,4 @@ def _legend() -> str:
 
 def _figure(figure: Figure) -> str:
     note = f" {escape(figure.note)}" if figure.note else ""
-    return f"<figure>\n{svg(figure)}\n<figcaption>{escape(figure.title)}.{note}</figcaption>\n</figure>"
+    return f"<figure>\n{svg(figure)}\n<figcaption>{escape(figure.title)}{note}</figcaption>\n</figure>"

@@ -10,7 +10,7 @@ from dragoman.core.codec import Json
 from dragoman.core.values import Reply, Usage
 
 NO_USAGE = Usage()
-Status: TypeAlias = Literal["measured", "not built", "no data", "no model", "no turns", "not available"]
+Status: TypeAlias = Literal["measured", "not built", "no data", "no model", "not run", "no turns", "not available"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dragoman.config import RefinerConfig, Table, scalar
 from dragoman.core.errors import ConfigError, UnknownNameError
 
-Missing: TypeAlias = Literal["not built", "no data", "no model"]
-"""Why a row of a paper has no figure of ours: the system is not there yet, its data is not, or its model is not."""
+Missing: TypeAlias = Literal["not built", "no data", "no model", "not run"]
+"""Why a row has no figure: the system is not there yet, its data or model is not, or it is slow and nobody asked."""
 
 
 class _Strict(BaseModel):
@@ -82,7 +82,8 @@ class SystemSpec(_Strict):
     """One row: the roles of an agent, or the agent of a folder with some of them changed, or why it cannot run.
 
     `view` changes options of the set for this row alone (the raw text that a paper's protocol reads). `paper` holds
-    the printed figures, by set and column.
+    the printed figures, by set and column. A `slow` row, which asks a language model on every turn, runs only where it
+    is asked for.
     """
 
     name: str = Field(min_length=1)
@@ -102,6 +103,7 @@ class SystemSpec(_Strict):
     view: Table = {}
     data: tuple[str, ...] | None = None
     missing: Missing | None = None
+    slow: bool = False
     paper: dict[str, dict[str, float]] = {}
 
     @property
@@ -166,6 +168,16 @@ class Experiment(_Strict):
         if self.baseline is not None:
             _known("system", self.baseline, [system.name for system in self.systems], "baseline")
         return self
+
+    def quick(self, named: Sequence[str] = ()) -> Experiment:
+        """The same without the slow rows, but for those that are named."""
+        systems = tuple(
+            system.model_copy(update={"missing": "not run"})
+            if system.slow and system.runs and system.name not in named
+            else system
+            for system in self.systems
+        )
+        return self.model_copy(update={"systems": systems})
 
     def columns_of(self, block: str) -> tuple[ColumnSpec, ...]:
         return tuple(column for column in self.columns if column.data is None or block in column.data)

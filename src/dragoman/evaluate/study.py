@@ -96,6 +96,7 @@ def run_experiment(
     name: str | None = None,
     data: Mapping[str, Path | None] | None = None,
     systems: Sequence[str] | None = None,
+    slow: bool = False,
     limit: int | None = None,
     fresh: bool = False,
     skip_bad: bool = False,
@@ -105,10 +106,10 @@ def run_experiment(
     """Run an experiment into a folder, or go on with it, and write its tables there.
 
     `data` gives the file of a set, or None to choose a set as it is: where any is chosen, only those that are named
-    run. `overrides` are only recorded.
+    run. Rows that are `slow` run where that is said, or where they are named. `overrides` are only recorded.
     """
     return _Run(
-        spec,
+        spec if slow else spec.quick(systems or ()),
         out,
         name=name,
         data=data,
@@ -220,7 +221,7 @@ class _Run:
         )
         try:
             block = self._open(spec, {})
-            views = tuple(self._open(spec, system.view) for system in systems if system.view)
+            views = tuple(self._viewed(block, system.view) for system in systems if system.view)
         except NoDataError:
             if spec.name in self._data:
                 raise
@@ -232,6 +233,9 @@ class _Run:
         if self._opener is not None:
             return self._opener(spec, {"view": view, "limit": self._limit, "skip_bad": self._skip_bad})
         return open_block(spec, view=view, limit=self._limit, file=self._data.get(spec.name), skip_bad=self._skip_bad)
+
+    def _viewed(self, block: Block, view: Mapping[str, Any]) -> Block:
+        return block.viewed(view) if self._opener is None else self._open(block.spec, view)
 
     def _manifest(self, sets: Sequence[_Opened]) -> dict[str, Json]:
         """What is run; reading every set through for it tells what is wrong with a row before anything is spent."""
@@ -269,7 +273,7 @@ class _Run:
     def _run(self, opened: _Opened, folder: RunFolder, models: Models) -> None:
         run_block(
             opened.block,
-            partial(self._open, opened.spec),
+            partial(self._viewed, opened.block),
             opened.systems,
             folder,
             seed=self._spec.seed,

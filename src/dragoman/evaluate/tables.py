@@ -108,6 +108,7 @@ def legend(result: Result, table: Table) -> list[str]:
         "not built": "not built: the system does not exist here yet.",
         "no data": "no data: what it needs to be measured on is not here.",
         "no model": "no model: the model that it needs is not here.",
+        "not run": "not run: asks the language model on every turn; --slow runs it as well.",
         "no turns": "no turns: no turn of the set counts for the column.",
         "not available": "not available: the system does not say what the column reads, or that leaves it undefined.",
     }

@@ -175,7 +175,7 @@ def _bins(probabilities: Floats, bins: int, binning: Binning) -> NDArray[np.int6
 
     edges = np.linspace(0.0, 1.0, bins + 1)
     if binning == "mass" and len(probabilities):
-        edges = np.quantile(probabilities, edges)
+        edges = np.percentile(probabilities, edges * 100)  # as scikit-learn asks, to the last bit of an edge
     return np.searchsorted(edges[1:-1], probabilities, side="left")
 
 
