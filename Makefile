@@ -9,7 +9,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat test slow check bench bench-peers docs-help clean help
+.PHONY: chat test slow experiments check bench bench-peers results docs-help clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
@@ -18,6 +18,7 @@ help:
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
+	@echo "make results    run every experiment on the data in DRAGOMAN_DATA, write docs/results.md (an hour)"
 	@echo "make docs-help  write docs/cli anew from the commands' --help"
 	@echo "make clean      remove the environment and what tools left behind"
 
@@ -49,6 +50,10 @@ bench: $(VENV)/.dev $(VENV)/.weights
 # The others are installed into an environment of their own, never into ours.
 bench-peers: $(VENV)/.dev
 	@for name in loop imports; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --peers $(VENV)/peers || exit 1; done
+
+# Finished runs are taken as they are: remove runs/results to measure everything anew.
+results: $(VENV)/.dev $(VENV)/.weights
+	@$(BIN)/python docs/generate_results.py --keep
 
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py

@@ -1,10 +1,11 @@
 """Writes docs/results.md: every experiment's tables for the rows that need no training, on dev.
 
-    python docs/generate_results.py [--slow-limit N] [NAME...]
+    python docs/generate_results.py [--keep] [--no-slow] [NAME...]
 
-Needs DRAGOMAN_DATA. Runs are kept in runs/results, so that a stopped or repeated call goes on where it was. Rows that
-ask the language model on every turn take seconds each: they are measured on the first N turns of each set, in tables of
-their own; 0 leaves them out.
+Needs DRAGOMAN_DATA. Runs lie in runs/results; a call that was stopped goes on where it was, and with --keep a run that
+came to its end is taken as it is, whatever changed since: its commit stands below its table. Rows that ask the language
+model on every turn take seconds each, so that they are measured on the first turns of some sets only, in tables of their
+own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import platform
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -23,7 +26,7 @@ from rich.progress import Progress
 from dragoman.evaluate.locate import find, shipped
 from dragoman.evaluate.results import Result
 from dragoman.evaluate.spec import Experiment, load_experiment
-from dragoman.evaluate.study import run_experiment
+from dragoman.evaluate.study import RESULTS, load_run, run_experiment
 from dragoman.evaluate.tables import markdown
 
 PAGE = Path(__file__).with_name("results.md")
@@ -42,7 +45,7 @@ The papers' tables with the rows that need no training, on the dev splits. Writt
 make results
 ```
 
-{machine}, {day}, commit {commit}. Each table is printed by the command above it; every row, turn by turn, is then
+{machine}, {day}. Each table is printed by the command above it; every row, turn by turn, is then
 in its run folder, and `dragoman report` joins runs. How the figures come about: [the laboratory](lab.md). What every
 file measures, and where it differs from the paper: [experiments](experiments.md).
 
@@ -51,26 +54,30 @@ file measures, and where it differs from the paper: [experiments](experiments.md
   that cannot be had here. None is filled with something else.
 - Generation tables hold two rows for sanity: the gold evidence copied verbatim, and the most frequent reply.
 """
-SLOW = """
-Rows that ask the default language model on every turn, on the first {limit} turns of each set:
+SLOW = {"unims-3": ("dulemon", 100), "safari-4": ("kbp", 100), "ragate-2": ("ketod-gate", 200)}
+"""Where the rows that ask the model are measured: the set and how many of its turns."""
+SLOW_HEAD = """
+Rows that ask the default language model on every turn, on the first {limit} turns of one set:
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write docs/results.md.")
-    parser.add_argument("names", nargs="*", help="only these experiments; the page is then printed, not written")
-    parser.add_argument("--slow-limit", type=int, default=100, help="turns a set for rows that ask the model")
+    parser.add_argument(
+        "names", nargs="*", help="only these experiments; their part of the page is printed, not written"
+    )
+    parser.add_argument("--keep", action="store_true", help="take finished runs as they are")
+    parser.add_argument("--no-slow", action="store_true", help="leave out the rows that ask the language model")
     options = parser.parse_args()
     if not os.environ.get("DRAGOMAN_DATA"):
         sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
-    names = options.names or sorted(shipped(), key=_order)
-    page = HEAD.format(machine=_machine(), day=date.today().isoformat(), commit=_commit())
+    page = HEAD.format(machine=_machine(), day=date.today().isoformat())
     before = ""
-    for name in names:
+    for name in options.names or sorted(shipped(), key=_order):
         paper = PAPERS[name.partition("-")[0]]
         page += "" if paper == before else f"\n## {paper}\n"
         before = paper
-        page += _section(name, options.slow_limit)
+        page += _section(name, keep=options.keep, slow=not options.no_slow)
     if options.names:
         sys.stdout.write(page)
     else:
@@ -82,23 +89,33 @@ def _order(name: str) -> tuple[int, int]:
     return list(PAPERS).index(paper), int(table)
 
 
-def _section(name: str, slow_limit: int) -> str:
+def _section(name: str, *, keep: bool, slow: bool) -> str:
     spec = load_experiment(find(name)[1])
-    result = _run(spec, name, RUNS / name)
-    text = f"\n### {PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}\n\n{_command(name)}\n"
+    result = _run(spec, name, RUNS / name, keep=keep)
+    text = f"\n### {PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}\n\n{_made(result, name)}\n"
     text += _tables(result)
-    slow = [system.name for system in spec.systems if system.slow and system.runs]
-    if slow and slow_limit:
-        beside = [*([spec.baseline] if spec.baseline and spec.baseline not in slow else []), *slow]
-        part = _run(spec, name, RUNS / f"{name}-slow", systems=beside, limit=slow_limit)
-        text += SLOW.format(limit=slow_limit) + f"\n{_command(name, *_named(beside), '--limit', str(slow_limit))}\n"
-        text += _tables(_measured(part))
+    if slow and name in SLOW:
+        data, limit = SLOW[name]
+        asked = [system.name for system in spec.systems if system.slow and system.runs]
+        beside = [*([spec.baseline] if spec.baseline and spec.baseline not in asked else []), *asked]
+        part = _run(spec, name, RUNS / f"{name}-slow", keep=keep, data={data: None}, systems=beside, limit=limit)
+        words = ("--data", data, *(word for system in beside for word in ("--system", system)), "--limit", str(limit))
+        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n{_tables(_measured(part))}"
     return text
 
 
 def _run(
-    spec: Experiment, name: str, out: Path, *, systems: list[str] | None = None, limit: int | None = None
+    spec: Experiment,
+    name: str,
+    out: Path,
+    *,
+    keep: bool,
+    data: dict[str, Path | None] | None = None,
+    systems: list[str] | None = None,
+    limit: int | None = None,
 ) -> Result:
+    if keep and (out / RESULTS).exists():
+        return load_run(out)
     with Progress(transient=True) as progress:
         tasks = {}
 
@@ -107,13 +124,11 @@ def _run(
                 tasks[what] = progress.add_task(f"{name}: {what}")
             progress.update(tasks[what], completed=done, total=total, description=f"{name}: {what} {at}")
 
-        return run_experiment(spec, out, name=name, systems=systems, limit=limit, progress=tell)
+        return run_experiment(spec, out, name=name, data=data, systems=systems, limit=limit, progress=tell)
 
 
 def _measured(result: Result) -> Result:
     """A result without the rows that were not run."""
-    from dataclasses import replace
-
     tables = tuple(
         replace(table, rows=tuple(row for row in table.rows if any(cell.value is not None for cell in row.cells)))
         for table in result.tables
@@ -129,27 +144,18 @@ def _tables(result: Result) -> str:
     return "\n" + "\n".join(body).strip() + "\n"
 
 
-def _command(name: str, *arguments: str) -> str:
-    return f"`{shlex.join(['dragoman', 'evaluate', name, *arguments])}`"
-
-
-def _named(systems: list[str]) -> list[str]:
-    return [word for system in systems for word in ("--system", system)]
+def _made(result: Result, name: str, *arguments: str) -> str:
+    """The command that prints a table, and the commit at which it did."""
+    command = shlex.join(["dragoman", "evaluate", name, *arguments])
+    return f"`{command}` (commit {str(result.manifest.get('commit') or 'unknown')[:9]})"
 
 
 def _machine() -> str:
-    from contextlib import suppress
-
     model = platform.machine()
     with suppress(OSError, subprocess.SubprocessError, StopIteration):
         shown = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
         model = next(line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Model name"))
     return f"{os.cpu_count()} cores {model}, Python {platform.python_version()}"
-
-
-def _commit() -> str:
-    shown = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return shown.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":
