@@ -4,7 +4,7 @@
 
 Needs DRAGOMAN_DATA. Runs lie in runs/results; a call that was stopped goes on where it was, and with --keep a run that
 came to its end is taken as it is, whatever changed since: its commit stands below its table. Rows that ask the language
-model on every turn take seconds each, so that they are measured on the first turns of some sets only, in tables of their
+model on every turn take seconds each: they are measured on the first turns of some sets only, in tables of their
 own.
 """
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import MissingExtraError, UnknownNameError
 from dragoman.text.analyse import Analyser, analyse
+from dragoman.text.cutting import jieba_module
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def test_jieba_cuts_words():
 
 def test_missing_jieba_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
+    jieba_module.cache_clear()
     with pytest.raises(MissingExtraError, match=r"pip install dragoman\[zh\]"):
         Analyser(jieba=True)("酒店")
 

@@ -15,7 +15,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.reading import Row, shorten, text_lines
+from dragoman.datasets.reading import OneFile, Row, shorten, text_lines
 
 Personas: TypeAlias = Literal["self", "other", "both"]
 
@@ -28,7 +28,7 @@ _SILENCE = "__SILENCE__"
 
 
 @datasets.register("convai2.v1")
-class ConvAi2:
+class ConvAi2(OneFile):
     """A split of ConvAI2; `personas` says whose persona lines become candidates."""
 
     name = "convai2"
@@ -40,15 +40,8 @@ class ConvAi2:
             raise ConfigError(
                 f"dataset.convai2: personas = '{personas}' is not known.", remedy="Use 'self', 'other' or 'both'."
             )
-        self._file = Path(file)
+        super().__init__(file)
         self.sources: tuple[Source, ...] = _SOURCES[personas]
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self._file,)
-
-    def passages(self) -> Iterator[Passage]:
-        return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
         lines: list[tuple[Row, re.Match[str]]] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.reading import Record, Row, json_lines, parsed, shorten
+from dragoman.datasets.reading import OneFile, Record, Row, json_lines, parsed, shorten
 from dragoman.datasets.spacing import Spaces, check_spaces, spaced
 
 USER = Source("USER", "用户的个人信息：用户说过的或尚未说过的喜好、职业、经历等", about="user", private=True)
@@ -32,7 +32,7 @@ class _Dialogue(Record):
 
 
 @datasets.register("dulemon.v1")
-class Dulemon:
+class Dulemon(OneFile):
     """A split of DuLeMon-both. What the user has not said yet is a candidate as well: `meta["said"]` tells."""
 
     name = "dulemon"
@@ -42,15 +42,8 @@ class Dulemon:
 
     def __init__(self, *, file: Path, spaces: Spaces = "remove") -> None:
         check_spaces(spaces, self.name)
-        self._file = Path(file)
+        super().__init__(file)
         self._spaces: Spaces = spaces
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self._file,)
-
-    def passages(self) -> Iterator[Passage]:
-        return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
         for found in parsed(json_lines(self._file), _Dialogue):

@@ -15,7 +15,7 @@ from pydantic import AliasChoices, ConfigDict, Field
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source
-from dragoman.datasets.reading import Record, Row, parsed
+from dragoman.datasets.reading import OneFile, Record, Row, parsed
 from dragoman.datasets.streaming import json_records
 
 PERSONA = Source("PERSONA", "what the user likes, owns, has done and wants to do", about="user", private=True)
@@ -41,7 +41,7 @@ class _Dialogue(Record):
 
 
 @datasets.register("focus.v1")
-class Focus:
+class Focus(OneFile):
     """A split of FoCus. The candidates change with each turn, so each turn has a scope of its own."""
 
     name = "focus"
@@ -49,7 +49,7 @@ class Focus:
     sources: tuple[Source, ...] = (PERSONA, KNOWLEDGE)
 
     def __init__(self, *, file: Path) -> None:
-        self._file = Path(file)
+        super().__init__(file)
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -58,13 +58,6 @@ class Focus:
         gold = first.gold if first else Gold()
         every: tuple[Label, ...] = ("retrieve", "plan", "evidence", "reply")
         return frozenset(label for label in every if getattr(gold, label) is not None)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self._file,)
-
-    def passages(self) -> Iterator[Passage]:
-        return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}

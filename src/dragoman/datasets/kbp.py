@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.reading import Record, Row, parsed
+from dragoman.datasets.reading import OneFile, Record, Row, parsed
 from dragoman.datasets.spacing import Spaces, check_spaces, spaced
 from dragoman.datasets.streaming import json_records
 
@@ -33,7 +33,7 @@ class _Dialogue(Record):
 
 
 @datasets.register("kbp.v1")
-class Kbp:
+class Kbp(OneFile):
     """A split of KBP. A document's parent is its persona; `spaces = "keep"` leaves every text as it was released."""
 
     name = "kbp"
@@ -43,15 +43,8 @@ class Kbp:
 
     def __init__(self, *, file: Path, spaces: Spaces = "remove") -> None:
         check_spaces(spaces, self.name)
-        self._file = Path(file)
+        super().__init__(file)
         self._spaces: Spaces = spaces
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self._file,)
-
-    def passages(self) -> Iterator[Passage]:
-        return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
         rows = json_records(self._file, int, holds="a list of KBP dialogues")

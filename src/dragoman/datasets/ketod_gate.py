@@ -10,8 +10,8 @@ from pydantic import Field
 
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
-from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.reading import Record, json_lines, parsed
+from dragoman.core.values import Context, Scope, Source, Turn
+from dragoman.datasets.reading import OneFile, Record, json_lines, parsed
 
 KNOWLEDGE = Source("KNOWLEDGE", "background facts about the places, works and people that the dialogue names")
 
@@ -31,7 +31,7 @@ class _Turn(Record):
 
 
 @datasets.register("ketod-gate.v1")
-class KetodGate:
+class KetodGate(OneFile):
     """A split of the gate labels. The knowledge itself is not in the file, so its source has no passages."""
 
     name = "ketod-gate"
@@ -40,14 +40,7 @@ class KetodGate:
     labels: frozenset[Label] = frozenset({"retrieve", "reply"})
 
     def __init__(self, *, file: Path) -> None:
-        self._file = Path(file)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (self._file,)
-
-    def passages(self) -> Iterator[Passage]:
-        return iter(())
+        super().__init__(file)
 
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}

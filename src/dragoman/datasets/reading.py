@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Problem
+from dragoman.core.values import Passage
 from dragoman.datasets.watch import telling
 
 _LONGEST_LINE = 16 * 2**20
@@ -41,6 +42,20 @@ class Row(NamedTuple):
     def warning(self, what: str) -> Problem:
         """Something odd about a record that is kept."""
         return Problem(str(self.file), self.number, what, "warning")
+
+
+class OneFile:
+    """What the sets share that are one file and whose candidates come with their turns."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = Path(file)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (self._file,)
+
+    def passages(self) -> Iterator[Passage]:
+        return iter(())
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -11,7 +11,8 @@ import unicodedata
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.errors import MissingExtraError, UnknownNameError
+from dragoman.core.errors import UnknownNameError
+from dragoman.text.cutting import jieba_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +158,7 @@ class Analyser:
 
     def _words(self, run: str) -> tuple[str, ...]:
         if self._cut is None:
-            self._cut = _load_jieba()
+            self._cut = jieba_module().lcut_for_search
         words = self._cut(run)
         if not self.stop_words:
             return tuple(words)
@@ -179,23 +180,6 @@ def _number(piece: str) -> str:
     if _THOUSANDS.fullmatch(piece):
         return piece.replace(",", "")
     return piece[1:] if _CLOCK.fullmatch(piece) else piece
-
-
-def _load_jieba() -> Callable[[str], list[str]]:
-    import logging
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the package's own source warns under new Pythons
-            import jieba
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cutting Chinese text into words needs jieba.", remedy="Run: pip install dragoman[zh]", extra="zh"
-        ) from error
-    jieba.setLogLevel(logging.WARNING)
-    cut: Callable[[str], list[str]] = jieba.lcut_for_search
-    return cut
 
 
 analyse = Analyser()

@@ -8,9 +8,8 @@ space    whatever stands between white space
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dragoman.core.errors import MissingExtraError
 
@@ -25,11 +24,12 @@ def cut(text: str, scheme: Cut) -> tuple[str, ...]:
         return tuple(text.split())
     if scheme == "words":
         return tuple(_WORDS.findall(text.lower()))
-    return tuple(_jieba()(text))
+    return tuple(jieba_module().lcut(text))
 
 
 @cache
-def _jieba() -> Callable[[str], list[str]]:
+def jieba_module() -> Any:  # it has no types
+    """The package that knows Chinese words, loaded when first needed, without its chatter."""
     import logging
     import warnings
 
@@ -42,5 +42,4 @@ def _jieba() -> Callable[[str], list[str]]:
             "Cutting Chinese text into words needs jieba.", remedy="Run: pip install dragoman[zh]", extra="zh"
         ) from error
     jieba.setLogLevel(logging.WARNING)
-    words: Callable[[str], list[str]] = jieba.lcut
-    return words
+    return jieba

@@ -19,8 +19,9 @@ from functools import cache
 from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
-from dragoman.core.errors import MissingExtraError, UnknownNameError
+from dragoman.core.errors import UnknownNameError
 from dragoman.evaluate.metrics.options import missing
+from dragoman.text.cutting import jieba_module
 
 Scheme: TypeAlias = Literal["13a", "char", "letters", "jieba", "basic"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
@@ -155,18 +156,7 @@ def _by_letters() -> Callable[[str], list[str]]:
 
 
 def _by_jieba() -> Callable[[str], list[str]]:
-    import logging
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the package's own source warns under new Pythons
-            import jieba
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cutting Chinese text into words needs jieba.", remedy="Run: pip install dragoman[zh]", extra="zh"
-        ) from error
-    jieba.setLogLevel(logging.WARNING)
+    jieba = jieba_module()
     return lambda text: [part for word in jieba.lcut(text) for part in word.split()]
 
 
