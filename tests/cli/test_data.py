@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -69,6 +70,14 @@ def test_check_counts_and_shows_the_balance(own):
 def test_check_says_what_to_do_next(own):
     path = own(row(1))
     assert f"Next: dragoman evaluate --data {path}" in run("check", path).output
+
+
+def test_check_says_how_a_set_whose_kind_was_given_comes_to_be_measured(own):
+    path = own(row(1))
+    written = f"{Path(path).stem}.turns.jsonl"
+    said = run("check", path, "--kind", "jsonl").output
+    assert f"Next: dragoman data convert {path} {written} --kind jsonl" in said
+    assert f"dragoman evaluate --data {written}" in said
 
 
 def test_check_names_each_error_with_its_line_and_leaves_with_1(own):

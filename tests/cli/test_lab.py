@@ -152,7 +152,7 @@ def test_report_joins_runs_and_writes_every_format(invoke, place):
 
 
 def test_report_of_what_is_no_run_says_so(invoke, place):
-    assert "results.json" in str(invoke("report", "nowhere").exception)
+    assert "There is no folder 'nowhere'" in str(invoke("report", "nowhere").exception)
 
 
 def test_compare_shows_counts_and_turns(invoke, place):
@@ -161,3 +161,37 @@ def test_compare_shows_counts_and_turns(invoke, place):
     assert done.exit_code == 0, done.output
     for part in ("never > bm25", "gate on 12", "asked   What does the ferry of Ellisund cost?", "does not look", "p0"):
         assert part in done.stdout
+
+
+LIGHT = """
+name = "Robin"
+[gate]
+kind = "never"
+[planner]
+kind = "all"
+[retriever]
+kind = "sparse"
+[reader]
+kind = "silent"
+"""
+
+
+def test_an_agent_of_ones_own_is_a_row_beside_those_that_were_chosen(invoke, place):
+    (place / "robin").mkdir()
+    (place / "robin" / "agent.toml").write_text(LIGHT)
+    command = ("evaluate", "--data", "ferries.jsonl", "--agent", "robin", "--system", "bm25")
+    light = ("--set", "systems.bm25.reader.kind=silent")
+    done = invoke(*command, *light)
+    assert done.exit_code == 0, done.output
+    table = json.loads((place / "runs" / "ferries" / "results.json").read_text())["tables"][0]
+    rates = {row["system"]: row["cells"][0]["value"] for row in table["rows"]}
+    assert rates == {"bm25": pytest.approx(2 / 3), "robin": 0.0}
+    assert "dragoman compare runs/ferries:bm25 runs/ferries:robin" in done.stdout
+    assert "dragoman report runs/ferries" in done.stdout
+    (place / "robin" / "agent.toml").write_text(LIGHT.replace("never", "always"))
+    assert "systems.robin.gate.kind" in str(invoke(*command, *light).exception)
+
+
+def test_an_agent_that_is_not_there_is_told_with_its_row(invoke, place):
+    done = invoke("evaluate", "ferry.toml", "--agent", "habour")
+    assert "System 'habour': Unknown agent 'habour'. Did you mean 'harbour'" in str(done.exception)

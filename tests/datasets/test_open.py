@@ -65,7 +65,7 @@ def test_broken_own_lines_are_still_own_lines(write):
 
 
 def test_what_cannot_be_told_says_how_to_say_it(write):
-    with pytest.raises(InputError, match=r"Cannot tell what kind of set .*notes.txt is. Say it: --kind convai2\|"):
+    with pytest.raises(InputError, match=r"Cannot tell what kind of set .*notes.txt is. Say it.* --kind convai2\|"):
         sniff(write("some notes", "notes.txt"))
 
 

@@ -53,13 +53,14 @@ def test_a_line_of_another_encoding_is_a_problem_and_the_next_one_is_read(write)
     assert (problem.row, problem.what) == (2, "not UTF-8: byte 0xe9 at 10")
 
 
-@pytest.mark.parametrize("line", ['{"a": ', "nope", "[" * 100_000, "1" * 5000])
+@pytest.mark.parametrize("line", ['{"a": ', '{"a": "b', "nope", "[" * 100_000, "1" * 5000])
 def test_a_line_that_is_no_json_is_a_problem(write, line):
     first, problem = json_lines(write('{"a": 1}\n' + line))
     assert first.record == {"a": 1}
     assert isinstance(problem, Problem)
     assert problem.row == 2
     assert "not JSON" in problem.what
+    assert "at at" not in problem.what
 
 
 def test_one_json_list_is_not_taken_for_json_lines(write):

@@ -125,6 +125,20 @@ def test_holm_corrects_over_the_column():
     assert mute.adjusted == pytest.approx(max(mute.p, good.adjusted))
 
 
+def test_a_column_has_one_test_over_turns_and_all_its_systems_are_corrected_together():
+    """One system's values are 0 and 1 by chance; the column is graded all the same."""
+
+    class Graded(Right):
+        def score(self, turns):
+            return mean_scores(np.array([len(turn.reply.text) / 2 for turn in turns]))
+
+    rows = Rows(base=["", "xx"] * 4, good=["xx"] * 8, mute=["x"] * 8)
+    table = result_of(Graded(), rows=rows).tables[0]
+    tests = {row.system: {test.name: test for test in row.cells[0].tests} for row in table.rows}
+    assert tests["good"].keys() == tests["mute"].keys() == {"paired bootstrap", "wilcoxon"}
+    assert tests["good"]["wilcoxon"].adjusted == pytest.approx(2 * tests["good"]["wilcoxon"].p)
+
+
 def test_a_system_that_does_not_say_what_is_read_is_not_available_and_a_label_that_no_turn_has_leaves_no_turns():
     table = result_of(Length()).tables[0]
     assert [row.cells[0].status for row in table.rows[:3]] == ["measured", "measured", "not available"]
@@ -194,7 +208,7 @@ def test_a_column_without_its_label_names_column_set_label_and_what_works():
     columns = ({"title": "BLEU", "metric": "bleu"}, {"title": "F1", "metric": "gate-f1"})
     with pytest.raises(ConfigError, match=r"'F1' needs the label 'retrieve'.*'set' does not have") as error:
         checked(*columns)
-    assert "the columns that work there: BLEU" in error.value.remedy
+    assert "The columns that work there: BLEU" in error.value.remedy
 
 
 def test_a_filter_needs_its_label_too():

@@ -56,6 +56,12 @@ def test_runs_of_other_data_are_compared_on_what_both_have_and_say_so(ran):
     assert not compared.same_data
 
 
+def test_a_system_with_a_colon_in_its_name_can_be_named(ran):
+    run = ran("one: first", "systems.never.name=top 3: never")
+    (compared,) = compare_runs(f"{run}:bm25", f"{run}:top 3: never")
+    assert (compared.before, compared.after) == ("bm25", "top 3: never")
+
+
 def test_wrong_names_are_told(ran, tmp_path):
     run = ran("one")
     with pytest.raises(UnknownNameError, match="Did you mean 'bm25'"):
@@ -97,6 +103,7 @@ def test_runs_over_other_bytes_stand_apart(ran):
     result = join([load_run(ran("one")), load_run(ran("few", limit=4))])
     assert [table.turns for table in result.tables] == [12, 4]
     assert all("stands apart" in table.note for table in result.tables)
+    assert ["first 4 turns" in table.note for table in result.tables] == [False, True]
 
 
 def test_one_run_is_itself(ran):

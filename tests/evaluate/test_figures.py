@@ -56,6 +56,21 @@ def test_augmentation_by_position_is_the_share_of_turns_at_each_place():
     assert made.series[0].labels == ("1 of 2", "1 of 1")
 
 
+def test_places_in_parts_are_relative_to_the_length_of_the_dialogue():
+    # positions 0, 0 and 1 of a dialogue of two turns: its first half and its second
+    made = figure(FigureSpec(kind="by-position", parts=2, systems=["never"]), MEASURED, TURNS)
+    assert [(one.name, one.x, one.y) for one in made.series] == [
+        ("gold labels", (0.25, 0.75), (0.5, 1.0)),
+        ("never", (0.25, 0.75), (0.0, 0.0)),
+    ]
+    assert made.shape == "lines"
+
+
+def test_a_dialogue_cannot_be_cut_into_no_parts():
+    with pytest.raises(ConfigError, match="parts = 0"):
+        figure(FigureSpec(kind="by-position", parts=0), MEASURED, TURNS)
+
+
 def test_an_open_gate_with_a_null_plan_looks_nothing_up():
     replied = Judged(TURNS["always"][0].example, Reply("", Verdict(True, 1.0), Plan(), (), Trace()))
     made = figure(FigureSpec(kind="by-position", systems=["always"]), MEASURED, {"always": [replied]})
@@ -67,6 +82,13 @@ def test_domains_come_with_the_most_frequent_first_and_turns_without_one_are_lef
     made = figure(FigureSpec(kind="by-domain"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
     assert made.series[0].x == ("hotel", "train")
     assert made.shape == "bars"
+
+
+def test_numbered_services_count_as_their_domain():
+    turns = [turn(0, retrieve=True, gold=True, domain=name) for name in ("Hotels_2", "Hotels_4", "Trains_1+Hotels_2")]
+    made = figure(FigureSpec(kind="by-domain"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
+    assert made.series[0].x == ("Hotels", "Trains+Hotels")
+    assert made.series[0].labels == ("2 of 2", "1 of 1")
 
 
 def test_a_set_without_domains_has_no_figure_of_them():

@@ -324,3 +324,27 @@ def test_a_folder_without_results_is_refused(tmp_path):
 def test_systems_of_the_same_name_are_told_apart_by_their_runs(tmp_path):
     one, two = made_run(tmp_path / "one", ["alpha", "beta"]), made_run(tmp_path / "two", ["alpha"])
     assert {row.system for row in gather([one, two, one])} == {"one: alpha", "two: alpha", "beta"}
+
+
+def test_systems_that_say_nothing_are_refused_with_those_that_can_be_judged(tmp_path):
+    judged = [row("alpha"), row("retrieves only", reply=" ")]
+    with pytest.raises(InputError, match="replies of retrieves only: all of them are empty") as error:
+        export(judged, tmp_path / "a.csv")
+    assert error.value.remedy.endswith("--system alpha")
+    assert not list(tmp_path.iterdir())
+
+
+def test_some_systems_can_be_chosen(tmp_path):
+    run = made_run(tmp_path / "run", ["alpha", "beta"])
+    assert {one.system for one in gather([run], systems=["beta"])} == {"beta"}
+    with pytest.raises(UnknownNameError, match="Did you mean 'beta'"):
+        gather([run], systems=["betta"])
+
+
+def test_a_wrong_column_is_told_by_its_first_rows(tmp_path):
+    sheets = export(both(30), tmp_path / "s.csv", annotators=1)
+    fill(sheets.files[0], lambda _: "7")
+    with pytest.raises(InputError, match="60 things are wrong") as error:
+        read_sheets(sheets.files, sheets.key)
+    lines = error.value.message.splitlines()
+    assert (len(lines), lines[-1]) == (22, "... and 40 more")

@@ -100,5 +100,11 @@ def test_shares_of_a_batch_add_up_and_differ_by_one_at_most(numbers, turns):
     assert max(share.calls for share in shares) - min(share.calls for share in shares) <= 1
 
 
+def test_a_share_of_tokens_without_a_call_is_not_lost():
+    """One call over two turns: the second has tokens and no call."""
+    shares = [share.usage for share in split(Reading(calls=1, prompt_tokens=8, completion_tokens=3), 2)]
+    assert shares == [Usage(4, 2, 1), Usage(4, 1, 0)]
+
+
 def test_a_batch_without_turns_has_no_shares():
     assert split(Reading(3), 0) == []

@@ -99,6 +99,13 @@ def test_an_empty_gold_plan_is_null() -> None:
     assert plan.is_null
 
 
+def test_the_gold_planner_leaves_out_the_sources_of_an_ablation() -> None:
+    turn = example(Gold(plan=("PERSONA", "DOCUMENTS")))
+    [plan] = GoldPlanner(answers=known(turn), without=["DOCUMENTS"]).plan([turn.context], SOURCES)
+    assert plan.steps == (("PERSONA",),)
+    assert plan.probabilities["DOCUMENTS"] == 0.0
+
+
 def test_the_fixed_planner_asks_the_same_on_every_turn() -> None:
     plans = FixedPlanner(sources=("PERSONA",)).plan([Context.of("a"), Context.of("b")], SOURCES)
     assert [plan.steps for plan in plans] == [(("PERSONA",),)] * 2

@@ -255,6 +255,20 @@ def test_a_run_goes_on_where_it_was_stopped_as_if_it_never_had_been() -> None:
             assert [row.encoded for row in kept.rows[name]] == [row.encoded for row in rows]
 
 
+def test_systems_that_are_done_are_run_again_in_the_batch_of_the_stop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = run([system("a", retriever=SPARSE)], batch=4)
+    asked = []
+    answer = runner._Lane.answer
+
+    def counted(lane: runner._Lane, spec: SystemSpec, examples: list[Example]) -> list[Outcome]:
+        asked.append(spec.name)
+        return answer(lane, spec, examples)
+
+    monkeypatch.setattr(runner._Lane, "answer", counted)
+    run([system("a", retriever=SPARSE), system("b", retriever=SPARSE, k=1)], rows=kept, batch=4)
+    assert asked == ["a", "b", "b", "b", "b", "b"]
+
+
 def test_a_finished_run_does_nothing() -> None:
     kept = run([system("a", retriever=SPARSE)])
     kept.batches.clear()

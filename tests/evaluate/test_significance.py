@@ -253,6 +253,35 @@ def test_compare_picks_the_tests_that_apply():
     assert decided.p == decided.paired.p
 
 
+def test_the_test_over_turns_may_be_chosen_for_a_whole_column():
+    """A system whose values happen to be 0 and 1 is compared as the others of its column are."""
+    draws = Draws.of(ALONE, count=200)
+    right, better = (CHANCE.random((2, 200)) < [[0.5], [0.7]]).astype(float)
+    graded = compare(mean_scores(right), mean_scores(better), draws, decisions=False)
+    assert graded.tests.keys() == {"paired bootstrap", "wilcoxon"}
+    assert graded.tests["wilcoxon"] == wilcoxon(right, better).p
+
+
+def test_one_dialogue_says_nothing_about_others():
+    scores, better = mean_scores(np.array([0.0, 1.0, np.nan])), mean_scores(np.array([1.0, 1.0, np.nan]))
+    draws = Draws.of(["a", "a", "b"], count=1000)  # the turn of b does not count
+    found, difference = interval(scores, draws), paired(scores, better, draws)
+    assert found.value == 0.5
+    assert all(math.isnan(number) for number in (found.low, found.high, found.error))
+    assert (difference.difference, difference.p) == (0.5, 1.0)
+    assert all(math.isnan(number) for number in (difference.low, difference.high, difference.error))
+
+
+@pytest.mark.parametrize("dialogues", [2, 3, 6, 9])
+def test_p_is_never_less_than_a_sign_test_could_find_over_so_few_dialogues(dialogues):
+    """Every dialogue gains: its sign was as likely the other one, 2 / 2^n."""
+    gains = np.linspace(0.1, 0.5, dialogues)
+    draws = Draws.of(ALONE[:dialogues], count=2000)
+    found = paired(mean_scores(np.zeros(dialogues)), mean_scores(gains), draws)
+    expected = stats.permutation_test((gains,), np.sum, permutation_type="samples").pvalue
+    assert found.p == pytest.approx(max(expected, 2 / 2001))
+
+
 @pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """40 dialogues of 1 to 6 turns that share an effect; by dialogue about 95 %, by turn far fewer."""

@@ -284,3 +284,59 @@ def test_results_do_not_depend_on_the_name_of_the_folder(ferry_file, tmp_path):
     one = run(ferry_file, tmp_path / "a")
     other = run(ferry_file, tmp_path / "b")
     assert replace(one, tables=()) == replace(other, tables=())
+
+
+def test_a_file_that_changes_during_the_run_gives_no_figures_and_is_not_gone_on_with(
+    ferry_file, ferries, tmp_path, monkeypatch
+):
+    real = folder.RunFolder.append
+
+    def append(self, *given):
+        real(self, *given)
+        ferries.write_text(ferries.read_text().replace("Thank you!", "Thanks!"), encoding="utf-8")
+
+    whole = ferries.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(folder.RunFolder, "append", append)
+        with pytest.raises(InputError, match="'ferries' changed while it was measured"):
+            run(ferry_file, tmp_path / "run")
+    assert not (tmp_path / "run" / "results.json").exists()
+    ferries.write_bytes(whole)
+    with pytest.raises(ConfigError, match="the files of 'ferries' changed while they were read"):
+        run(ferry_file, tmp_path / "run")
+    assert run(ferry_file, tmp_path / "run", fresh=True).tables[0].turns == 12
+
+
+def test_what_is_no_run_is_told_apart(ferry_file, tmp_path):
+    (tmp_path / "runs" / "begun").mkdir(parents=True)
+    (tmp_path / "runs" / "begun" / "run.json").touch()
+    run(ferry_file, tmp_path / "runs" / "done")
+    for place, words in (
+        (ferry_file, "is a file"),
+        (tmp_path / "nowhere", "There is no folder"),
+        (tmp_path / "runs" / "begun", "it goes on"),
+        (tmp_path / "runs", str(tmp_path / "runs" / "done")),
+    ):
+        with pytest.raises(InputError) as error:
+            load_run(place)
+        assert words in str(error.value)
+
+
+def test_a_run_is_not_written_over_a_file(ferry_file, tmp_path):
+    with pytest.raises(DragomanError, match="is a file"):
+        run(ferry_file, ferry_file)
+
+
+@pytest.mark.parametrize(
+    ("systems", "metrics", "words"),
+    [
+        ({"a": "sparse"}, ["hit"], "system 'a' is 'sparse'"),
+        ({"a": {"retriever": "sparse"}}, [("hit", 1)], "is no metric"),
+        ({"a": {"retriever": "sparse"}}, [], "'columns' is empty"),
+        ({}, ["hit"], "'systems' is empty"),
+    ],
+)
+def test_the_function_says_what_it_takes(ferries, systems, metrics, words):
+    with pytest.raises(ConfigError, match=words):
+        experiment(systems, ferries, metrics)
+    assert experiment({"a": {"retriever": "sparse"}}, ferries, "hit").tables[0].columns[0].title == "hit"

@@ -102,6 +102,17 @@ def test_a_narrow_terminal_loses_no_figure(width):
         assert figure in text
 
 
+@pytest.mark.parametrize("width", range(40, 140, 3))
+def test_names_and_groups_stand_whole_beside_their_figures_at_any_width(width):
+    row = Row("bm25", "retrievers", "", tuple(Cell("measured", 0.5, 100, 0.1, 0.3, 0.6) for _ in range(7)))
+    columns = tuple(replace(HIT, title=f"Hit@1 of {name}") for name in ("A", "BB", "CCC", "D", "EE", "FFF", "G"))
+    text = shown(width, replace(RESULT, tables=(replace(TABLE, columns=columns, rows=(row,), baseline=None),)))
+    figures = [line for line in text.splitlines() if "50.0 ±15.0" in line]
+    assert sum(line.count("50.0 ±15.0") for line in figures) == 7
+    assert all(line.lstrip().startswith("bm25 ") for line in figures)
+    assert sum(line.strip() == "retrievers" for line in text.splitlines()) == len(figures)
+
+
 def test_the_legend_tells_interval_tests_correction_and_paper():
     told = " ".join(legend(RESULT, TABLE))
     for part in (

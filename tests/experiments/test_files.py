@@ -156,6 +156,18 @@ def test_what_is_printed_twice_is_the_same_twice(one, other, blocks):
         assert figures_of(*one, block) == figures_of(*other, block)
 
 
+@pytest.mark.parametrize("name", ["unims-4", "safari-5"])
+def test_bm25_in_the_papers_protocol_stands_with_and_without_spaces(name):
+    rows = [row for row in load_experiment(FOLDER / f"{name}.toml").systems if row.retriever.get("kind") == "okapi"]
+    kept, removed = (
+        {(row.retriever["dependency"], name) for row in rows if row.runs and bool(row.view) == raw for name in row.data}
+        for raw in (True, False)
+    )
+    asked = {(row.retriever["dependency"], name) for row in rows if row.paper for name in row.data}
+    assert asked <= kept
+    assert asked <= removed
+
+
 def test_ragate_tables_3_and_5_agree():
     short, full = (load_experiment(FOLDER / f"ragate-{number}.toml").systems for number in (3, 5))
     renamed = {

@@ -35,6 +35,23 @@ def similarity():
     return SimilarityGate(encoder=WordEncoder())
 
 
+def test_likeness_to_small_talk_does_not_depend_on_the_turns_beside_it():
+    class Dense:
+        """Vectors as wide as a real encoder's, in which the order of a sum shows."""
+
+        dimensions = 384
+
+        def encode(self, texts):
+            import numpy as np
+
+            rows = np.stack([np.random.default_rng(list(text.encode())).normal(size=384) for text in texts])
+            return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    gate = SimilarityGate(encoder=Dense())
+    turns = [Context.of(f"My cousin bought {number} old maps.") for number in range(40)]
+    assert gate.decide(turns) == [gate.decide([turn])[0] for turn in turns]
+
+
 def test_the_baselines_always_and_never_look():
     turns = [Context.of("hi"), Context.of("when?")]
     assert [verdict.retrieve for verdict in AlwaysGate().decide(turns)] == [True, True]

@@ -92,6 +92,16 @@ def test_rows_keep_the_order_of_the_texts(shared):
 
 
 @pytest.mark.integration
+def test_a_vector_does_not_depend_on_what_is_read_beside_it():
+    texts = ["the pier " * n + word for n in range(1, 12) for word in ("is closed", "was open", "ferry")]
+    encoder = OnnxEncoder(cache=0)
+    together, tokens = encoder.encode(texts), encoder.tokens(texts)
+    for text, vector, states in zip(texts, together, tokens, strict=True):
+        assert (vector == encoder.encode([text])[0]).all()
+        assert (states == encoder.tokens([text])[0]).all()
+
+
+@pytest.mark.integration
 def test_odd_text_has_a_vector(shared):
     vectors = shared.encode(["\ud800", "\x00", "x" * 1_000_000])
     assert np.isfinite(vectors).all()

@@ -1,10 +1,12 @@
 """The reader that quotes."""
 
+import math
+
 import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask
 from dragoman.reader import ExtractiveReader
-from dragoman.reader.choose import rank
+from dragoman.reader.choose import _shares, rank
 from dragoman.text.analyse import analyse
 
 DOCS = Plan((("PERSONA",), ("DOCUMENTS",)))
@@ -18,6 +20,17 @@ def piece(text, source="DOCUMENTS", relevance=0.9, title="Ferries", id="d1"):
 @pytest.fixture
 def reader(encoder, sources):
     return ExtractiveReader(encoder=encoder, analyse=analyse, sources=sources)
+
+
+def test_shared_words_are_summed_in_an_order_that_is_the_same_in_every_process():
+    asked = frozenset(f"word{n}" for n in range(40))
+    units = [frozenset(f"word{n}" for n in range(unit, 40, 3)) for unit in range(7)]
+    weight = {}
+    for word in sorted(asked):
+        held = sum(word in unit for unit in units)
+        weight[word] = math.log(1.0 + (len(units) - held + 0.5) / (held + 0.5))
+    expected = [sum(weight[word] for word in weight if word in unit) / sum(weight.values()) for unit in units]
+    assert _shares(asked, asked, units, {}) == expected
 
 
 def test_quotes_the_sentence_that_answers_with_its_title(reader):

@@ -29,6 +29,16 @@ def test_unseen_is_the_share_of_the_question_that_the_source_lacks():
     assert terms.unseen == pytest.approx(idf(10, 0) / (idf(10, 0) + idf(10, 5)))
 
 
+def test_sums_are_taken_in_the_order_of_the_query():
+    """Sums round by their order: that of a set of words is another in every process."""
+    frequencies = {f"word{n}": n % 5 for n in range(60)}
+    for size in range(20, 60):
+        own = list(frequencies)[:size]
+        weights = [idf(1000, frequencies[token]) for token in own]
+        missing = [weight for token, weight in zip(own, weights, strict=True) if not frequencies[token]]
+        assert Terms.of([*own, *own], [], 1000, frequencies).unseen == sum(missing) / sum(weights)
+
+
 @pytest.mark.parametrize(("held", "value"), [(["9:30"], 0.5), (["10:30"], -0.5)])
 def test_numbers_must_agree(held, value):
     assert measure(Terms.of(["9:30"], [], 3, {}), held)["numbers"] == value

@@ -108,11 +108,17 @@ def check(
     _print_problems(report.problems, errors, report.errors + report.warnings)
     if report.errors:
         sys.stderr.write(f"{report.errors} {_rows(report.errors)} wrong and left out.\n")
-        typer.echo(f"Mend them, then: dragoman data check {shlex.quote(file)}")
+        mend = "it" if report.errors == 1 else "them"
+        typer.echo(f"Mend {mend}, then: dragoman data check {_again(file, kind, options)}")
         raise typer.Exit(1)
     if not report.turns:
         raise InputError(f"{file} holds no turns.", remedy="See: dragoman data show toy")
-    typer.echo(f"Nothing is wrong. Next: dragoman evaluate --data {shlex.quote(file)}")
+    if kind is None and not options:
+        typer.echo(f"Nothing is wrong. Next: dragoman evaluate --data {shlex.quote(file)}")
+    else:  # the other commands tell by the file what it is, which JSON lines of our own always say
+        own = shlex.quote(f"{Path(file).stem}.turns.jsonl")
+        typer.echo(f"Nothing is wrong. Next: dragoman data convert {_again(file, kind, options, own)}")
+        typer.echo(f"      and then: dragoman evaluate --data {own}")
 
 
 @app.command("show")
@@ -237,6 +243,12 @@ def _opened(file: str, kind: str | None, options: Sequence[str] | None) -> Datas
     from dragoman.datasets.open import open_dataset
 
     return open_dataset(kind, file, **_given(options))
+
+
+def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str | None = None) -> str:
+    """The words by which a suggested command means the same set."""
+    words = [shlex.quote(file), *([out] if out else []), *(["--kind", shlex.quote(kind)] if kind else [])]
+    return " ".join([*words, *(f"--option {shlex.quote(option)}" for option in options or ())])
 
 
 def _given(options: Sequence[str] | None) -> Mapping[str, object]:

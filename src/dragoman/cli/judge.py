@@ -24,6 +24,10 @@ def export_(
         str | None,
         typer.Option("--data", metavar="NAME", help="Which set, where runs have several.", show_default=False),
     ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAME", help="Only this row; may be repeated.", show_default=False),
+    ] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Turns a system; the same for all.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Which turns, and in which order.")] = 1,
     annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many sheets.")] = 3,
@@ -35,7 +39,7 @@ def export_(
     """
     from dragoman.evaluate.judge import export, gather
 
-    sheets = export(gather(runs, data), out, n=n, seed=seed, annotators=annotators, grounded=not every)
+    sheets = export(gather(runs, data, system), out, n=n, seed=seed, annotators=annotators, grounded=not every)
     for file in sheets.files:
         typer.echo(f"  {file} (or {file.with_suffix('.html').name})")
     typer.echo(f"  {sheets.key}: keep it from the annotators")

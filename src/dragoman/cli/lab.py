@@ -60,6 +60,17 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            metavar="AGENT",
+            help="Also measure this agent: its roles, on the sources of the set. A folder, its agent.toml or the "
+            "name of a shipped one; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     system: Annotated[
         list[str] | None,
         typer.Option("--system", metavar="NAME", help="Run this row only; may be repeated.", show_default=False),
@@ -103,7 +114,9 @@ def evaluate(
         return
     if experiment is None and not data:
         raise typer.BadParameter("Name an EXPERIMENT (--list shows them), or give a set of your own with --data FILE.")
-    name, spec, files = _meant(experiment, data or [], settings or [], prompted=slow)
+    own = agents or []
+    name, spec, files = _meant(experiment, data or [], settings or [], own, prompted=slow)
+    added = [row.name for row in spec.systems[len(spec.systems) - len(own) :]]
     folder = out or _RUNS / name
     from dragoman.evaluate.study import run_experiment
 
@@ -114,7 +127,7 @@ def evaluate(
                 folder,
                 name=name,
                 data=files,
-                systems=system,
+                systems=[*system, *added] if system else None,
                 slow=slow,
                 limit=limit,
                 fresh=fresh,
@@ -127,7 +140,7 @@ def evaluate(
         raise
     _print(result)
     _write(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
-    _next_steps(result, folder)
+    _next_steps(result, folder, added)
 
 
 def report(
@@ -185,16 +198,16 @@ def compare(
 
 
 def _meant(
-    experiment: str | None, data: Sequence[str], settings: Sequence[str], *, prompted: bool
+    experiment: str | None, data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
     """The name of the run, what is to be run, and the files of its sets."""
     from dragoman.evaluate.locate import find
     from dragoman.evaluate.spec import load_experiment
 
     if experiment is None:
-        return _own(data, settings, prompted=prompted)
+        return _own(data, settings, agents, prompted=prompted)
     name, path = find(experiment)
-    spec = load_experiment(path, settings)
+    spec = load_experiment(path, settings, agents=agents)
     known = [block.name for block in spec.data]
     files: dict[str, Path | None] = {}
     for entry in data:
@@ -212,7 +225,7 @@ def _meant(
 
 
 def _own(
-    data: Sequence[str], settings: Sequence[str], *, prompted: bool
+    data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
     """The experiment for a set of one's own."""
     from dragoman.datasets.open import SHIPPED, open_dataset, resolve, sniff
@@ -230,7 +243,7 @@ def _own(
     dataset = open_dataset(kind, path, **options)
     name = name or (file if path is None else path.stem)
     tables = quick_tables(dataset, kind, path, name=name, prompted=prompted, options=dict(options))
-    return name, experiment_of(tables, f"--data {given}", settings), {}
+    return name, experiment_of(tables, f"--data {given}", settings, agents=agents), {}
 
 
 def _list() -> None:
@@ -287,16 +300,17 @@ def _refuse_run(out: Path, runs: Sequence[Path]) -> None:
         raise InputError(f"'{out}' is the folder of a run.", remedy="Give --out another folder.")
 
 
-def _next_steps(result: Result, folder: Path) -> None:
+def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
     named = shlex.quote(str(folder))
     typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
     table = max(result.tables, key=lambda table: table.turns)
     measured = [row.system for row in table.rows if any(cell.n for cell in row.cells)]
     measured.sort(key=lambda name: name != table.baseline)
     if len(measured) > 1:
-        pair = " ".join(shlex.quote(f"{folder}:{name}") for name in measured[:2])
+        other = next((name for name in measured[1:] if name in own), measured[1])
+        pair = " ".join(shlex.quote(f"{folder}:{name}") for name in (measured[0], other))
         typer.echo(f"Which turns differ:   dragoman compare {pair}")
-    typer.echo(f"Beside another run:   dragoman report {named} OTHER")
+    typer.echo(f"The tables again:     dragoman report {named}")
 
 
 def _tell_how_to_go_on(folder: Path) -> None:

@@ -91,7 +91,8 @@ def sniff(file: str | Path) -> str:
         raise InputError(f"{path} is a folder.", remedy=remedy, file=str(path))
     raise InputError(
         f"Cannot tell what kind of set {path} is.",
-        remedy=f"Say it: --kind {'|'.join(kind.name for kind in kinds())}.",
+        remedy=f"Say it, and write it as what every command knows: dragoman data convert {path} OUT.jsonl --kind "
+        f"{'|'.join(kind.name for kind in kinds())}.",
         file=str(path),
     )
 

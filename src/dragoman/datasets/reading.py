@@ -126,7 +126,7 @@ def json_lines(file: Path) -> Iterator[Row | Problem]:
                 json.dumps(record, ensure_ascii=False).encode()
             yield row._replace(record=record)
         except json.JSONDecodeError as error:
-            yield row.error(f"not JSON: {error.msg} at character {error.pos}")
+            yield row.error(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}")
         except UnicodeEncodeError:
             yield row.error("a text holds half a character: a surrogate without its partner")
         except (RecursionError, ValueError):

@@ -371,9 +371,12 @@ def _tested(
     cells: Mapping[str, Cell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
 ) -> dict[str, Cell]:
     """The cells of the other systems with their tests, corrected over the column for each kind of test."""
-    from dragoman.evaluate.significance import compare, holm
+    from dragoman.evaluate.significance import are_decisions, compare, holm
 
-    found: dict[str, Comparison] = {name: compare(scores[baseline], scores[name], draws) for name in others}
+    decisions = are_decisions(*(scores[name] for name in (baseline, *others)))
+    found: dict[str, Comparison] = {
+        name: compare(scores[baseline], scores[name], draws, decisions=decisions) for name in others
+    }
     adjusted: dict[tuple[str, str], float] = {}
     for test in {kind for comparison in found.values() for kind in comparison.tests}:
         named = [name for name in others if test in found[name].tests]

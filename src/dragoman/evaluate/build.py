@@ -75,7 +75,10 @@ def recipe(system: SystemSpec) -> Recipe:
     """A system with everything filled in; an unknown kind is an error that names the system."""
     config, folder = AgentConfig(), None
     if system.agent is not None:
-        file, _ = locate(system.agent)
+        try:
+            file, _ = locate(Path(system.agent).expanduser())
+        except ConfigError as error:
+            raise ConfigError(f"System '{system.name}': {error.message}", remedy=error.remedy) from error
         config, folder = load_config(file), file.parent
     base: dict[str, Table] = {role: config.table(role) for role in (*ROLES, "critic", *_MODELS)}
     k, fallback = base["retriever"].pop("k", _K), base["planner"].pop("fallback", "all")

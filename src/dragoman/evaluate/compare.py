@@ -88,10 +88,7 @@ class _Side:
     """One of the two: a run, perhaps with the one system that is meant."""
 
     def __init__(self, named: str) -> None:
-        path, system = Path(named), None
-        if not path.is_dir() and ":" in named:
-            place, _, system = named.rpartition(":")
-            path = Path(place)
+        path, system = _meant(named)
         self.result: Result = load_run(path)
         self.folder = RunFolder(path)
         self.sets = {table.data: table for table in self.result.tables if table.turns}
@@ -103,6 +100,14 @@ class _Side:
     def systems(self, block: str) -> list[str]:
         """The systems that have answered a set."""
         return [row.system for row in self.sets[block].rows if self.folder.done(block, row.system)]
+
+
+def _meant(named: str) -> tuple[Path, str | None]:
+    """The folder and the system of RUN:SYSTEM; either may have colons in it, but only one split names a folder."""
+    parts = named.split(":")
+    splits = [(":".join(parts[:end]), ":".join(parts[end:])) for end in range(len(parts), 0, -1)]
+    place, system = next((split for split in splits if Path(split[0]).is_dir()), splits[-1])
+    return Path(place), system or None
 
 
 def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tuple[str, str]]:

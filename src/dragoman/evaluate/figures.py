@@ -6,6 +6,7 @@ nothing (its systems are not built, its set lacks domains) is left out.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ Turns: TypeAlias = Mapping[str, Sequence[Judged]]
 Options: TypeAlias = Mapping[str, Any]
 _MOST_DOMAINS = 12
 _GOLD = "gold labels"
+_NUMBER = re.compile(r"_\d+(?=\+|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,36 @@ def _asked(turn: Judged) -> bool:
 
 
 def _by_position(drawing: _Drawing) -> Figure | None:
-    """How often a system looks something up at each place of a dialogue (RAGate, Fig. 3)."""
-    return _frequency(drawing, lambda turn: turn.example.position + 1, "turn of the dialogue", _in_order)
+    """How often a system looks something up at each place of a dialogue (RAGate, Fig. 3).
+
+    The paper's places are relative, since dialogues differ in length: with `parts` each dialogue is cut into so many,
+    and a place is the middle of one, from 0 to 1.
+    """
+    parts = drawing.option("parts")
+    if parts is None:
+        return _frequency(drawing, lambda turn: turn.example.position + 1, "turn of the dialogue", _in_order)
+    if not isinstance(parts, int) or parts < 1:
+        raise ConfigError(
+            f"The figure '{drawing.spec.title}' has parts = {parts!r}.", remedy="Give a number from 1 on."
+        )
+    lengths: dict[str, int] = {}
+    for turn in (turn for turns in drawing.turns.values() for turn in turns):
+        dialogue = turn.example.context.dialogue
+        lengths[dialogue] = max(lengths.get(dialogue, 0), turn.example.position + 1)
+
+    def place(turn: Judged) -> float:
+        part = turn.example.position * parts // lengths[turn.example.context.dialogue]
+        return (part + 0.5) / parts
+
+    return _frequency(drawing, place, "place in the dialogue, from its beginning to its end", _in_order)
 
 
 def _by_domain(drawing: _Drawing) -> Figure | None:
-    """How often a system looks something up in each domain (RAGate, Fig. 4)."""
-    return _frequency(drawing, lambda turn: turn.example.domain or None, "domain", _most_common)
+    """How often a system looks something up in each domain (RAGate, Fig. 4).
+
+    SGD numbers the services of a domain (Hotels_2, Hotels_4): they count as the domain that they are of.
+    """
+    return _frequency(drawing, lambda turn: _NUMBER.sub("", turn.example.domain) or None, "domain", _most_common)
 
 
 def _in_order(counts: Counter[Any]) -> list[Any]:
@@ -108,14 +133,14 @@ def _frequency(
 
     def share(name: str, chosen: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
         hits: Counter[Any] = Counter(place(turn) for turn in chosen if decide(turn))
-        x = tuple(float(key) if isinstance(key, int) else str(key) for key in places)
+        x = tuple(float(key) if isinstance(key, int | float) else str(key) for key in places)
         labels = tuple(f"{hits[key]} of {totals[key]}" for key in places)
         return Series(name, x, tuple(hits[key] / totals[key] for key in places), labels=labels)
 
     series = [share(row.system, drawing.turns[row.system], _asked) for row in rows]
     if any(turn.example.gold.retrieve is not None for turn in turns):
         series.insert(0, share(_GOLD, turns, lambda turn: bool(turn.example.gold.retrieve)))
-    shape = "lines" if label.startswith("turn") else "bars"
+    shape = "bars" if isinstance(places[0], str) else "lines"
     return drawing.figure(shape, label, "share of turns that look something up", series)
 
 
@@ -211,7 +236,7 @@ def _latency_quality(drawing: _Drawing) -> Figure | None:
 
 
 _MAKERS: dict[str, tuple[Maker, tuple[str, ...]]] = {
-    "by-position": (_by_position, ("systems",)),
+    "by-position": (_by_position, ("systems", "parts")),
     "by-domain": (_by_domain, ("systems",)),
     "lines": (_lines, ("systems", "x", "columns", "label")),
     "reliability": (

@@ -48,6 +48,8 @@ class RunFolder:
         self._waiting: set[Path] = set()
 
     def __enter__(self) -> RunFolder:
+        if self.path.is_file():
+            raise StoreError(f"'{self.path}' is a file.", remedy="Give a folder with --out.", path=str(self.path))
         with file_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.path)

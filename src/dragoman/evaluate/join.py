@@ -22,10 +22,15 @@ def join(results: Sequence[Result]) -> Result:
         for table in result.tables:
             groups.setdefault((table.data, data_digest(result.manifest, table.data)), []).append((result, table))
     names = [name for name, _ in groups]
-    tables = [
-        _joined(members, apart=names.count(name) > 1) if len(members) > 1 or names.count(name) > 1 else members[0][1]
-        for (name, _), members in groups.items()
-    ]
+    limits = {cast(Any, result.manifest.get("limit")) for result in results}
+    tables = []
+    for (name, _), members in groups.items():
+        alone = len(members) == 1 and names.count(name) == 1
+        table = members[0][1] if alone else _joined(members, apart=names.count(name) > 1)
+        limit = members[0][0].manifest.get("limit")  # that of all members: another one is other data
+        if len(limits) > 1 and limit is not None:
+            table = replace(table, note=f"{table.note} Only its first {limit} turns were taken (--limit).".lstrip())
+        tables.append(table)
     titles = list(dict.fromkeys(result.title for result in results))
     return Result(
         " + ".join(dict.fromkeys(result.experiment for result in results)),

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import random
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,9 +92,15 @@ def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
                 yield JudgeRow(row.system, turn.example, turn.context, _grounding(turn), outcome.reply.text)
 
 
-def gather(runs: Sequence[Path], data: str | None = None) -> list[JudgeRow]:
+def gather(runs: Sequence[Path], data: str | None = None, systems: Sequence[str] | None = None) -> list[JudgeRow]:
     """The replies of several runs; a system that more than one of them has is named after its run as well."""
     found = {run: list(rows(run, data)) for run in dict.fromkeys(runs)}
+    known = {row.system for judged in found.values() for row in judged}
+    for name in systems or ():
+        if name not in known:
+            raise UnknownNameError("system", name, known)
+    if systems:
+        found = {run: [row for row in judged if row.system in systems] for run, judged in found.items()}
     times = Counter(system for judged in found.values() for system in {row.system for row in judged})
     return [
         replace(row, system=f"{run.resolve().name}: {row.system}") if times[row.system] > 1 else row
@@ -205,6 +212,14 @@ def _common(by_system: Mapping[str, Mapping[str, JudgeRow]], grounded: bool) -> 
     if not by_system:
         raise InputError("There are no replies to judge.", remedy="Give the folder of a run with replies.")
     common = set.intersection(*(set(known) for known in by_system.values()))
+    silent = [system for system, known in by_system.items() if not any(row.reply.strip() for row in known.values())]
+    if silent:
+        others = [system for system in by_system if system not in silent]
+        chosen = " ".join(f"--system {shlex.quote(system)}" for system in sorted(others))
+        raise InputError(
+            f"There is nothing to judge in the replies of {', '.join(sorted(silent))}: all of them are empty.",
+            remedy=f"Leave them out: {chosen}" if others else "Give a run of systems that reply.",
+        )
     first = next(iter(by_system.values()))
     usable = sorted(example for example in common if first[example].grounding or not grounded)
     if not usable:

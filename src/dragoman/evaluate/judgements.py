@@ -19,6 +19,8 @@ from dragoman.evaluate.judge import FORMAT, NOTHING, QUESTIONS, SCALES, Question
 
 Answers = Mapping[str, Mapping[Question, int]]
 """One annotator's answers by item."""
+_SHOWN = 20
+"""How many wrong cells are named at once: a wrong column has one a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,9 @@ def read_sheets(paths: Sequence[Path], key_path: Path) -> Verdicts:
         comments += [(key[code].system, key[code].example, name, text) for code, text in said.items()]
         problems += wrong
     if problems:
+        more = [f"... and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
         raise InputError(
-            "\n".join([f"{len(problems)} things are wrong with the sheets:", *map(str, problems)]),
+            "\n".join([f"{len(problems)} things are wrong with the sheets:", *map(str, problems[:_SHOWN]), *more]),
             remedy="Mend these cells and import again; nothing was counted.",
             problems=tuple(problems),
         )

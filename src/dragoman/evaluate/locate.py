@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from pathlib import Path
 
 from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.datasets.open import SHIPPED
 
 _HERE = Path(__file__).resolve().parent
 _PLACES = (_HERE / "experiments", _HERE.parents[2] / "experiments")
 """Inside an installed package, and in a checkout."""
+_OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 
 def shipped() -> dict[str, Path]:
@@ -31,6 +34,11 @@ def titles() -> dict[str, str]:
 def find(named: str | Path) -> tuple[str, Path]:
     """The name of an experiment, by which its run is called, and its file."""
     path = Path(named)
+    if path.suffix in _OF_DATA or str(named) in SHIPPED:
+        raise ConfigError(
+            f"'{named}' is a set, not an experiment.",
+            remedy=f"Measure the default agent on it: dragoman evaluate --data {shlex.quote(str(named))}",
+        )
     if path.is_file():
         return path.stem, path
     known = shipped()

@@ -30,6 +30,7 @@ _TABLES_ONLY = ("cli", "testing", "evaluate")
 _ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "runner.py", "meter.py")
 PYTHON = "python:"
 """What the kind of a set begins with that was handed over as an object."""
+_FILES = "files of"
 _ROLES = ("gate", "planner", "retriever", "reader", "critic", "model", "encoder")
 _TABLE_KEYS = ("title", "about", "paper", "table", "draws", "baseline", "columns", "figures", "defaults")
 _SYSTEM_KEYS = ("group", "note", "paper")
@@ -51,7 +52,7 @@ def make_manifest(
         "seed": experiment.seed,
         "limit": limit,
         "skip_bad": skip_bad,
-        "data": {name: [_file(path) for path in paths] for name, paths in files.items()},
+        "data": {name: hashes(paths) for name, paths in files.items()},
         "prompts": {
             f"{language}/{name}": prompts.get(name, language).sha256
             for language in prompts.languages()
@@ -68,6 +69,11 @@ def make_manifest(
         "files": {system.name: file_name(system.name) for system in experiment.systems if system.runs},
         "sets": {block.name: file_name(block.name) for block in experiment.data},
     }
+
+
+def hashes(files: Iterable[Path]) -> list[Json]:
+    """What the files hold at this moment."""
+    return [_file(path) for path in files]
 
 
 def resolved(experiment: Experiment) -> dict[str, Json]:
@@ -110,7 +116,19 @@ def _resolve_roles(tables: dict[str, Any]) -> None:
 def differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
     """What is not the same in two manifests among all that decides rows; added and removed systems do not count."""
     old, new = _deciding(before), _deciding(now)
-    return [f"{path}: {_short(was)} before, {_short(comes)} now" for path, was, comes in _unequal(old, new, "")]
+    return [_told(path, was, comes) for path, was, comes in _unequal(old, new, "")]
+
+
+def _told(path: str, was: object, comes: object) -> str:
+    if path == "code":
+        return "the code of Dragoman was another one"
+    files, _, block = path.partition(".")
+    if files != _FILES:
+        return f"{path}: {_short(was)} before, {_short(comes)} now"
+    if not isinstance(was, list) or not isinstance(comes, list):
+        return f"the files of '{block}' changed while they were read"
+    names = [str(entry["name"]) for entry in comes if entry not in was] or [str(entry["name"]) for entry in was]
+    return f"{', '.join(names)} of '{block}' held other bytes before"
 
 
 def refuse_other(before: Mapping[str, Json], now: Mapping[str, Json], folder: Path) -> None:
@@ -138,7 +156,7 @@ def _deciding(manifest: Mapping[str, Json]) -> dict[str, Any]:
         },
         "limit": manifest.get("limit"),
         "skip_bad": manifest.get("skip_bad"),
-        "files of": manifest.get("data"),
+        _FILES: manifest.get("data"),
         "prompts": manifest.get("prompts"),
         "versions": {name: version for name, version in versions.items() if name not in TABLE_LIBRARIES},
         "code": manifest.get("code"),
@@ -156,7 +174,7 @@ def _unequal(old: object, new: object, path: str) -> list[tuple[str, object, obj
     if not isinstance(old, dict) or not isinstance(new, dict):
         return [(path, old, new)]
     # Sets and systems that only one of the two has leave the rows of the others as they are.
-    keys = set(old) & set(new) if path in ("systems", "set", "files of") else set(old) | set(new)
+    keys = set(old) & set(new) if path in ("systems", "set", _FILES) else set(old) | set(new)
     found = []
     for key in sorted(keys):
         found += _unequal(old.get(key), new.get(key), f"{path}.{key}" if path else key)

@@ -141,11 +141,11 @@ def _without_labels(
     needs = " and ".join(f"'{label}' ({_LABELS[label]})" for label in missing)
     has = ", ".join(sorted(labels)) or "none"
     more = f" So do {', '.join(other.title for other, _ in lacking[1:])}." if len(lacking) > 1 else ""
-    works = f"the columns that work there: {', '.join(fitting)}" if fitting else "no column works there"
+    works = f" The columns that work there: {', '.join(fitting)}." if fitting else ""
     return ConfigError(
         f"The column '{spec.title}' needs the label {needs}, which the set '{name}' does not have. "
         f"It has: {has}.{more}",
-        remedy=f"Limit the column with data = [...] to sets that have it; {works}.",
+        remedy=f"Label the turns of the set, leave the column out, or limit it with data = [...] to other sets.{works}",
         column=spec.title,
         data=name,
         labels=tuple(missing),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.protocols import Encoder, LanguageModel
 from dragoman.core.values import Draft, Prompt, Usage
+from dragoman.evaluate.results import NO_USAGE
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -47,6 +48,8 @@ class Reading:
     @property
     def usage(self) -> Usage:
         """The language model's part."""
+        if not (self.calls or self.prompt_tokens or self.completion_tokens):
+            return NO_USAGE
         return Usage(self.prompt_tokens, self.completion_tokens, self.calls)
 
 

@@ -113,11 +113,17 @@ class ShuffledGate:
 
 @planners.register("gold.v1")
 class GoldPlanner:
-    """The sources of the label: one a step in its order, or with `order = "graph"` as the declared needs order them."""
+    """The sources of the label: one a step in its order, or with `order = "graph"` as the declared needs order them.
 
-    def __init__(self, *, answers: Answers, order: Literal["gold", "graph"] = "gold") -> None:
+    Sources in `without` are left out: the papers' ablation of a source.
+    """
+
+    def __init__(
+        self, *, answers: Answers, order: Literal["gold", "graph"] = "gold", without: Sequence[str] = ()
+    ) -> None:
         self._answers = answers
         self._order = order
+        self._without = frozenset(without)
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         return [self._one(self._answers.of(context), sources) for context in turns]
@@ -126,6 +132,7 @@ class GoldPlanner:
         names = example.gold.plan
         if names is None:
             raise _unlabelled(example, "which sources to ask")
+        names = tuple(name for name in names if name not in self._without)
         if not names:
             return Plan((), dict.fromkeys((source.name for source in sources), 0.0), "gold")
         steps = SourceGraph(sources).plan(names).steps if self._order == "graph" else tuple((name,) for name in names)

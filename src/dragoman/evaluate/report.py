@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from dragoman.evaluate.draw import svg
 from dragoman.evaluate.results import Cell, Column, Figure, Result, Row, Table
-from dragoman.evaluate.tables import best, mark, printed
+from dragoman.evaluate.tables import best, mark, paper_text, printed
 
 
 def page(results: Sequence[Result]) -> str:
@@ -55,12 +55,18 @@ def _table(table: Table, figures: Sequence[Figure]) -> str:
     drawn = "\n".join(_figure(figure) for figure in figures)
     return (
         f"<section>\n<h2>{escape(table.title or table.data)}</h2>\n"
-        f"<p class='size'>{table.turns:,} turns of {table.dialogues:,} dialogues"
-        f"{f'; compared with {escape(table.baseline)}' if table.baseline else ''}</p>\n"
+        f"<p class='size'>{_size(table)}</p>\n"
         f"<div class='wide'><table>\n<thead><tr><th>system</th>{heads}</tr></thead>\n<tbody>\n"
         + "\n".join(lines)
         + f"\n</tbody>\n</table></div>\n{told}\n{_legend()}\n{drawn}\n</section>"
     )
+
+
+def _size(table: Table) -> str:
+    if not table.turns:
+        return "no data"
+    compared = f"; compared with {escape(table.baseline)}" if table.baseline else ""
+    return f"{table.turns:,} turns of {table.dialogues:,} dialogues{compared}"
 
 
 def _row(row: Row, table: Table, tops: Sequence[float | None]) -> str:
@@ -72,7 +78,7 @@ def _row(row: Row, table: Table, tops: Sequence[float | None]) -> str:
 
 
 def _cell(cell: Cell, column: Column, top: float | None) -> str:
-    paper = f"<small class='paper'>paper {cell.paper:g}</small>" if cell.paper is not None else ""
+    paper = f"<small class='paper'>{paper_text(cell, column)}</small>" if cell.paper is not None else ""
     if cell.value is None:
         return f"<td class='none'>{escape(cell.status)}{paper}</td>"
     stars = f"<sup>{mark(cell)}</sup>" if mark(cell) else ""

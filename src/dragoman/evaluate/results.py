@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from dragoman.core.codec import Json
+from dragoman.core.quick import quick
 from dragoman.core.values import Reply, Usage
 
 NO_USAGE = Usage()
 Status: TypeAlias = Literal["measured", "not built", "no data", "no model", "not run", "no turns", "not available"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a system did on one turn: the reply with its trace, and what the turn cost in models.

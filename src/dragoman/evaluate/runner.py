@@ -110,7 +110,7 @@ class _Run:
                     remedy="The data or the limit is another one: run into a new folder.",
                 )
         self._everything = total * len(self._systems)
-        start = min(self._done.values()) // self._batch * self._batch
+        start = stopped = min(self._done.values()) // self._batch * self._batch
         if sum(self._done.values()) == self._everything:
             return
         streams = [lane.batches(self._batch, start) for lane in self._lanes]
@@ -118,19 +118,22 @@ class _Run:
             for chunks in zip_longest(*streams, fillvalue=()):
                 self._same(chunks)
                 for lane, examples in zip(self._lanes, chunks, strict=True):
-                    self._step(lane, examples, start)
+                    self._step(lane, examples, start, again=start == stopped)
                 start += len(chunks[0])
                 collect()
         self._tell(self._systems[-1].name)
 
-    def _step(self, lane: _Lane, examples: Sequence[Example], start: int) -> None:
-        """One batch of a lane: every system up to the last one that lacks it, so that sharing is as on a first run."""
+    def _step(self, lane: _Lane, examples: Sequence[Example], start: int, *, again: bool) -> None:
+        """One batch of a lane: the systems that lack it; where a run was stopped (`again`), also those before them, so
+        that sharing is as on a first run."""
         end = start + len(examples)
         waiting = [system.name for system in lane.systems if self._done[system.name] < end]
         if not waiting:
             return
         lane.take(examples)
         for system in lane.systems:
+            if not (again or system.name in waiting):
+                continue
             self._tell(system.name)
             outcomes = self._outcomes(lane, system, examples)
             if self._done[system.name] < end:
@@ -275,7 +278,7 @@ class _Lane:
 @contextmanager
 def _collected_between() -> Iterator[Callable[[], None]]:
     """Garbage in circles is collected when a batch is over: in the middle of one, the collector would walk again and
-    again over values that are all still needed."""
+    again over values that are all still needed. Nor does it walk over what was there before the run."""
     was = gc.isenabled()
     batches = 0
 
@@ -285,9 +288,11 @@ def _collected_between() -> Iterator[Callable[[], None]]:
         gc.collect(2 if batches % _WHOLE_EVERY == 0 else 1)
 
     gc.disable()
+    gc.freeze()
     try:
         yield collect
     finally:
+        gc.unfreeze()
         if was:
             gc.enable()
 

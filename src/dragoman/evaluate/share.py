@@ -21,8 +21,8 @@ from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Reply
 from dragoman.evaluate.meter import Meter, Reading, split
 
 A = TypeVar("A")
-Turns: TypeAlias = Sequence[Sequence[Context]]
-"""Who pays for each answer: the turn that asked; several where turns share a pair that a critic judges."""
+Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
+"""Answers the requests at some places."""
 
 _NOTHING = Reading()
 
@@ -129,19 +129,22 @@ class Sharing:
         self._memories.append(memory)
         return memory
 
-    def charge(self, payers: Turns, entries: Sequence[_Entry[Any]]) -> None:
-        """Put entries on the bills of their turns: one slot a call, or, inside a refinement, one slot a round."""
+    def charge(self, turns: Sequence[Context], entries: Sequence[_Entry[Any]]) -> None:
+        """Put each entry on the bill of its turn: one slot a call, or, inside a refinement, one slot a round."""
         slots, current = self._slots, self._round
-        for contexts, entry in zip(payers, entries, strict=True):
-            for context in contexts:
-                if current is None:
-                    slots.setdefault(id(context), []).append(entry)
+        for context, entry in zip(turns, entries, strict=True):
+            turn = id(context)
+            slot: _Slot | _Entry[Any] = entry
+            if current is not None:
+                if turn in current:
+                    current[turn].add(entry)
                     continue
-                slot = current.get(id(context))
-                if slot is None:
-                    slot = current[id(context)] = _Slot()
-                    slots.setdefault(id(context), []).append(slot)
+                slot = current[turn] = _Slot()
                 slot.add(entry)
+            if turn in slots:
+                slots[turn].append(slot)
+            else:
+                slots[turn] = [slot]
 
     def begin_round(self, owners: Mapping[Hashable, list[Context]]) -> None:
         """What is charged from here on belongs to one note of each turn."""
@@ -160,28 +163,24 @@ class _Memory(Generic[A]):
         self._component = component
         self.known: dict[Hashable, _Entry[A]] = {}
 
-    def ask(
-        self,
-        keys: Sequence[Hashable],
-        payers: Turns,
-        compute: Callable[[Sequence[int]], Sequence[A]],
-        kept: Sequence[object] | None = None,
-    ) -> list[A]:
-        """The answers in order; only requests that nobody made before are computed, each once, as one batch."""
+    def ask(self, keys: Sequence[Hashable], turns: Sequence[Context], compute: Compute[A]) -> list[A]:
+        """The answers in order, each on the bill of the turn that asked."""
+        entries = self.entries(keys, compute, turns)
+        self._sharing.charge(turns, entries)
+        return [entry.answer for entry in entries]
+
+    def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_Entry[A]]:
+        """What is known of the requests; only those that nobody made before are computed, each once, as one batch."""
         known = self.known
         missing: dict[Hashable, int] = {}
         for place, key in enumerate(keys):
             if key not in known:
                 missing.setdefault(key, place)
         if missing:
-            self._compute(missing, compute, payers if kept is None else kept)
-        entries = [known[key] for key in keys]
-        self._sharing.charge(payers, entries)
-        return [entry.answer for entry in entries]
+            self._compute(missing, compute, kept)
+        return [known[key] for key in keys]
 
-    def _compute(
-        self, missing: Mapping[Hashable, int], compute: Callable[[Sequence[int]], Sequence[A]], kept: Sequence[object]
-    ) -> None:
+    def _compute(self, missing: Mapping[Hashable, int], compute: Compute[A], kept: Sequence[object]) -> None:
         tally = self._sharing.tally
         tally.drain()
         began = perf_counter()
@@ -217,16 +216,13 @@ class SharedGate(_Shared):
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:
-        payers = [(context,) for context in turns]
         if evidence is None:
             return self._memory.ask(
-                [id(context) for context in turns],
-                payers,
-                lambda places: self._inner.decide([turns[i] for i in places]),
+                [id(context) for context in turns], turns, lambda places: self._inner.decide([turns[i] for i in places])
             )
         keys = [(id(context), seen(pieces)) for context, pieces in zip(turns, evidence, strict=True)]
         return self._memory.ask(
-            keys, payers, lambda places: self._inner.decide([turns[i] for i in places], [evidence[i] for i in places])
+            keys, turns, lambda places: self._inner.decide([turns[i] for i in places], [evidence[i] for i in places])
         )
 
 
@@ -237,7 +233,7 @@ class SharedPlanner(_Shared):
         names = tuple([source.name for source in sources])
         return self._memory.ask(
             [(id(context), names) for context in turns],
-            [(context,) for context in turns],
+            turns,
             lambda places: self._inner.plan([turns[i] for i in places], sources),
         )
 
@@ -248,7 +244,7 @@ class SharedRetriever(_Shared):
     def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]:
         return self._memory.ask(
             [_request(request) for request in requests],
-            [(request.context,) for request in requests],
+            [request.context for request in requests],
             lambda places: [tuple(found) for found in self._inner.retrieve([requests[i] for i in places])],
         )
 
@@ -259,7 +255,7 @@ class SharedReader(_Shared):
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         return self._memory.ask(
             [(id(task.context), task.plan.steps, seen(task.evidence)) for task in tasks],
-            [(task.context,) for task in tasks],
+            [task.context for task in tasks],
             lambda places: self._inner.read([tasks[i] for i in places]),
         )
 
@@ -274,14 +270,17 @@ class SharedCritic(_Shared):
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
         keys = [pair_key(evidence, text) for evidence, text in pairs]
-        paid: set[Hashable] = set()
-        payers: list[Sequence[Context]] = []
-        for key in keys:  # a pair that two turns have is asked twice in a call, and each of them pays once
-            payers.append(() if key in paid else self._sharing.owners.get(key, ()))
-            paid.add(key)
-        return self._memory.ask(
-            keys, payers, lambda places: self._inner.consistency([pairs[i] for i in places]), kept=pairs
+        entries = self._memory.entries(
+            keys, lambda places: self._inner.consistency([pairs[i] for i in places]), kept=pairs
         )
+        # a pair that two turns have is asked twice in a call, and each of them pays once
+        bills = [
+            (context, entry)
+            for key, entry in dict(zip(keys, entries, strict=True)).items()
+            for context in self._sharing.owners.get(key, ())
+        ]
+        self._sharing.charge([context for context, _ in bills], [entry for _, entry in bills])
+        return [entry.answer for entry in entries]
 
 
 class SharedRefiner(Refiner):

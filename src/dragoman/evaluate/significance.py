@@ -85,6 +85,12 @@ class Draws:
                 row[:] = np.bincount(chance.integers(0, clusters, clusters), minlength=clusters)
             yield times if clusters == len(owners) else np.take(times, owners, axis=1)
 
+    def spoken(self, *systems: Scores) -> int:
+        """How many dialogues have a turn that counts for any of some systems."""
+        return len(
+            {name for scores in systems for name, counts in zip(self.dialogues, scores.counted, strict=True) if counts}
+        )
+
     def values(self, scores: Scores) -> Floats:
         """The metric's value in every draw, NaN where a draw has nothing to count."""
         import numpy as np
@@ -101,7 +107,8 @@ class Draws:
 class Interval:
     """A figure with its percentile interval and standard error, from `n` turns.
 
-    NaN where the metric is undefined on these turns; `undefined` counts the draws on which it was.
+    NaN where the metric is undefined on these turns; `undefined` counts the draws on which it was. The interval and the
+    error of a single dialogue are NaN: it says nothing about others.
     """
 
     value: float
@@ -171,7 +178,7 @@ def value(scores: Scores, name: str = "metric") -> float:
 def interval(scores: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Interval:
     """The percentile bootstrap over dialogues (Efron and Tibshirani 1993, chapter 13)."""
     found = value(scores, name)
-    low, high, error, undefined = _spread(draws.values(scores), level)
+    low, high, error, undefined = _spread(draws.values(scores), level, draws.spoken(scores))
     return Interval(found, low, high, error, sum(scores.counted), level, undefined)
 
 
@@ -179,18 +186,21 @@ def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str
     """b - a on the same draws.
 
     p is twice the smaller share of draws on either side of 0, the level at which the percentile interval just reaches
-    it; one is added to counts and draws, so that it is never 0 (Davison and Hinkley 1997, section 4.2.3).
+    it; one is added to counts and draws, so that it is never 0 (Davison and Hinkley 1997, section 4.2.3). Few dialogues
+    are drawn alike again and again: p is never below 2 / 2^n, the least that a sign test over n dialogues can find.
     """
     import numpy as np
 
     difference = value(b, name) - value(a, name)
     drawn = draws.values(b) - draws.values(a)
-    low, high, error, undefined = _spread(drawn, level)
+    dialogues = draws.spoken(a, b)
+    low, high, error, undefined = _spread(drawn, level, dialogues)
     known = drawn[~np.isnan(drawn)]
     if not len(known) or np.isnan(difference):
         return Paired(difference, low, high, error, float("nan"), level, undefined)
     fewer = min(int((known <= _EQUAL).sum()), int((known >= -_EQUAL).sum()))
-    return Paired(difference, low, high, error, min(1.0, 2 * (fewer + 1) / (len(known) + 1)), level, undefined)
+    p = min(1.0, max(2 * (fewer + 1) / (len(known) + 1), 2.0 ** (1 - dialogues)))
+    return Paired(difference, low, high, error, p, level, undefined)
 
 
 def wilcoxon(a: Floats, b: Floats) -> Tested:
@@ -234,18 +244,34 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare(baseline: Scores, other: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Comparison:
-    """Every test that applies: the paired bootstrap always; over turns McNemar for decisions, Wilcoxon for the rest."""
+def compare(
+    baseline: Scores,
+    other: Scores,
+    draws: Draws,
+    *,
+    level: float = 0.95,
+    name: str = "metric",
+    decisions: bool | None = None,
+) -> Comparison:
+    """Every test that applies: the paired bootstrap always; over turns McNemar for decisions, Wilcoxon for the rest.
+
+    `decisions` says which of the two, where more than this pair is to be tested alike.
+    """
     difference = paired(baseline, other, draws, level=level, name=name)
     a, b = baseline.per_turn, other.per_turn
     if a is None or b is None:
         return Comparison(difference)
-    if _is_decision(a) and _is_decision(b):
+    if are_decisions(baseline, other) if decisions is None else decisions:
         return Comparison(difference, mcnemar=mcnemar(a, b))
     return Comparison(difference, wilcoxon=wilcoxon(a, b))
 
 
-def _spread(drawn: Floats, level: float) -> tuple[float, float, float, int]:
+def are_decisions(*systems: Scores) -> bool:
+    """Whether the turns of all these systems, where they have values, are right (1) or wrong (0)."""
+    return all(_is_decision(scores.per_turn) for scores in systems if scores.per_turn is not None)
+
+
+def _spread(drawn: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
     """Both ends of the interval, the standard error, and how many draws were undefined."""
     import numpy as np
 
@@ -253,7 +279,7 @@ def _spread(drawn: Floats, level: float) -> tuple[float, float, float, int]:
         raise ConfigError(f"The level {level} is outside (0, 1).", remedy="Give 0.95.")
     known = drawn[~np.isnan(drawn)]
     undefined = len(drawn) - len(known)
-    if len(known) < 2:
+    if len(known) < 2 or dialogues < 2:
         return float("nan"), float("nan"), float("nan"), undefined
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return low, high, float(known.std(ddof=1)), undefined

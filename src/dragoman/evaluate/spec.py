@@ -186,7 +186,7 @@ class Experiment(_Strict):
         return tuple(system for system in self.systems if system.data is None or block in system.data)
 
 
-def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
+def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequence[str] = ()) -> Experiment:
     """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it."""
     try:
         tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -196,14 +196,26 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", remedy="Mend that line.") from error
-    return experiment_of(tables, str(path), overrides)
+    return experiment_of(tables, str(path), overrides, agents=agents)
 
 
-def experiment_of(tables: Mapping[str, Any], where: str = "experiment", overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment that plain tables describe, with its overrides."""
+def experiment_of(
+    tables: Mapping[str, Any],
+    where: str = "experiment",
+    overrides: Sequence[str] = (),
+    *,
+    agents: Sequence[str] = (),
+) -> Experiment:
+    """The experiment that plain tables describe, with its overrides.
+
+    Each of the `agents` is a further row: the agent as its folder says, without what `[defaults]` says of others.
+    """
     from copy import deepcopy
 
     given = deepcopy(dict(tables))
+    rows = _agent_rows(agents, given.get("systems", []))
+    if rows:
+        given["systems"] = [*given.get("systems", []), *rows]
     for entry in overrides:
         dotted, mark, value = entry.partition("=")
         if not mark:
@@ -211,13 +223,26 @@ def experiment_of(tables: Mapping[str, Any], where: str = "experiment", override
         _set(given, dotted.strip(), scalar(value.strip()))
     defaults = given.get("defaults", {})
     systems = [
-        entry if entry.get("missing") else {**defaults, **entry} if isinstance(entry, dict) else entry
+        {**defaults, **entry} if isinstance(entry, dict) and not entry.get("missing") and entry not in rows else entry
         for entry in given.get("systems", [])
     ]
     try:
-        return Experiment.model_validate({**given, "systems": systems})
+        return Experiment.model_validate({**given, **({"systems": systems} if "systems" in given else {})})
     except ValidationError as error:
         raise _explained(error, where) from error
+
+
+def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each agent, called after its folder, or by what was given where that name is taken."""
+    taken = {entry.get("name") for entry in systems}
+    rows: list[dict[str, Any]] = []
+    for agent in agents:
+        path = Path(agent).expanduser()
+        name = (path.parent if path.suffix == ".toml" else path).resolve().name
+        note = "the roles of its agent.toml, on the sources of the set"
+        rows.append({"name": agent if name in taken else name, "group": "agents", "note": note, "agent": agent})
+        taken.add(name)
+    return rows
 
 
 def _set(tables: dict[str, Any], dotted: str, value: object) -> None:
@@ -244,6 +269,12 @@ def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) ->
 def _explained(error: ValidationError, where: str) -> ConfigError:
     """The first thing wrong, in the file's words, with a suggestion for a misspelt key."""
     first = error.errors()[0]
+    lacking = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing" and len(each["loc"]) == 1]
+    if lacking and first["type"] == "missing":
+        return ConfigError(
+            f"{where} is no experiment yet: it lacks {', '.join(lacking)}.",
+            remedy="It takes a title, and [[data]], [[columns]] and [[systems]] with a table for each.",
+        )
     key = ".".join(str(part) for part in first["loc"]) or "experiment"
     if first["type"] == "extra_forbidden":
         owners: dict[object, type[BaseModel]] = {"systems": SystemSpec, "data": DataSpec}
@@ -252,6 +283,8 @@ def _explained(error: ValidationError, where: str) -> ConfigError:
         close = get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known)}.")
+    if first["type"] == "too_short":
+        return ConfigError(f"{where}: '{key}' is empty.", remedy="Name at least one.")
     message = first["msg"].removeprefix("Value error, ")
     given = (
         "" if first["type"] == "missing" or isinstance(first["input"], dict | list) else f" It is {first['input']!r}."

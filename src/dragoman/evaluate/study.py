@@ -26,7 +26,7 @@ from dragoman.evaluate.assemble import Measured, assemble, joined, split_repeata
 from dragoman.evaluate.block import Block, open_block
 from dragoman.evaluate.build import Models
 from dragoman.evaluate.folder import MANIFEST, RunFolder
-from dragoman.evaluate.manifest import PYTHON, make_manifest, refuse_other
+from dragoman.evaluate.manifest import PYTHON, hashes, make_manifest, refuse_other
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.results import Result
 from dragoman.evaluate.runner import run_block
@@ -73,7 +73,7 @@ def experiment(
         "batch": batch,
         "baseline": baseline,
         "data": [spec.model_dump()],
-        "columns": [{"title": entry, "metric": entry} if isinstance(entry, str) else dict(entry) for entry in metrics],
+        "columns": [_column(entry) for entry in ([metrics] if isinstance(metrics, str) else metrics)],
         "systems": [_system(name, given) for name, given in systems.items()],
     }
     whole = experiment_of(tables)
@@ -125,13 +125,9 @@ def run_experiment(
 def load_run(folder: str | Path) -> Result:
     """The result of a run that came to its end, seconds included."""
     run = RunFolder(folder)
-    text = run.read(RESULTS)
+    text = run.read(RESULTS) if run.path.is_dir() else None
     if text is None:
-        begun = run.read(MANIFEST) is not None
-        remedy = (
-            "Run the experiment again: it goes on." if begun else "Give the folder of a run of `dragoman evaluate`."
-        )
-        raise InputError(f"There is no {RESULTS} in '{folder}'.", remedy=remedy)
+        raise _no_result(run)
     result = result_of(text, str(run.path / RESULTS))
     times = run.read(TIMES)
     if times is None:
@@ -139,6 +135,17 @@ def load_run(folder: str | Path) -> Result:
     described = cast(Mapping[str, Any], result.manifest.get("experiment") or {})
     order = [str(column["title"]) for column in described.get("columns", ())]
     return joined(result, replace(result_of(times, str(run.path / TIMES)), manifest=result.manifest), order)
+
+
+def _no_result(run: RunFolder) -> InputError:
+    if not run.path.is_dir():
+        what = f"'{run.path}' is a file." if run.path.exists() else f"There is no folder '{run.path}'."
+        return InputError(what, remedy="Give the folder of a run of `dragoman evaluate`.")
+    what = f"There is no {RESULTS} in '{run.path}'."
+    if (run.path / MANIFEST).exists():
+        return InputError(what, remedy="The run was not finished. Give its command again: it goes on.")
+    inside = ", ".join(str(file.parent) for file in sorted(run.path.glob(f"*/{RESULTS}")))
+    return InputError(what, remedy=f"Give the folder of a run{': ' if inside else ''}{inside}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,10 @@ class _Opened:
     measured: Measured
     views: tuple[Block, ...]
     systems: tuple[SystemSpec, ...]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys(file for block in (self.block, *self.views) for file in block.files))
 
 
 class _Run:
@@ -194,7 +205,9 @@ class _Run:
             with Models() as models:
                 for opened in here:
                     self._run(opened, folder, models)
+            self._refuse_changed(here, folder, manifest)
             result = self._assembled(sets, folder, manifest)
+            self._refuse_changed(here, folder, manifest)
             self._write(folder, result)
         return result
 
@@ -247,10 +260,7 @@ class _Run:
                 raise InputError(f"The set '{opened.spec.name}' has no turns.", remedy="Check its file and options.")
         manifest = make_manifest(
             self._spec,
-            {
-                opened.spec.name: dict.fromkeys(file for block in (opened.block, *opened.views) for file in block.files)
-                for opened in sets
-            },
+            {opened.spec.name: opened.files for opened in sets},
             overrides=self._overrides,
             limit=self._limit,
             skip_bad=self._skip_bad,
@@ -269,6 +279,20 @@ class _Run:
         folder.write(_KEPT, _dump(_kept(before, manifest)))
         folder.write(MANIFEST, _dump(manifest))
         folder.write(_MADE, _dump({"began": _now()}))
+
+    def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:
+        """Rows that were read from other bytes than the manifest says have no figures; nor may they be gone on with."""
+        for opened in sets:
+            name = opened.spec.name
+            now = hashes(opened.files)
+            if now != cast(dict[str, Json], manifest["data"])[name]:
+                folder.write(MANIFEST, _dump({**manifest, "data": {**cast(Any, manifest["data"]), name: None}}))
+                raise InputError(
+                    f"The files of the set '{name}' changed while it was measured: some rows were read before, some "
+                    "after, so that no figures are made of them.",
+                    remedy="Give the same command with --fresh.",
+                    data=name,
+                )
 
     def _run(self, opened: _Opened, folder: RunFolder, models: Models) -> None:
         run_block(
@@ -380,9 +404,23 @@ def _no_data(spec: DataSpec, asked: Sequence[str]) -> DragomanError:
     )
 
 
+def _column(entry: str | Mapping[str, object]) -> dict[str, object]:
+    if isinstance(entry, str):
+        return {"title": entry, "metric": entry}
+    if not isinstance(entry, Mapping):
+        raise ConfigError(
+            f"{entry!r} is no metric.", remedy='Give its name, or a table: {"title": "Hit@1", "metric": "hit", "k": 1}.'
+        )
+    return dict(entry)
+
+
 def _system(name: str, given: SystemTables | SystemSpec) -> dict[str, Any]:
     if isinstance(given, SystemSpec):
         return {**given.model_dump(exclude_unset=True), "name": name}
+    if not isinstance(given, Mapping):
+        raise ConfigError(
+            f"The system '{name}' is {given!r}.", remedy='Give a table of its roles: {"retriever": "sparse"}.'
+        )
     tables = {
         key: {"kind": value} if key in _ROLES and isinstance(value, str) else value for key, value in given.items()
     }

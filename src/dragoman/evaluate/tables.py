@@ -23,6 +23,8 @@ _ARROWS = {"up": " ↑", "down": " ↓", "none": ""}
 _LEVELS = ((0.01, "**"), (0.05, "*"))
 _TESTS = ("paired bootstrap", "wilcoxon", "mcnemar")
 _GAP = 2
+_RULES = 1
+"""What a table's frame takes beside each column, drawn or not."""
 _LEAST_NAME = 16
 
 
@@ -78,6 +80,8 @@ def turns_text(table: Table, index: int) -> str:
 
 def summary(table: Table) -> str:
     """What a table is about, in a line."""
+    if not table.turns:
+        return f"{table.title or table.data}: no data"
     text = f"{table.title or table.data}: {table.turns} turns of {table.dialogues} dialogues"
     if table.skipped:
         text += f", {table.skipped} rows of the file left out"
@@ -137,7 +141,7 @@ def terminal(result: Result, width: int) -> Iterator[RenderableType]:
 def _fitted(table: Table, width: int) -> list[tuple[list[int], bool]]:
     """Which columns go into which part, and whether the paper's figure stands below ours."""
     every = list(range(len(table.columns)))
-    name = _name_width(table, width)
+    name = 2 * _RULES + _name_width(table, width)
     if name + sum(_width(table, index, stacked=False) for index in every) <= width:
         return [(every, False)]
     parts: list[list[int]] = [[]]
@@ -155,7 +159,8 @@ def _fitted(table: Table, width: int) -> list[tuple[list[int], bool]]:
 def _name_width(table: Table, width: int) -> int:
     from rich.cells import cell_len
 
-    longest = max([len("system"), *(cell_len(_system_text(table, row)) for row in table.rows)])
+    names = [text for row in table.rows for text in (row.group, _system_text(table, row))]
+    longest = max([len("system"), *(cell_len(name) for name in names)])
     return min(longest, max(_LEAST_NAME, width // 3))
 
 
@@ -166,7 +171,7 @@ def _width(table: Table, index: int, *, stacked: bool) -> int:
         _header(table, index),
         *(_cell_text(row.cells[index], table.columns[index], stacked) for row in table.rows),
     ]
-    return _GAP + max(cell_len(line) for text in texts for line in text.split("\n"))
+    return _RULES + _GAP + max(cell_len(line) for text in texts for line in text.split("\n"))
 
 
 def _header(table: Table, index: int) -> str:

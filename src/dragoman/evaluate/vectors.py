@@ -27,7 +27,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 FILE = "vectors.db"
 MOST_BYTES = 1 << 30
-_FORMAT = 1
+_FORMAT = 2
+"""Raised where an encoder gives other vectors than before: those of 1 depended on what was read beside a text."""
 _BUSY_MILLISECONDS = 10_000
 _AT_ONCE = 500
 _AFTER = 0.9

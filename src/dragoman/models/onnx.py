@@ -8,6 +8,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import ConfigError, WeightsError
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
-_PADDING = 24
-"""Padded tokens that cost as much as a call of the model does before it reads any."""
 _CHARACTERS_A_TOKEN = 100
 """No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
 
@@ -115,7 +114,7 @@ class OnnxEncoder:
 
         encodings = self._encodings(texts)
         found: list[FloatArray] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
-        for rows, states, _ in self._states(encodings):
+        for rows, states in self._states(encodings):
             for row, state in zip(rows, states, strict=True):
                 own = _own(encodings[row])
                 if own:
@@ -130,9 +129,8 @@ class OnnxEncoder:
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for rows, states, mask in self._states(self._encodings(texts)):
-            weight = mask[:, :, None].astype(np.float32)
-            pooled = (states * weight).sum(axis=1) / weight.sum(axis=1)
+        for rows, states in self._states(self._encodings(texts)):
+            pooled = states.mean(axis=1)
             vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
         return vectors
 
@@ -143,8 +141,8 @@ class OnnxEncoder:
         clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
         return list(tokenizer.encode_batch(clean))
 
-    def _states(self, encodings: Sequence[Any]) -> Iterator[tuple[list[int], FloatArray, Any]]:
-        """The token states of some rows at a time, with the mask that says which of them are not padding."""
+    def _states(self, encodings: Sequence[Any]) -> Iterator[tuple[list[int], FloatArray]]:
+        """The token states of some rows at a time; rows of one length, so that there is no padding."""
         import numpy as np
 
         session, _ = self._load()
@@ -152,15 +150,10 @@ class OnnxEncoder:
         lengths = [len(encoding.ids) for encoding in encodings]
         order = sorted(range(len(encodings)), key=lambda row: lengths[row])
         for rows in _batches(order, lengths, self._batch):
-            width = lengths[rows[-1]]
-            ids = np.zeros((len(rows), width), dtype=np.int64)  # (B, T)
-            mask = np.zeros_like(ids)
-            for i, row in enumerate(rows):
-                ids[i, : lengths[row]] = encodings[row].ids
-                mask[i, : lengths[row]] = 1
-            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
+            feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
             states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
-            yield rows, states, mask
+            yield rows, states
 
     def _load(self) -> tuple[Any, Any]:
         # onnxruntime imports numpy from the inside out: while another thread imports it too, both would fail
@@ -189,19 +182,11 @@ def _own(encoding: Any) -> list[int]:
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Rows in order of length, cut where padding the shorter ones would cost more than another call."""
-    rows: list[int] = []
-    padding = 0
-    for row in order:
-        if rows:
-            grown = padding + len(rows) * (lengths[row] - lengths[rows[-1]])
-            if len(rows) == most or grown > _PADDING:
-                yield rows
-                rows, grown = [], 0
-            padding = grown
-        rows.append(row)
-    if rows:
-        yield rows
+    """Rows of one length at a time. Sums over padding round otherwise, which eight-bit numbers turn into thousandths:
+    a text's vector would depend on what is read beside it."""
+    for _, same in groupby(order, key=lambda row: lengths[row]):
+        while rows := list(islice(same, most)):
+            yield rows
 
 
 def _probe(session: Any) -> dict[str, Any]:

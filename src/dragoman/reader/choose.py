@@ -171,8 +171,9 @@ def _shares(
     A word of the turn itself counts twice one that it carries from before: "and for a child?" asks for children.
     """
     count = len(units)
-    meant = {word: alternatives.get(word, frozenset((word,))) for word in asked}
-    holding = {word: [not meant[word].isdisjoint(unit) for unit in units] for word in asked}
+    words = sorted(asked)  # sums round by their order, and a set's is another in every process
+    meant = {word: alternatives.get(word, frozenset((word,))) for word in words}
+    holding = {word: [not meant[word].isdisjoint(unit) for unit in units] for word in words}
     weight = {word: math.log(1.0 + (count - sum(held) + 0.5) / (sum(held) + 0.5)) for word, held in holding.items()}
     total = sum(weight.values())
-    return [sum(weight[word] for word in asked if holding[word][i]) / total if total else 0.0 for i in range(count)]
+    return [sum(weight[word] for word in words if holding[word][i]) / total if total else 0.0 for i in range(count)]

@@ -33,8 +33,9 @@ class Terms:
         for token in carried:
             if token not in mine and frequencies.get(token, 0):
                 weights[token] = CARRIED * idf(rows, frequencies[token])
-        total = sum(weights[token] for token in mine)
-        missing = sum(weights[token] for token in mine if not frequencies.get(token, 0))
+        words = dict.fromkeys(own)  # not the set: sums round by their order, and a set's is another in every process
+        total = sum(weights[token] for token in words)
+        missing = sum(weights[token] for token in words if not frequencies.get(token, 0))
         return cls(weights, mine, missing / total if total else 0.0)
 
 

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.errors import ConfigError, InputError, UnknownNameError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
-from dragoman.core.values import Context, Passage, Plan, Reply, Verdict
+from dragoman.core.values import Context, Passage, Plan, Reply, Source, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.consistency import Consistency, case, consistency, joined
 
@@ -73,6 +74,23 @@ def test_evidence_of_one_source_is_joined_and_that_of_others_left_out():
     chinese = joined([Passage("a", "persona", "我是天蝎座"), Passage("b", "persona", "我喜欢猫")])
     assert chinese.text == "我是天蝎座，我喜欢猫"
     assert chinese.source == "persona"
+
+
+def test_a_plan_of_documents_alone_counts_as_null_where_asked():
+    """SAFARI's release, footnote 14: documents need the persona, and a plan without it is taken for NULL."""
+    sources = (Source("persona"), Source("documents", needs=("persona",)))
+    orphan = replace(judged("1", ("d1", "p1"), ("documents",)).example, sources=sources)
+    turns = [
+        Judged(orphan, judged("1", (), ("documents",)).reply),  # gold uses it, the plan as good as not: 0
+        Judged(replace(orphan, gold=Gold(evidence=())), judged("1", (), ("documents",)).reply),  # neither: 1
+        Judged(orphan, judged("1", (), ("persona", "documents")).reply),  # both: NLI says 1
+    ]
+    as_it_stands = Consistency(source="documents", critic=Rule()).score(turns)
+    as_null = Consistency(source="documents", critic=Rule(), orphans="null").score(turns)
+    assert as_it_stands.per_turn.tolist() == [1, 0, 1]
+    assert as_null.per_turn.tolist() == [0, 1, 1]
+    with pytest.raises(UnknownNameError, match="orphans"):
+        Consistency(source="documents", critic=Rule(), orphans="drop")
 
 
 def test_several_sources_count_as_one():

@@ -11,6 +11,8 @@ from dragoman.core.protocols import Critic
 from dragoman.core.registry import metrics
 from dragoman.core.values import Evidence, Passage, SourceName
 from dragoman.evaluate.contract import About, Judged, Scores, mean_scores
+from dragoman.evaluate.metrics.options import one_of
+from dragoman.evaluate.metrics.plan import Orphans, choice
 from dragoman.evaluate.metrics.tokens import is_chinese
 
 Case: TypeAlias = Literal["both", "only gold", "only plan", "neither"]
@@ -25,7 +27,8 @@ class Consistency:
     A turn is worth 1 where neither the gold evidence nor the reply's plan uses the source, 0 where only one of the two
     does, and what the critic says of (gold evidence, reply) where both do: 1 from probability one half on, else 0, as
     the paper's NLI(r, g) is a label; with `hard=False` the probability itself. An empty reply entails nothing and is
-    worth 0 there.
+    worth 0 there. A plan that asks a source without one it needs counts as it stands, or, with `orphans="null"` as in
+    SAFARI's release, as NULL.
 
     `source` may name several, which then count as one. `critic` is a component: an experiment names its kind and the
     runner builds it with the models of the run. `passages` are those that the set's turns share; gold evidence is
@@ -39,14 +42,17 @@ class Consistency:
         source: SourceName | Sequence[SourceName],
         critic: Critic,
         hard: bool = True,
+        orphans: Orphans = "keep",
         title: str = "",
         passages: Mapping[str, Passage] | None = None,
     ) -> None:
         self._sources = frozenset([source] if isinstance(source, str) else source)
         if not self._sources:
             raise ConfigError("metric.consistency: no source is named.", remedy="Give source, as in source='persona'.")
+        one_of("consistency", "orphans", orphans, ("null", "keep"))
         self._critic = critic
         self._hard = hard
+        self._orphans: Orphans = orphans
         self._title = title or f"consistency with {' and '.join(sorted(self._sources))}"
         self._passages = passages or {}
 
@@ -59,9 +65,10 @@ class Consistency:
 
         rows = [row for row, turn in enumerate(turns) if turn.example.gold.evidence is not None]
         gold = [self._gold(turns[row].example) for row in rows]
-        replies = [turns[row].reply for row in rows]
-        used = [not self._sources.isdisjoint(reply.plan.sources) for reply in replies]
-        values = consistency(gold, used, [reply.text for reply in replies], critic=self._critic, hard=self._hard)
+        chosen = [choice(turns[row].reply.plan, turns[row].example.sources, self._orphans) for row in rows]
+        used = [not self._sources.isdisjoint(asked) for asked in chosen]
+        replies = [turns[row].reply.text for row in rows]
+        values = consistency(gold, used, replies, critic=self._critic, hard=self._hard)
         per_turn = np.full(len(turns), np.nan)
         per_turn[rows] = values
         cases = [case(bool(g), u) for g, u in zip(gold, used, strict=True)]

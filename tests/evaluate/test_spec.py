@@ -1,0 +1,50 @@
+"""Experiment files: what is wrong with one is said in its own words, and agents of one's own are further rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.errors import ConfigError
+from dragoman.evaluate.locate import find
+from dragoman.evaluate.spec import experiment_of, load_experiment
+
+TABLES = {
+    "title": "T",
+    "defaults": {"planner": {"kind": "gold"}},
+    "data": [{"name": "toy", "kind": "toy"}],
+    "columns": [{"title": "hit", "metric": "hit"}],
+    "systems": [{"name": "mine"}],
+}
+
+
+def test_an_empty_file_is_told_what_it_lacks(tmp_path):
+    file = tmp_path / "empty.toml"
+    file.touch()
+    with pytest.raises(ConfigError, match="lacks title, data, columns, systems") as error:
+        load_experiment(file)
+    assert "[[systems]]" in error.value.remedy
+
+
+def test_an_agent_is_a_row_of_its_own_that_takes_no_defaults(tmp_path):
+    agent = str(tmp_path / "robin")
+    own = experiment_of(TABLES, agents=[agent]).systems[-1]
+    assert (own.name, own.agent, own.planner) == ("robin", agent, {})
+    assert experiment_of(TABLES, agents=[f"{agent}/agent.toml"]).systems[-1].name == "robin"
+
+
+def test_an_agent_whose_name_is_taken_goes_by_its_path(tmp_path):
+    agents = [str(tmp_path / "mine"), str(tmp_path / "other")]
+    assert [row.name for row in experiment_of(TABLES, agents=agents).systems] == ["mine", agents[0], "other"]
+
+
+def test_overrides_reach_the_row_of_an_agent():
+    own = experiment_of(TABLES, overrides=["systems.harbour.reader.kind=silent"], agents=["harbour"]).systems[-1]
+    assert own.reader == {"kind": "silent"}
+    assert own.planner == {}
+
+
+@pytest.mark.parametrize("named", ["toy", "shop.jsonl", "kbp/dev.json"])
+def test_a_set_in_the_place_of_an_experiment_is_told_how_to_be_measured(named):
+    with pytest.raises(ConfigError, match="is a set") as error:
+        find(named)
+    assert error.value.remedy.endswith(f"dragoman evaluate --data {named}")
