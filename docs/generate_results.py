@@ -25,9 +25,9 @@ from rich.progress import Progress
 
 from dragoman.evaluate.locate import find, shipped
 from dragoman.evaluate.results import Result
+from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
 from dragoman.evaluate.study import RESULTS, load_run, run_experiment
-from dragoman.evaluate.tables import markdown
 
 PAGE = Path(__file__).with_name("results.md")
 RUNS = Path("runs/results")

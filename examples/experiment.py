@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from dragoman.evaluate import experiment
-from dragoman.evaluate.tables import terminal
+from dragoman.evaluate.show.tables import terminal
 
 result = experiment(
     systems={

@@ -12,7 +12,7 @@ from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Verdict
 from dragoman.evaluate.folder import RunFolder
 from dragoman.evaluate.results import Outcome, Result, Row, Table
-from dragoman.evaluate.tables import result_json
+from dragoman.evaluate.show.tables import result_json
 from dragoman.evaluate.turns import write_turns
 
 

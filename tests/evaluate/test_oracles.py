@@ -158,7 +158,7 @@ def test_the_copying_reader_says_the_gold_evidence_word_for_word() -> None:
     assert (said.text, said.quoted) == ("I like tea. A shared line.", ("p1", "c1"))
     assert nothing.text == ""
     chinese = CopyReader(answers=known(turn), store=stored(turn), language="zh")
-    assert chinese.read([ReadTask(turn.context)])[0].text == "I like tea.A shared line."
+    assert chinese.read([ReadTask(turn.context)])[0].text == "I like tea.，A shared line."
 
 
 def test_the_silent_reader_says_nothing_and_streams_it() -> None:

@@ -8,9 +8,9 @@ import pytest
 from dragoman.agent.create import parameters
 from dragoman.core.registry import REGISTRIES, datasets
 from dragoman.evaluate.build import recipe
-from dragoman.evaluate.figures import KINDS
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.metrics.select import check_where
+from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import load_experiment
 
 FOLDER = Path(__file__).parents[2] / "experiments"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.evaluate.figures import KINDS
 from dragoman.evaluate.results import Cell, Column, Result, Row, Table
+from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import Experiment, SystemSpec, load_experiment
 from dragoman.evaluate.study import run_experiment
 

@@ -37,7 +37,7 @@ def export_(
 
     Which reply is whose stands in a key beside them: do not give it to the annotators.
     """
-    from dragoman.evaluate.judge import export, gather
+    from dragoman.evaluate.judging.sheets import export, gather
 
     sheets = export(gather(runs, data, system), out, n=n, seed=seed, annotators=annotators, grounded=not every)
     for file in sheets.files:
@@ -66,7 +66,7 @@ def import_(
 
     Prints means with intervals, kappa and the share of agreeing pairs. A wrong cell is named with its file and row.
     """
-    from dragoman.evaluate.judgements import kappa_text, markdown, read_sheets, shown, to_json
+    from dragoman.evaluate.judging.answers import kappa_text, markdown, read_sheets, shown, to_json
 
     found = read_sheets(sheets, key)
     table = show.table("system", ">coherence (1-5)", ">persona (%)", ">knowledge (%)")

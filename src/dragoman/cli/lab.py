@@ -17,8 +17,8 @@ from dragoman.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from dragoman.core.values import Reply
-    from dragoman.evaluate.compare import Change, Compared
     from dragoman.evaluate.results import Result
+    from dragoman.evaluate.show.compare import Change, Compared
     from dragoman.evaluate.spec import Experiment
 
 _RUNS = Path("runs")
@@ -161,7 +161,7 @@ def report(
 
     Runs that read other data are never put into one table.
     """
-    from dragoman.evaluate.join import join
+    from dragoman.evaluate.show.join import join
     from dragoman.evaluate.study import CSV, MARKDOWN, PAGE, RESULTS, load_run
 
     result = join([load_run(run) for run in runs])
@@ -191,7 +191,7 @@ def compare(
     Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse, and
     shows the turns that changed most.
     """
-    from dragoman.evaluate.compare import compare_runs
+    from dragoman.evaluate.show.compare import compare_runs
 
     for compared in compare_runs(a, b, data=data, system=system, limit=limit):
         _print_compared(compared)
@@ -264,7 +264,7 @@ def _progress(bars: Bars) -> Callable[[str, int, int | None, str], None]:
 
 
 def _print(result: Result) -> None:
-    from dragoman.evaluate.tables import terminal
+    from dragoman.evaluate.show.tables import terminal
 
     console = show.out()
     console.print(result.title, style="bold underline")
@@ -278,8 +278,8 @@ def _print(result: Result) -> None:
 def _write(result: Result, targets: Mapping[str, Path | None]) -> None:
     from dragoman.evaluate.assemble import split_repeatable
     from dragoman.evaluate.folder import write_whole
-    from dragoman.evaluate.report import page
-    from dragoman.evaluate.tables import csv_text, markdown, result_json
+    from dragoman.evaluate.show.report import page
+    from dragoman.evaluate.show.tables import csv_text, markdown, result_json
 
     made: dict[str, Callable[[], str]] = {
         "--json": lambda: result_json(split_repeatable(result)[0]),
@@ -321,7 +321,7 @@ def _tell_how_to_go_on(folder: Path) -> None:
 
 
 def _print_compared(compared: Compared) -> None:
-    from dragoman.evaluate.compare import WHAT
+    from dragoman.evaluate.show.compare import WHAT
 
     console = show.out()
     whom = compared.before if compared.before == compared.after else f"{compared.before} > {compared.after}"
@@ -341,7 +341,7 @@ def _print_compared(compared: Compared) -> None:
 
 
 def _print_change(change: Change, compared: Compared) -> None:
-    from dragoman.evaluate.compare import scores_text
+    from dragoman.evaluate.show.compare import scores_text
 
     console = show.out()
     told = scores_text(change, [count.column for count in compared.counts])

@@ -16,8 +16,8 @@ from dragoman.core.values import Passage
 from dragoman.evaluate.contract import Judged, Scores
 from dragoman.evaluate.measures import Labelled, Measure
 from dragoman.evaluate.results import Cell, Figure, Outcome, Result, Row, Status, Table, Test
+from dragoman.evaluate.show.tables import plain
 from dragoman.evaluate.spec import DataSpec, Experiment, FigureSpec, SystemSpec
-from dragoman.evaluate.tables import plain
 
 if TYPE_CHECKING:
     from dragoman.evaluate.significance import Comparison, Draws
@@ -324,7 +324,7 @@ class _Tabling:
         wanted = [spec for spec in wanted if spec.options.get("systems") != []]
         if not wanted:
             return []
-        from dragoman.evaluate.figures import figure
+        from dragoman.evaluate.show.figures import figure
 
         turns = _Lazy(systems, self._turns)
         drawn = [figure(spec, table, turns) for spec in wanted]

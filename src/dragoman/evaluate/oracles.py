@@ -209,7 +209,7 @@ class CopyReader(_Says):
     def __init__(self, *, answers: Answers, store: Store, language: str = "en") -> None:
         self._answers = answers
         self._store = store
-        self._between = "" if language == "zh" else " "
+        self._between = "，" if language == "zh" else " "  # as SAFARI joins evidence
 
     def _say(self, task: ReadTask) -> Draft:
         passages = gold_passages(self._answers.of(task.context), self._store)

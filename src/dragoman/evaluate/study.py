@@ -30,8 +30,8 @@ from dragoman.evaluate.manifest import PYTHON, hashes, make_manifest, refuse_oth
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.results import Result
 from dragoman.evaluate.runner import run_block
+from dragoman.evaluate.show.tables import csv_text, markdown, result_json, result_of
 from dragoman.evaluate.spec import DataSpec, Experiment, SystemSpec, experiment_of
-from dragoman.evaluate.tables import csv_text, markdown, result_json, result_of
 from dragoman.evaluate.turns import write_scores, write_turns
 
 Progress: TypeAlias = Callable[[str, int, int | None, str], None]
@@ -345,7 +345,7 @@ class _Keeper:
 
 
 def _page(result: Result) -> str:
-    from dragoman.evaluate.report import page
+    from dragoman.evaluate.show.report import page
 
     return page([result])
 

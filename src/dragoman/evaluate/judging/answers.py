@@ -14,8 +14,8 @@ from typing import Any
 from dragoman.core.codec import Json, encode
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Problem
-from dragoman.evaluate.agreement import cohen_kappa, fleiss_kappa, interval, percentage_agreement
-from dragoman.evaluate.judge import FORMAT, NOTHING, QUESTIONS, SCALES, Question, unshielded
+from dragoman.evaluate.judging.agreement import cohen_kappa, fleiss_kappa, interval, percentage_agreement
+from dragoman.evaluate.judging.sheets import FORMAT, NOTHING, QUESTIONS, SCALES, Question, unshielded
 
 Answers = Mapping[str, Mapping[Question, int]]
 """One annotator's answers by item."""

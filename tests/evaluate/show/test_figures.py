@@ -7,9 +7,9 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
 from dragoman.core.values import Context, Plan, Reply, Verdict
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.draw import svg
-from dragoman.evaluate.figures import KINDS, figure
 from dragoman.evaluate.results import Cell, Column, Figure, Row, Series, Table
+from dragoman.evaluate.show.draw import svg
+from dragoman.evaluate.show.figures import KINDS, figure
 from dragoman.evaluate.spec import FigureSpec
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from dragoman.evaluate.draw import svg
 from dragoman.evaluate.results import Cell, Column, Figure, Result, Row, Table
-from dragoman.evaluate.tables import best, mark, paper_text, printed
+from dragoman.evaluate.show.draw import svg
+from dragoman.evaluate.show.tables import best, mark, paper_text, printed
 
 
 def page(results: Sequence[Result]) -> str:
     """The report of one or several runs as HTML."""
     head = " · ".join(result.title for result in results)
-    style = (files("dragoman.evaluate") / "report.css").read_text(encoding="utf-8")
+    style = (files("dragoman.evaluate.show") / "report.css").read_text(encoding="utf-8")
     body = "\n".join(_run(result) for result in results)
     return (
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"

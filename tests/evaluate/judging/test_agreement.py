@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from dragoman.core.errors import InputError
-from dragoman.evaluate.agreement import cohen_kappa, fleiss_kappa, interval, percentage_agreement
+from dragoman.evaluate.judging.agreement import cohen_kappa, fleiss_kappa, interval, percentage_agreement
 
 tables = st.integers(2, 5).flatmap(
     lambda raters: st.lists(

@@ -14,10 +14,20 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Turn, Verdict
 from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.judge import COLUMNS, Grounding, JudgeRow, export, gather, rows, sheet, shielded, unshielded
-from dragoman.evaluate.judgements import Item, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
+from dragoman.evaluate.judging.answers import Item, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
+from dragoman.evaluate.judging.sheets import (
+    COLUMNS,
+    Grounding,
+    JudgeRow,
+    export,
+    gather,
+    rows,
+    sheet,
+    shielded,
+    unshielded,
+)
 from dragoman.evaluate.results import Outcome, Result, Row, Table
-from dragoman.evaluate.tables import result_json
+from dragoman.evaluate.show.tables import result_json
 from dragoman.evaluate.turns import write_turns
 
 PERSONA = Grounding("persona", "I have a dog.", "persona")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dragoman.core.errors import InputError
 from dragoman.evaluate.results import Cell, Column, Result, Row, Table, Test
-from dragoman.evaluate.tables import (
+from dragoman.evaluate.show.tables import (
     best,
     csv_text,
     figure_text,
