@@ -105,9 +105,7 @@ def legend(result: Result, table: Table) -> list[str]:
             f"({', '.join(names)}), after Holm's correction over the column."
         )
     if "mcnemar" in names:
-        lines.append(
-            "mcnemar: do the turns decided rightly differ? It does not say which figure is better."
-        )
+        lines.append("mcnemar: do the turns decided rightly differ? It does not say which figure is better.")
     if any(cell.paper is not None for cell in cells):
         table_name = f"Table {experiment['table']}" if experiment.get("table") else ""
         where = ", ".join(part for part in (str(experiment.get("paper") or ""), table_name) if part)
