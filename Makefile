@@ -9,12 +9,12 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat test slow experiments check bench bench-peers results docs-help clean help
+.PHONY: chat test slow check bench bench-peers results docs-help clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
-	@echo "make test       set up, and run all tests"
-	@echo "make slow       run only the tests that take longest"
+	@echo "make test       set up, and run the tests (some minutes)"
+	@echo "make slow       the tests that take longest: large files, every experiment"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
@@ -31,7 +31,6 @@ test: $(VENV)/.dev $(VENV)/.weights
 	@$(BIN)/python -m pytest -m "not integration and not slow"
 	@echo "== tests with real weights"
 	@$(BIN)/python -m pytest -m "integration and not slow"
-	@$(MAKE) slow
 
 slow: $(VENV)/.dev $(VENV)/.weights
 	@echo "== slow tests"
