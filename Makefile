@@ -19,7 +19,7 @@ help:
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
 	@echo "make results    run every experiment on the data in DRAGOMAN_DATA, write docs/results.md (an hour)"
-	@echo "make docs-help  write docs/cli anew from the commands' --help"
+	@echo "make docs-help  write docs/cli and docs/metrics.md anew from the commands' --help"
 	@echo "make clean      remove the environment and what tools left behind"
 
 # Standard output carries the conversation alone, so that it can be piped; set-up talks on standard error.
@@ -56,6 +56,7 @@ results: $(VENV)/.dev $(VENV)/.weights
 
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py
+	@$(BIN)/python docs/generate_metrics.py
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
