@@ -14,7 +14,7 @@ HEAD = """# Metrics
 What a column of an experiment can be: `{title = "F1", metric = "gate-f1"}`. Options stand beside `metric`; `where`
 keeps to some turns, as `where = {plan = ["PERSONA"]}`, `{gold_source = "USER"}`, `{domain = "hotel"}`,
 `{position = [0, 2]}` or `{retrieve = true}`. A metric that needs a label which a set lacks is refused before anything
-runs. ↑ is better, ↓ is worse, · is neither. Written by `make docs-help`; beneath each stands a plain function in
+runs. ↑: the higher the better; ↓: the lower. Written by `make docs-help`; beneath each stands a plain function in
 `evaluate/metrics/`, for lists of your own.
 
 | metric | what | | range | needs | options | where it is defined |
