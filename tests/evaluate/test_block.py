@@ -154,14 +154,11 @@ def test_a_given_file_is_read_instead(tmp_path: Path) -> None:
     assert block.count() == 3
 
 
-@pytest.mark.parametrize("options", [{"file": "turns.jsonl"}, {"train": "turns.jsonl", "file": "here.jsonl"}])
-def test_a_file_that_is_not_there_means_no_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
-) -> None:
+def test_a_file_that_is_not_there_means_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path))
     written(tmp_path, "here.jsonl")
     with pytest.raises(NoDataError, match=r"turns\.jsonl"):
-        open_block(spec(kind="jsonl", **options))
+        open_block(spec(kind="jsonl", file="turns.jsonl"))
 
 
 def test_a_path_among_the_options_is_looked_up_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,3 +171,34 @@ def test_a_path_among_the_options_is_looked_up_too(tmp_path: Path, monkeypatch: 
 
 def test_a_view_changes_the_options_of_the_set() -> None:
     assert open_block(spec(part="dev"), view={"language": "zh"}).language == "zh"
+
+
+def test_a_training_file_that_is_not_here_is_told_when_somebody_asks_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    row = {"dialogue": "1", "context": [{"speaker": "user", "text": "Hi"}], "reply": "Hello!"}
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    block = open_block(DataSpec(name="mine", kind="jsonl", file=str(file), train=str(tmp_path / "gone.jsonl")))
+    assert [example.id for example in block.examples()] == ["1#0"]
+    assert block.is_untaught
+    with pytest.raises(NoDataError, match=r"--set data\.mine\.train=FILE"):
+        next(block.train())
+
+
+def test_a_view_is_cut_as_the_set_itself(tmp_path: Path) -> None:
+    records = [
+        {
+            "persona": {"B0": f"我 喜欢 {word}"},
+            "persona_kg": {"B0": {"K0": f"{word} 的 知识"}},
+            "conversation": [{"U": f"{word} 呢", "S": "好", "P-K": [["B0"], ["B0-K0"]]}],
+        }
+        for word in ("茶", "酒", "鱼", "书", "花", "船", "云", "山", "河", "桥")
+    ]
+    file = tmp_path / "kbp.json"
+    file.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
+    cut = SplitSpec(by="evidence", part="dev", parts={"train": 0.5, "dev": 0.5})
+    block = open_block(DataSpec(name="kbp", kind="kbp", file=str(file), split=cut))
+    seen = block.viewed({"spaces": "keep"})
+    assert [example.id for example in seen.examples()] == [example.id for example in block.examples()]
+    assert "我 喜欢" in next(seen.examples()).candidates[0].text
+    assert "我喜欢" in next(block.examples()).candidates[0].text
+    assert block.viewed({"spaces": "keep"}) is seen

@@ -340,3 +340,23 @@ def test_the_function_says_what_it_takes(ferries, systems, metrics, words):
     with pytest.raises(ConfigError, match=words):
         experiment(systems, ferries, metrics)
     assert experiment({"a": {"retriever": "sparse"}}, ferries, "hit").tables[0].columns[0].title == "hit"
+
+
+def test_a_row_that_learns_says_no_data_where_the_training_file_is_not_here(ferry_file, tmp_path):
+    text = ferry_file.read_text().replace('kind = "jsonl"\n', 'kind = "jsonl"\ntrain = "gone.jsonl"\n')
+    text += '\n[[systems]]\nname = "frequent"\ngate = {kind = "never"}\nreader = {kind = "frequent"}\n'
+    ferry_file.write_text(text)
+    rows = {row.system: row for row in run(ferry_file, tmp_path / "run").tables[0].rows}
+    assert {cell.status for cell in rows["frequent"].cells} == {"no data"}
+    assert rows["bm25"].cells[0].status == "measured"
+
+
+def test_slow_rows_run_where_they_are_asked_for_or_named(ferry_file, tmp_path, monkeypatch):
+    ferry_file.write_text(ferry_file.read_text().replace('name = "never"\n', 'name = "never"\nslow = true\n'))
+
+    def statuses(out, **options):
+        return {row.system: row.cells[1].status for row in run(ferry_file, out, **options).tables[0].rows}
+
+    assert statuses(tmp_path / "run")["never"] == "not run"
+    assert statuses(tmp_path / "run", slow=True)["never"] == "measured"
+    assert statuses(tmp_path / "other", systems=["never"])["never"] == "measured"

@@ -56,11 +56,12 @@ class Keep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A set that was run, with its columns."""
+    """A set that was run, with its columns; `untaught` are the systems whose training part is not here."""
 
     spec: DataSpec
     block: Turns
     measures: Sequence[Measure]
+    untaught: frozenset[str] = frozenset()
 
 
 def assemble(
@@ -87,6 +88,10 @@ def assemble(
             if systems is None or system.name in systems or not system.runs
         ]
         if isinstance(entry, Measured):
+            chosen = [
+                system.model_copy(update={"missing": "no data"}) if system.name in entry.untaught else system
+                for system in chosen
+            ]
             table, drawn = _Tabling(experiment, entry, chosen, rows, progress=progress, keep=keep).made()
             tables.append(table)
             figures += drawn

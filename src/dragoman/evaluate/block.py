@@ -34,7 +34,7 @@ class Block:
         dataset: Dataset,
         *,
         pool: Iterable[Dataset] = (),
-        train: Dataset | None = None,
+        train: Dataset | NoDataError | None = None,
         limit: int | None = None,
         skip_bad: bool = False,
         file: Path | None = None,
@@ -44,7 +44,8 @@ class Block:
         self.spec = spec
         self.dataset = dataset
         self._pool = tuple(pool)
-        self._train = train
+        self._train = None if isinstance(train, NoDataError) else train
+        self._absent = train if isinstance(train, NoDataError) else None
         self._limit = limit
         self._skip_bad = skip_bad
         self._file = file
@@ -99,6 +100,8 @@ class Block:
 
     def train(self) -> Iterator[Example]:
         """The turns that a row may learn from: a file of their own, the cut's training part, or the set's own."""
+        if self._absent is not None:
+            raise self._absent
         if self._train is not None:
             yield from self._checked((self._train,))
         elif self.spec.split is not None:
@@ -108,6 +111,11 @@ class Block:
                 yield from self._parts[name]
         else:
             yield from self._checked((self._own_training(),))
+
+    @property
+    def is_untaught(self) -> bool:
+        """Whether the training file that the set names is not here."""
+        return self._absent is not None
 
     def passages(self) -> Iterator[Passage]:
         """What all turns share."""
@@ -189,11 +197,22 @@ def open_block(
         spec,
         _opened(spec.kind, spec.file if file is None else file, options),
         pool=[_opened(spec.kind, name, options) for name in pool],
-        train=None if spec.train is None else _opened(spec.kind, spec.train, options),
+        train=_training(spec, options),
         limit=limit,
         skip_bad=skip_bad,
         file=file,
     )
+
+
+def _training(spec: DataSpec, options: Mapping[str, Any]) -> Dataset | NoDataError | None:
+    """The training file, which only some rows need: that it is not here is told when one asks for it."""
+    if spec.train is None:
+        return None
+    try:
+        return _opened(spec.kind, spec.train, options)
+    except NoDataError as error:
+        remedy = f"Give it with --set data.{spec.name}.train=FILE, or leave out the rows that learn from it."
+        return NoDataError(error.message, remedy=remedy, file=spec.train)
 
 
 def _opened(kind: str, file: str | Path | None, options: Mapping[str, Any]) -> Dataset:

@@ -104,6 +104,12 @@ def needs_encoder(system: SystemSpec) -> bool:
     return any("encoder" in whole.drawn(role) for role in whole.roles)
 
 
+def needs_training(system: SystemSpec) -> bool:
+    """Whether anything that the system runs reads the training part."""
+    whole = recipe(system)
+    return any("training" in whole.drawn(role) for role in whole.roles)
+
+
 class Models:
     """The models of an experiment, each loaded once for all sets and systems; what they do is tallied.
 

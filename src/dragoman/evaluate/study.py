@@ -24,7 +24,7 @@ from dragoman.core.errors import ConfigError, DragomanError, InputError, NoDataE
 from dragoman.core.examples import Dataset
 from dragoman.evaluate.assemble import Measured, assemble, joined, split_repeatable
 from dragoman.evaluate.block import Block, open_block
-from dragoman.evaluate.build import Models
+from dragoman.evaluate.build import Models, needs_training
 from dragoman.evaluate.folder import MANIFEST, RunFolder
 from dragoman.evaluate.manifest import PYTHON, hashes, make_manifest, refuse_other
 from dragoman.evaluate.measures import Measures
@@ -239,8 +239,10 @@ class _Run:
             if spec.name in self._data:
                 raise
             return spec
+        untaught = frozenset(system.name for system in systems if block.is_untaught and needs_training(system))
+        systems = tuple(system for system in systems if system.name not in untaught)
         measures = Measures(self._spec).of(spec.name, block)
-        return _Opened(spec, block, Measured(spec, block, measures), views, systems)
+        return _Opened(spec, block, Measured(spec, block, measures, untaught), views, systems)
 
     def _open(self, spec: DataSpec, view: Mapping[str, Any]) -> Block:
         if self._opener is not None:
