@@ -16,6 +16,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -24,7 +25,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from dragoman.evaluate.locate import find, shipped
-from dragoman.evaluate.results import Result
+from dragoman.evaluate.results import Cell, Result
 from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
 from dragoman.evaluate.study import RESULTS, load_run, run_experiment
@@ -93,14 +94,14 @@ def _section(name: str, *, keep: bool, slow: bool) -> str:
     spec = load_experiment(find(name)[1])
     result = _run(spec, name, RUNS / name, keep=keep)
     text = f"\n### {PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}\n\n{_made(result, name)}\n"
-    text += _tables(result)
+    text += _tables(_kept(result, lambda cell: cell.status != "not run"))
     if slow and name in SLOW:
         data, limit = SLOW[name]
         asked = [system.name for system in spec.systems if system.slow and system.runs]
         beside = [*([spec.baseline] if spec.baseline and spec.baseline not in asked else []), *asked]
         part = _run(spec, name, RUNS / f"{name}-slow", keep=keep, data={data: None}, systems=beside, limit=limit)
         words = ("--data", data, *(word for system in beside for word in ("--system", system)), "--limit", str(limit))
-        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n{_tables(_measured(part))}"
+        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n{_tables(_kept(part, lambda cell: cell.value is not None))}"
     return text
 
 
@@ -127,10 +128,10 @@ def _run(
         return run_experiment(spec, out, name=name, data=data, systems=systems, limit=limit, progress=tell)
 
 
-def _measured(result: Result) -> Result:
-    """A result without the rows that were not run."""
-    tables = tuple(
-        replace(table, rows=tuple(row for row in table.rows if any(cell.value is not None for cell in row.cells)))
+def _kept(result: Result, keep: Callable[[Cell], bool]) -> Result:
+    """A result with the rows of which some cell is to be kept."""
+    tables = (
+        replace(table, rows=tuple(row for row in table.rows if any(keep(cell) for cell in row.cells)))
         for table in result.tables
     )
     return replace(result, tables=tuple(table for table in tables if table.rows))
