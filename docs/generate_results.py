@@ -101,7 +101,8 @@ def _section(name: str, *, keep: bool, slow: bool) -> str:
         beside = [*([spec.baseline] if spec.baseline and spec.baseline not in asked else []), *asked]
         part = _run(spec, name, RUNS / f"{name}-slow", keep=keep, data={data: None}, systems=beside, limit=limit)
         words = ("--data", data, *(word for system in beside for word in ("--system", system)), "--limit", str(limit))
-        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n{_tables(_kept(part, lambda cell: cell.value is not None))}"
+        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n"
+        text += _tables(_kept(part, lambda cell: cell.value is not None))
     return text
 
 
@@ -148,7 +149,8 @@ def _tables(result: Result) -> str:
 def _made(result: Result, name: str, *arguments: str) -> str:
     """The command that prints a table, and the commit at which it did."""
     command = shlex.join(["dragoman", "evaluate", name, *arguments])
-    return f"`{command}` (commit {str(result.manifest.get('commit') or 'unknown')[:9]})"
+    commit = result.manifest.get("commit")
+    return f"`{command}` (commit {str(commit['id'])[:9] if isinstance(commit, dict) else 'unknown'})"
 
 
 def _machine() -> str:
