@@ -55,7 +55,7 @@ file measures, and where it differs from the paper: [experiments](experiments.md
   that cannot be had here. None is filled with something else.
 - Generation tables hold two rows for sanity: the gold evidence copied verbatim, and the most frequent reply.
 """
-SLOW = {"unims-3": ("dulemon", 60), "safari-4": ("kbp", 60), "ragate-2": ("ketod-gate", 150)}
+SLOW = {"safari-4": ("kbp", 60), "ragate-2": ("ketod-gate", 150)}
 """Where the rows that ask the model are measured: the set and how many of its turns."""
 SLOW_HEAD = """
 Rows that ask the default language model on every turn, on the first {limit} turns of one set:
