@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import REGISTRIES
+from dragoman.core.toml import explained, override, read_toml, scalar, set_by_path
 from dragoman.core.values import Source
 
 Scalar: TypeAlias = str | int | float | bool
@@ -141,35 +140,22 @@ _MODEL_TABLES = {"model": "language", "encoder": "encoder"}
 def load_config(path: str | Path | None = None, overrides: Overrides = ()) -> AgentConfig:
     """Read agent.toml (a file, or the folder that holds it), apply the overrides and check all of it."""
     file = None if path is None else _file(Path(path))
-    tables = {} if file is None else _read(file)
+    tables = {} if file is None else read_toml(file, absent="'dragoman init FOLDER' makes one.")
     where = FILE_NAME if file is None else str(file)
     pairs = list(_pairs(overrides))
     for dotted, value in sorted(pairs, key=lambda pair: not pair[0].endswith(".kind")):
         if dotted.endswith(".kind"):
             _clear(tables, dotted, str(value))
-        _set(tables, dotted, value)
+        set_by_path(tables, dotted, value)
     _refuse_secrets(tables, where, ())
     try:
         return AgentConfig.model_validate(tables)
     except ValidationError as error:
-        raise _explained(error, where) from error
+        raise explained(error, where, AgentConfig) from error
 
 
 def _file(path: Path) -> Path:
     return path / FILE_NAME if path.is_dir() else path
-
-
-def _read(file: Path) -> Table:
-    try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError as error:
-        raise ConfigError(f"There is no {file}.", remedy="'dragoman init FOLDER' makes one.", file=str(file)) from error
-    except OSError as error:
-        raise ConfigError(f"Cannot read {file}: {error.strerror}.", file=str(file)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8 text.", remedy="Save it as UTF-8.", file=str(file)) from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file} is not valid TOML: {error}.", remedy="Mend that line.", file=str(file)) from error
 
 
 def _pairs(overrides: Overrides) -> Iterable[tuple[str, object]]:
@@ -180,18 +166,7 @@ def _pairs(overrides: Overrides) -> Iterable[tuple[str, object]]:
         return
     for entry in overrides:
         text = entry.removeprefix("--")
-        dotted, mark, value = text.partition("=" if "=" in text.partition(" ")[0] else " ")
-        if not mark:
-            raise ConfigError(f"'{entry}' is not an override.", remedy="Write path=value, as in gate.threshold=0.6.")
-        yield dotted.strip(), scalar(value.strip())
-
-
-def scalar(text: str) -> object:
-    """A TOML value, or the text itself where it is not one, so that names need no quotes."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except tomllib.TOMLDecodeError:
-        return text
+        yield override(text if "=" in text.partition(" ")[0] else text.replace(" ", "=", 1))
 
 
 def _clear(tables: Table, dotted: str, kind: str) -> None:
@@ -209,24 +184,6 @@ def _short(kind: str) -> str:
     return next((part for part in reversed(kind.split(".")) if not _VERSION.fullmatch(part)), kind)
 
 
-def _set(tables: Table, dotted: str, value: object) -> None:
-    """Set a value by its path; an entry of a list of tables goes by its name, as in `sources.MEMORY.private`."""
-    *path, last = dotted.split(".")
-    node: Any = tables
-    for i, key in enumerate(path):
-        if isinstance(node, list):
-            node = next((entry for entry in node if entry.get("name") == key), None)
-        else:
-            node = node.setdefault(key, {})
-        if not isinstance(node, dict | list):
-            raise ConfigError(
-                f"Override '{dotted}': there is no table '{'.'.join(path[: i + 1])}'.", remedy="Check the path."
-            )
-    if not isinstance(node, dict) or not last:
-        raise ConfigError(f"Override '{dotted}' does not name a value.", remedy="Write path=value.")
-    node[last] = value
-
-
 def _refuse_secrets(node: object, where: str, path: tuple[str, ...]) -> None:
     if isinstance(node, dict):
         for key, value in node.items():
@@ -241,25 +198,3 @@ def _refuse_secrets(node: object, where: str, path: tuple[str, ...]) -> None:
             file=where,
             key=".".join(path),
         )
-
-
-def _explained(error: ValidationError, where: str) -> ConfigError:
-    """The first thing wrong, in the file's words, with a suggestion for a misspelt key."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    fields: dict[str, object] = {"file": where, "key": key}
-    if first["type"] == "extra_forbidden":
-        known = _siblings(first["loc"])
-        close = get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known)}.", **fields)  # type: ignore[arg-type]
-    message = first["msg"].removeprefix("Value error, ")
-    given = "" if first["type"] == "missing" or isinstance(first["input"], dict) else f" It is {first['input']!r}."
-    return ConfigError(f"{where}: '{key}': {message[:1].lower()}{message[1:]}.{given}", **fields)  # type: ignore[arg-type]
-
-
-def _siblings(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known where an unknown one stood."""
-    tables: dict[object, type[BaseModel]] = {"models": ModelsConfig, "sources": SourceConfig, "refiner": RefinerConfig}
-    owner = tables.get(location[0], AgentConfig) if len(location) > 1 else AgentConfig
-    return sorted(owner.model_fields)

@@ -252,7 +252,7 @@ def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str 
 
 
 def _given(options: Sequence[str] | None) -> Mapping[str, object]:
-    from dragoman.config import scalar
+    from dragoman.core.toml import scalar
 
     given: dict[str, object] = {}
     for entry in options or ():

@@ -15,6 +15,7 @@ DragomanError
 │   ├── StoreCorruptError  the file is not a store, or is damaged
 │   └── StoreFullError     the disk is full; what was acknowledged before is kept
 ├── RunError               a system failed on a turn of an experiment
+├── TrainingError          a training cannot begin, or stopped; what was saved is kept
 └── MissingExtraError      an optional part of the package is not installed
 """
 
@@ -100,6 +101,10 @@ class StoreFullError(StoreError):
 
 class RunError(DragomanError):
     """A system failed on a turn of an experiment; what it raised is the cause."""
+
+
+class TrainingError(DragomanError):
+    """A training cannot begin, or stopped; what was saved is kept."""
 
 
 class MissingExtraError(DragomanError):

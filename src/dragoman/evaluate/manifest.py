@@ -21,7 +21,7 @@ from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.registry import REGISTRIES
 from dragoman.evaluate.folder import file_name
-from dragoman.evaluate.spec import Experiment, SystemSpec
+from dragoman.evaluate.spec import ROLES, Experiment, SystemSpec
 
 ROW_LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "tantivy", "usearch", "xllamacpp", "PyStemmer", "jieba")
 TABLE_LIBRARIES = ("sacrebleu", "rouge-score", "scikit-learn", "scipy")
@@ -31,8 +31,7 @@ _ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "ru
 PYTHON = "python:"
 """What the kind of a set begins with that was handed over as an object."""
 _FILES = "files of"
-_ROLES = ("gate", "planner", "retriever", "reader", "critic", "model", "encoder")
-_TABLE_KEYS = ("title", "about", "paper", "table", "draws", "baseline", "columns", "figures", "defaults")
+_TABLE_KEYS = ("title", "about", "paper", "table", "draws", "baseline", "columns", "figures", "defaults", "parts")
 _SYSTEM_KEYS = ("group", "note", "paper")
 _DATA_KEYS = ("title", "note", "asked")
 
@@ -100,14 +99,14 @@ def _resolve_system(system: dict[str, Any], spec: SystemSpec) -> None:
     whole = recipe(spec)
     drawn = frozenset[str]().union(*(whole.drawn(role) for role in whole.roles))
     used = {*whole.roles, *(drawn & {"critic", "model", "encoder"}), *({"model"} if "language_model" in drawn else ())}
-    for role in _ROLES:
+    for role in ROLES:
         system[role] = dict(whole.tables[role]) if role in used else {}
     system |= {"refiner": whole.refiner.model_dump(mode="json"), "k": whole.k, "fallback": whole.fallback}
     system["agent"] = None if whole.folder is None else whole.name
 
 
 def _resolve_roles(tables: dict[str, Any]) -> None:
-    for role in _ROLES:
+    for role in ROLES:
         table = tables.get(role)
         if isinstance(table, dict) and isinstance(table.get("kind"), str):
             table["kind"] = REGISTRIES[role].resolve(table["kind"])

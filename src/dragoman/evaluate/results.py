@@ -11,7 +11,9 @@ from dragoman.core.quick import quick
 from dragoman.core.values import Reply, Usage
 
 NO_USAGE = Usage()
-Status: TypeAlias = Literal["measured", "not built", "no data", "no model", "not run", "no turns", "not available"]
+Status: TypeAlias = Literal[
+    "measured", "not built", "not trained", "no data", "no model", "not run", "no turns", "not available"
+]
 
 
 @quick

@@ -5,19 +5,23 @@ TOML as everywhere: a wrong key is an error with a suggestion, overrides go by t
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.config import RefinerConfig, Table, scalar
+from dragoman.config import RefinerConfig, Scalar, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.core.toml import explained, override, read_toml, set_by_path
 
-Missing: TypeAlias = Literal["not built", "no data", "no model", "not run"]
-"""Why a row has no figure: the system is not there yet, its data or model is not, or it is slow and nobody asked."""
+Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
+"""Why a row has no figure: the system is not there yet, its data or model is not, it is slow and nobody asked, or the
+part that it runs is not trained yet."""
+PART_MARK = "@"
+"""What the name of a declared part begins with where it stands for the part's folder."""
+ROLES = ("gate", "planner", "retriever", "reader", "critic", "model", "encoder")
+"""The tables of a system that are components."""
 
 
 class _Strict(BaseModel):
@@ -55,6 +59,25 @@ class SplitSpec(_Strict):
     parts: dict[str, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}
     pool: tuple[str, ...] = ()
     seed: int = 1
+
+
+class PartSpec(_Strict):
+    """A trained part that rows use: a recipe, the files it learns from, and what is changed in the recipe.
+
+    `recipe` is a shipped one or a path; files are looked up below the data folder; `set` holds overrides by path.
+    """
+
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    recipe: str = Field(min_length=1)
+    data: dict[Literal["train", "dev"], tuple[str, ...]]
+    set: dict[str, Scalar] = {}
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _taught(self) -> PartSpec:
+        if not self.data.get("train"):
+            raise ValueError("data.train names no file")
+        return self
 
 
 class ColumnSpec(BaseModel):
@@ -140,6 +163,7 @@ class Experiment(_Strict):
     data: tuple[DataSpec, ...] = Field(min_length=1)
     columns: tuple[ColumnSpec, ...] = Field(min_length=1)
     systems: tuple[SystemSpec, ...] = Field(min_length=1)
+    parts: tuple[PartSpec, ...] = ()
     figures: tuple[FigureSpec, ...] = ()
 
     @model_validator(mode="after")
@@ -149,6 +173,7 @@ class Experiment(_Strict):
             ("data", sets),
             ("columns", [column.title for column in self.columns]),
             ("systems", [system.name for system in self.systems]),
+            ("parts", [part.name for part in self.parts]),
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
@@ -165,6 +190,12 @@ class Experiment(_Strict):
         for title, named in limited:
             for name in named:
                 _known("set", name, sets, f"'{title}'")
+        parts = [part.name for part in self.parts]
+        asking = [(f"systems '{system.name}'", named_parts(system)) for system in self.systems]
+        asking += [(f"'{column.title}'", named_parts(column)) for column in self.columns]
+        for where, wanted in asking:
+            for name in wanted:
+                _known("part", name, parts, where)
         if self.baseline is not None:
             _known("system", self.baseline, [system.name for system in self.systems], "baseline")
         return self
@@ -188,14 +219,7 @@ class Experiment(_Strict):
 
 def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequence[str] = ()) -> Experiment:
     """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it."""
-    try:
-        tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.", remedy="Give an experiment file.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.", remedy="Mend that line.") from error
+    tables = read_toml(path, absent="Give an experiment file.")
     return experiment_of(tables, str(path), overrides, agents=agents)
 
 
@@ -217,10 +241,8 @@ def experiment_of(
     if rows:
         given["systems"] = [*given.get("systems", []), *rows]
     for entry in overrides:
-        dotted, mark, value = entry.partition("=")
-        if not mark:
-            raise ConfigError(f"'{entry}' is not an override.", remedy="Write path=value, as in defaults.k=3.")
-        _set(given, dotted.strip(), scalar(value.strip()))
+        dotted, value = override(entry, example="defaults.k=3")
+        set_by_path(given, dotted, value)
     defaults = given.get("defaults", {})
     systems = [
         {**defaults, **entry} if isinstance(entry, dict) and not entry.get("missing") and entry not in rows else entry
@@ -229,7 +251,7 @@ def experiment_of(
     try:
         return Experiment.model_validate({**given, **({"systems": systems} if "systems" in given else {})})
     except ValidationError as error:
-        raise _explained(error, where) from error
+        raise _unfinished(error, where) or explained(error, where, Experiment) from error
 
 
 def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -245,20 +267,21 @@ def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> 
     return rows
 
 
-def _set(tables: dict[str, Any], dotted: str, value: object) -> None:
-    """Set a value by its path; entries of lists go by their name or title."""
-    node: Any = tables
-    *path, last = dotted.split(".")
-    for key in path:
-        if isinstance(node, list):
-            node = next((entry for entry in node if key in (entry.get("name"), entry.get("title"))), None)
-        elif isinstance(node, dict):
-            node = node.setdefault(key, {})
-        if not isinstance(node, dict | list):
-            raise ConfigError(f"Override '{dotted}': there is no '{key}'.", remedy="Check the path.")
-    if not isinstance(node, dict) or not last:
-        raise ConfigError(f"Override '{dotted}' does not name a value.", remedy="Write path=value.")
-    node[last] = value
+def named_parts(spec: SystemSpec | ColumnSpec) -> tuple[str, ...]:
+    """The declared parts that a row or a column uses, each once."""
+    tables = spec.options if isinstance(spec, ColumnSpec) else {role: getattr(spec, role) for role in ROLES}
+    return tuple(dict.fromkeys(_marked(tables)))
+
+
+def _marked(value: object) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith(PART_MARK):
+        yield value.removeprefix(PART_MARK)
+    elif isinstance(value, Mapping):
+        for entry in value.values():
+            yield from _marked(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _marked(entry)
 
 
 def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) -> None:
@@ -266,30 +289,16 @@ def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) ->
         raise ValueError(f"{where}: {UnknownNameError(what, name, known).message.rstrip('.')}")
 
 
-def _explained(error: ValidationError, where: str) -> ConfigError:
-    """The first thing wrong, in the file's words, with a suggestion for a misspelt key."""
-    first = error.errors()[0]
-    lacking = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing" and len(each["loc"]) == 1]
-    if lacking and first["type"] == "missing":
-        return ConfigError(
-            f"{where} is no experiment yet: it lacks {', '.join(lacking)}.",
-            remedy="It takes a title, and [[data]], [[columns]] and [[systems]] with a table for each.",
-        )
-    key = ".".join(str(part) for part in first["loc"]) or "experiment"
-    if first["type"] == "extra_forbidden":
-        owners: dict[object, type[BaseModel]] = {"systems": SystemSpec, "data": DataSpec}
-        owner = SplitSpec if "split" in first["loc"] else owners.get(first["loc"][0], Experiment)
-        known = sorted(owner.model_fields)
-        close = get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known)}.")
-    if first["type"] == "too_short":
-        return ConfigError(f"{where}: '{key}' is empty.", remedy="Name at least one.")
-    message = first["msg"].removeprefix("Value error, ")
-    given = (
-        "" if first["type"] == "missing" or isinstance(first["input"], dict | list) else f" It is {first['input']!r}."
+def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
+    """What a file lacks altogether, where that is the first thing wrong."""
+    found = error.errors()
+    lacking = [str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1]
+    if found[0]["type"] != "missing" or not lacking:
+        return None
+    return ConfigError(
+        f"{where} is no experiment yet: it lacks {', '.join(lacking)}.",
+        remedy="It takes a title, and [[data]], [[columns]] and [[systems]] with a table for each.",
     )
-    return ConfigError(f"{where}: '{key}': {message[:1].lower()}{message[1:]}.{given}", remedy="Correct the file.")
 
 
 DataSpec.model_rebuild()

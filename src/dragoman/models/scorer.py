@@ -1,0 +1,75 @@
+"""A trained part on onnxruntime: texts or pairs of texts in, the scores of a head out; no torch."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dragoman.core.errors import WeightsError
+from dragoman.models.part import Part
+from dragoman.models.session import batches, clean, open_session, open_tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
+Text: TypeAlias = str | tuple[str, str]
+
+
+class Scorer:
+    """Scores texts by the heads of a part. One text's score does not depend on what is scored beside it."""
+
+    def __init__(self, part: Part, *, batch: int = 32, threads: int | None = None) -> None:
+        self.part = part
+        self._batch = batch
+        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._max_tokens = int(part.options.get("max_tokens", 256))
+        self._loading = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._load()
+
+    def scores(self, texts: Sequence[Text], head: str) -> FloatArray:
+        """The scores of a head, (N, labels); for a head of one label, the log-odds before calibration."""
+        import numpy as np
+
+        session, tokenizer = self._load()
+        outputs = [given.name for given in session.get_outputs()]
+        if head not in outputs:
+            raise WeightsError(
+                f"The model of '{self.part.folder}' has no head '{head}', only {', '.join(outputs)}.",
+                remedy=f"Run `dragoman export {self.part.folder}`.",
+            )
+        wanted = {given.name for given in session.get_inputs()}
+        encodings = tokenizer.encode_batch([_clean(text, self._max_tokens) for text in texts]) if texts else []
+        lengths = [len(encoding.ids) for encoding in encodings]
+        found = np.zeros((len(texts), len(self.part.head(head).labels)), dtype=np.float32)
+        for rows in batches(sorted(range(len(lengths)), key=lambda row: lengths[row]), lengths, self._batch):
+            ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
+            types = np.array([encodings[row].type_ids for row in rows], dtype=np.int64)
+            feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
+            found[rows] = session.run([head], {name: value for name, value in feed.items() if name in wanted})[0]
+        return found
+
+    def probabilities(self, texts: Sequence[Text], head: str) -> list[float]:
+        """The calibrated probability of a head's one label, for each text."""
+        decided = self.part.head(head)
+        return [decided.probability(float(score)) for score in self.scores(texts, head)[:, 0]]
+
+    def _load(self) -> tuple[Any, Any]:
+        import numpy  # noqa: F401  # onnxruntime imports it from the inside out: two threads at once would fail
+
+        with self._loading:
+            if self._loaded is None:
+                tokenizer = open_tokenizer(self.part.file("tokenizer.json").parent, self._max_tokens)
+                self._loaded = open_session(self.part.file("model.onnx").parent, self._threads), tokenizer
+        return self._loaded
+
+
+def _clean(text: Text, max_tokens: int) -> Text:
+    if isinstance(text, str):
+        return clean(text, max_tokens)
+    return clean(text[0], max_tokens), clean(text[1], max_tokens)

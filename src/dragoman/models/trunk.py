@@ -1,0 +1,184 @@
+"""A pre-trained encoder with heads, in torch: what gates, planners, rerankers and critics are trained as.
+
+`models/scorer.py` runs the same thing from ONNX without torch. Nothing imports this module but training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from dragoman.core.errors import WeightsError
+from dragoman.models import weights as catalogue
+from dragoman.models.session import clean, open_tokenizer
+
+Text: TypeAlias = str | tuple[str, str]
+"""One text, or two that are read together, as a question and a passage."""
+Pooling: TypeAlias = Literal["mean", "cls"]
+Rows: TypeAlias = dict[str, Tensor]
+"""`input_ids`, `attention_mask` and `token_type_ids`, each (B, T)."""
+
+
+class Trunk(nn.Module):
+    """Token states, one vector a text, and the scores of each head."""
+
+    def __init__(
+        self, encoder: Any, heads: Mapping[str, int], *, pooling: Pooling = "mean", dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.pooling = pooling
+        self.dropout = nn.Dropout(dropout)
+        self.heads = nn.ModuleDict({name: nn.Linear(encoder.config.hidden_size, size) for name, size in heads.items()})
+
+    @property
+    def width(self) -> int:
+        return int(self.encoder.config.hidden_size)
+
+    def states(self, rows: Rows) -> Tensor:
+        """The states of all tokens, (B, T, D)."""
+        found: Tensor = self.encoder(**rows).last_hidden_state
+        return found
+
+    def pooled(self, rows: Rows) -> Tensor:
+        """One vector a text, (B, D): the mean over its tokens without the padding, or the first token's state."""
+        states = self.states(rows)
+        if self.pooling == "cls":
+            return states[:, 0]
+        mask = rows["attention_mask"].unsqueeze(-1).to(states.dtype)  # (B, T, 1)
+        return (states * mask).sum(1) / mask.sum(1).clamp(min=1.0)
+
+    def vectors(self, rows: Rows) -> Tensor:
+        """One unit vector a text, (B, D)."""
+        return nn.functional.normalize(self.pooled(rows), dim=-1)
+
+    def forward(self, rows: Rows) -> dict[str, Tensor]:
+        """The scores of every head, (B, labels)."""
+        pooled = self.dropout(self.pooled(rows))
+        return {name: head(pooled) for name, head in self.heads.items()}
+
+    @property
+    def head_parameters(self) -> frozenset[str]:
+        """The names of what is trained from scratch."""
+        return frozenset(name for name, _ in self.named_parameters() if name.startswith("heads."))
+
+    def freeze(self, *, layers: int | None = None, embeddings: bool = True) -> None:
+        """Keep the embeddings, and the first `layers` layers (None: all), as they were trained before."""
+        if embeddings:
+            self.encoder.embeddings.requires_grad_(False)
+        found = list(self.encoder.encoder.layer)
+        for layer in found if layers is None else found[:layers]:
+            layer.requires_grad_(False)
+
+
+class Tokens:
+    """Texts as rows of token ids; what is tokenised once is batched many times."""
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        self._tokenizer = open_tokenizer(folder, max_tokens)
+        self._max = max_tokens
+        self.file = folder / "tokenizer.json"
+
+    def encode(self, texts: Sequence[Text]) -> list[Any]:
+        """The encodings of texts or pairs, cut to the most tokens."""
+        return list(self._tokenizer.encode_batch([_clean(text, self._max) for text in texts]))
+
+    def rows(self, encodings: Sequence[Any], device: str = "cpu") -> Rows:
+        """Some encodings as padded tensors."""
+        longest = max(len(encoding.ids) for encoding in encodings)
+        ids = torch.zeros((len(encodings), longest), dtype=torch.long)
+        mask, types = torch.zeros_like(ids), torch.zeros_like(ids)
+        for i, encoding in enumerate(encodings):
+            size = len(encoding.ids)
+            ids[i, :size] = torch.tensor(encoding.ids)
+            mask[i, :size] = 1
+            types[i, :size] = torch.tensor(encoding.type_ids)
+        named = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return {name: tensor.to(device, non_blocking=True) for name, tensor in named.items()}
+
+
+def _clean(text: Text, max_tokens: int) -> Text:
+    if isinstance(text, str):
+        return clean(text, max_tokens)
+    return clean(text[0], max_tokens), clean(text[1], max_tokens)
+
+
+def load_trunk(
+    base: str | Path,
+    heads: Mapping[str, int],
+    *,
+    max_tokens: int = 256,
+    pooling: Pooling = "mean",
+    layers: int | None = None,
+    dropout: float = 0.1,
+    seed: int = 1,
+) -> tuple[Trunk, Tokens]:
+    """A trunk over a base: a name of the catalogue or a transformers folder; `layers` keeps the first so many."""
+    from transformers import AutoConfig, AutoModel
+
+    folder = catalogue.path(base)
+    try:
+        config = AutoConfig.from_pretrained(folder)
+        encoder = AutoModel.from_pretrained(folder, config=config, attn_implementation="sdpa", dtype=torch.float32)
+    except (OSError, ValueError, KeyError) as error:
+        raise WeightsError(
+            f"No encoder can be loaded from '{folder}': {str(error).splitlines()[0]}",
+            remedy="Give a transformers folder (config.json, weights, tokenizer.json), or 'all-minilm-l6-v2'.",
+        ) from error
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None  # nothing here reads it
+    if layers is not None:
+        encoder.encoder.layer = encoder.encoder.layer[:layers]
+        encoder.config.num_hidden_layers = layers
+    torch.manual_seed(seed)
+    trunk = Trunk(encoder, heads, pooling=pooling, dropout=dropout)
+    return trunk, Tokens(folder, max_tokens)
+
+
+def read_weights(trunk: nn.Module, file: Path) -> None:
+    """Load weights that training saved; others than the trunk has are an error."""
+    try:
+        trunk.load_state_dict(load_file(file))
+    except RuntimeError as error:
+        raise WeightsError(
+            f"'{file}' does not fit this model: {str(error).splitlines()[-1].strip()}",
+            remedy="It was trained with another recipe or version: train again into a new folder.",
+        ) from error
+
+
+@torch.inference_mode()
+def score(
+    trunk: Trunk, tokens: Tokens, texts: Sequence[Text], head: str, *, batch: int = 64, device: str = "cpu"
+) -> Tensor:
+    """The scores of a head for many texts, (N, labels), batched by length."""
+    encodings = tokens.encode(texts)
+    order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
+    found = torch.zeros((len(texts), trunk.heads[head].out_features))  # type: ignore[arg-type]  # a Linear's width
+    was = trunk.training
+    trunk.eval()
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
+        rows = tokens.rows([encodings[row] for row in chosen], device)
+        found[chosen] = trunk(rows)[head].float().cpu()
+    trunk.train(was)
+    return found
+
+
+@torch.inference_mode()
+def embed(trunk: Trunk, tokens: Tokens, texts: Sequence[str], *, batch: int = 128, device: str = "cpu") -> Tensor:
+    """Unit vectors for many texts, (N, D), batched by length."""
+    encodings = tokens.encode(texts)
+    order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
+    found = torch.zeros((len(texts), trunk.width))
+    was = trunk.training
+    trunk.eval()
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
+        found[chosen] = trunk.vectors(tokens.rows([encodings[row] for row in chosen], device)).float().cpu()
+    trunk.train(was)
+    return found

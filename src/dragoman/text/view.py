@@ -1,0 +1,44 @@
+"""How a dialogue becomes the text that a trained part reads: the same when it is trained and when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dragoman.core.values import Context, Turn
+
+_LABELS = {"en": ("User: ", "Agent: "), "zh": ("用户：", "系统：")}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The last `turns` turns (0: all), newest or oldest first, with or without the speakers' labels.
+
+    Newest first is for encoders, which read the beginning of what is too long.
+    """
+
+    turns: int = 4
+    order: Literal["newest", "oldest"] = "newest"
+    labels: bool = True
+    language: str = "en"
+
+    def text(self, context: Context) -> str:
+        said = context.turns[-self.turns :] if self.turns else context.turns
+        if self.order == "newest":
+            said = said[::-1]
+        return " ".join(self._line(turn) for turn in said)
+
+    def _line(self, turn: Turn) -> str:
+        text = " ".join(turn.text.split())
+        if not self.labels:
+            return text
+        user, agent = _LABELS.get(self.language, _LABELS["en"])
+        return f"{user if turn.speaker == 'user' else agent}{text}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> View:
+        return cls(**table)

@@ -1,0 +1,167 @@
+"""Scores of turns that were not trained on, made into probabilities, and the threshold from which one is a yes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dragoman.core.errors import TrainingError
+from dragoman.models.calibration import Calibration, Isotonic, Logistic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+Method: TypeAlias = Literal["temperature", "platt", "isotonic", "none"]
+
+_MOST_POINTS = 12
+_FEWEST_ROWS = 8
+_LEAST_SCALE = 1e-3
+
+
+def fit_calibration(scores: Sequence[float], labels: Sequence[bool], method: Method) -> Calibration:
+    """How the scores of a model become probabilities, fitted on turns that it was not trained on.
+
+    The order of scores is always kept. Where the labels are all alike, or there are none, there is nothing to fit a
+    slope to: Platt's bias alone is fitted, and the other methods leave the score as the log-odds that it is.
+    """
+    import numpy as np
+
+    given, true = _checked(scores, labels)
+    if method == "none" or not len(given):
+        return Logistic()
+    if method == "isotonic" and len(np.unique(given)) >= _FEWEST_ROWS and 0 < true.sum() < len(true):
+        return _isotonic(given, true)
+    one_class = not 0 < true.sum() < len(true)
+    if method == "temperature":
+        return Logistic() if one_class else _logistic(given, true, slope=True, intercept=False)
+    return _logistic(given, true, slope=not one_class, intercept=True)
+
+
+def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> float:
+    """The probability from which on a yes gives the best F1: the middle between two neighbours.
+
+    Of equal ones the highest is taken, which says yes the least. Where no label is true it is 0.5. On few turns this
+    fits their noise: `steady_threshold` does not.
+    """
+    import numpy as np
+
+    given, true = _checked(probabilities, labels)
+    if not true.sum():
+        return 0.5
+    values, hits, said = _cuts(given, true)
+    return _middle(values, int(np.argmax(2 * hits / (said + true.sum()))))
+
+
+def steady_threshold(probabilities: Sequence[float]) -> float:
+    """The threshold with the best F1 that is to be expected where the probabilities are right; no label is looked at.
+
+    The expected number of true positives above a cut is the sum of the probabilities there (Lipton et al. 2014: the
+    best threshold is half of the best F1). It hangs on all turns at once, not on the few next to the cut.
+    """
+    import numpy as np
+
+    given, _ = _checked(probabilities, [False] * len(probabilities))
+    if not given.sum():
+        return 0.5
+    values, hits, said = _cuts(given, given)
+    return _middle(values, int(np.argmax(2 * hits / (said + given.sum()))))
+
+
+def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
+    """Distinct probabilities from the highest down; at each, what is true and how many there are from it upwards."""
+    import numpy as np
+
+    values, places = np.unique(-given, return_inverse=True)
+    hits = np.cumsum(np.bincount(places, weights=true, minlength=len(values)))
+    said = np.cumsum(np.bincount(places, minlength=len(values))).astype(np.float64)
+    return -values, hits, said
+
+
+def _middle(values: Floats, place: int) -> float:
+    """Between a probability that is still a yes and the next one below, which is not."""
+    above = float(values[place])
+    below = float(values[place + 1]) if place + 1 < len(values) else 0.0
+    middle = below + (above - below) / 2
+    return middle if middle > below else above
+
+
+def _logistic(scores: Floats, true: Floats, *, slope: bool, intercept: bool) -> Logistic:
+    """The most likely scale and bias, with Platt's targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2) for 1 and 0.
+
+    The targets keep the fit finite where one threshold parts the labels, and careful where there are few turns.
+    """
+    import numpy as np
+    from scipy.optimize import minimize
+
+    positives = float(true.sum())
+    high, low = (positives + 1) / (positives + 2), 1 / (len(true) - positives + 2)
+    target = np.where(true > 0, high, low)
+    unit = float(scores.std()) or 1.0  # in units of their spread, the same steps suit all scores
+    spread = scores / unit
+
+    def loss(free: Floats) -> tuple[float, Floats]:
+        odds = free[0] * spread + free[1]
+        wrong = 1 / (1 + np.exp(-np.clip(odds, -500, 500))) - target
+        slopes = np.array([wrong @ spread if slope else 0.0, wrong.sum() if intercept else 0.0])
+        return float((np.logaddexp(0, odds) - target * odds).mean()), slopes / len(target)
+
+    held = [(_LEAST_SCALE * unit, None) if slope else (unit, unit), (None, None) if intercept else (0.0, 0.0)]
+    start = np.array([max(unit, _LEAST_SCALE * unit), 0.0])
+    options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-10}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=held, options=options)
+    scale, bias = (float(value) for value in found.x)
+    return Logistic(scale / unit, bias)
+
+
+def _isotonic(scores: Floats, true: Floats) -> Isotonic:
+    """The rising steps nearest to the labels, as a line through the middle of few of them.
+
+    Small steps are joined with a neighbour, and the ends stay as far from 0 and 1 as Platt's targets do.
+    """
+    import numpy as np
+    from sklearn.isotonic import isotonic_regression
+
+    values, places = np.unique(scores, return_inverse=True)
+    weights = np.bincount(places).astype(np.float64)
+    hits = np.bincount(places, weights=true)
+    steps = isotonic_regression(hits / weights, sample_weight=weights)
+    edges = [0, *(np.flatnonzero(np.diff(steps) > 0) + 1).tolist(), len(values)]
+    while len(edges) > 2:
+        mass = [weights[start:end].sum() for start, end in pairwise(edges)]
+        smallest = int(np.argmin(mass))
+        if len(mass) <= _MOST_POINTS and mass[smallest] >= _FEWEST_ROWS:
+            break
+        # joined with the lighter of its neighbours: the edge between the two goes
+        left = mass[smallest - 1] if smallest else np.inf
+        right = mass[smallest + 1] if smallest + 1 < len(mass) else np.inf
+        del edges[smallest if left < right else smallest + 1]
+    positives = float(true.sum())
+    high, low = (positives + 1) / (positives + 2), 1 / (len(true) - positives + 2)
+    points: dict[float, float] = {}
+    for start, end in pairwise(edges):
+        mass_here = weights[start:end]
+        centre = float((values[start:end] * mass_here).sum() / mass_here.sum())
+        points[centre] = float(np.clip(hits[start:end].sum() / mass_here.sum(), low, high))
+    rising = dict(sorted(points.items()))
+    heights = np.maximum.accumulate(list(rising.values()))
+    return Isotonic(tuple(rising), tuple(float(height) for height in heights))
+
+
+def _checked(numbers: Sequence[float], labels: Sequence[bool]) -> tuple[Floats, Floats]:
+    import numpy as np
+
+    given, true = np.asarray(numbers, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    if given.shape != true.shape or given.ndim != 1:
+        raise TrainingError(
+            f"{given.shape} scores do not fit {true.shape} labels.", remedy="Give one score a label, in the same order."
+        )
+    if not np.isfinite(given).all():
+        where = int(np.flatnonzero(~np.isfinite(given))[0])
+        raise TrainingError(
+            f"The score of turn {where} is {given[where]}.", remedy="The model is broken: train it with a lower rate."
+        )
+    return given, true

@@ -1,0 +1,1 @@
+"""One learner a file: what it makes of labelled turns."""

@@ -1,0 +1,207 @@
+"""The loop: batches to loss to gradient to step, dev's measures after each epoch, the best weights kept.
+
+It reads top to bottom and knows nothing of what is learned: that is the task's. Killed at any moment, it goes on from
+its last checkpoint and ends with the same weights, because everything that it depends on is in the checkpoint and
+`task.batches` gives an epoch's batches by its number alone (from 0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from time import monotonic
+
+import torch
+
+from dragoman.core.errors import TrainingError, UnknownNameError
+from dragoman.train.checkpoint import Checkpoints, State, identity
+from dragoman.train.contract import Job, Progress, Task
+from dragoman.train.logs import Logs
+from dragoman.train.memory import is_out_of_memory, largest_fitting, release, told
+from dragoman.train.optimise import adamw, factor, set_rate, trainable
+from dragoman.train.randomness import own_chance, repeatable
+
+_SHOWN_ROWS = 32
+
+
+def fit(task: Task, job: Job, *, folder: Path | None = None) -> Mapping[str, float]:
+    """Train a task, leave its model with the best weights, return dev's measures of them.
+
+    Checkpoints, the log and the best weights lie in `folder`, the job's own where none is given. A task may name
+    parameters, or modules that hold them, as `head_parameters`: they get `train.head_rate`.
+    """
+    place = job.folder if folder is None else folder
+    stage = "Training" if folder is None or folder == job.folder else f"Training {folder.name}"
+    with own_chance(job.recipe.train.seed), repeatable(job.device):
+        return _Loop(task, job, place, stage).run()
+
+
+class _Loop:
+    """One training while it runs."""
+
+    def __init__(self, task: Task, job: Job, folder: Path, stage: str) -> None:
+        self._task = task
+        self._job = job
+        self._spec = job.recipe.train
+        self._folder = folder
+        self._stage = stage
+        self._model = _on(task.model, job.device)
+        self._learned = list(trainable(self._model).values())
+        self._optimiser = adamw(self._model, self._spec, getattr(task, "head_parameters", ()))
+        self._saved = Checkpoints(folder, identity(job))
+        self._state = State()
+        self._total = 0
+
+    def run(self) -> Mapping[str, float]:
+        self._state = state = self._saved.load(self._model, self._optimiser) or State()
+        if not state.finished:
+            began = monotonic() - state.seconds
+            with Logs(self._folder, length=state.log, step=state.step) as logs:
+                while not state.finished:
+                    self._epoch(logs, began)
+        self._saved.load_best(self._model)
+        self._model.eval()
+        return dict(state.measures)
+
+    def _epoch(self, logs: Logs, began: float) -> None:
+        """One epoch from where it stands: its steps, then dev's measures."""
+        state, spec = self._state, self._spec
+        groups = self._groups(state.epoch)
+        self._total = len(groups) * spec.epochs
+        self._model.train()
+        for number in range(state.batch, len(groups)):
+            loss, rate = self._step(groups[number], number)
+            state.step, state.batch, state.loss = state.step + 1, number + 1, state.loss + loss
+            state.seconds = monotonic() - began
+            logs.step(step=state.step, epoch=state.epoch + 1, loss=loss, rate=rate, seconds=state.seconds)
+            self._report(loss)
+            if state.step % spec.save == 0 and state.batch < len(groups):
+                state.log = logs.length()
+                self._saved.save(self._model, self._optimiser, state)
+        mean = state.loss / len(groups)
+        is_best, measures = self._judge()
+        logs.epoch(step=state.step, epoch=state.epoch + 1, loss=mean, measures=measures, best=is_best)
+        self._report(mean)
+        state.epoch, state.batch, state.loss = state.epoch + 1, 0, 0.0
+        state.finished = state.epoch >= spec.epochs or 0 < spec.patience <= state.stale
+        state.seconds, state.log = monotonic() - began, logs.length()
+        self._saved.save(self._model, self._optimiser, state)
+
+    def _groups(self, epoch: int) -> list[list[Sequence[int]]]:
+        """The batches of an epoch, those of one step of the optimiser together."""
+        batches = [batch for batch in self._task.batches(epoch) if len(batch)]
+        if not batches:
+            raise TrainingError(
+                f"There is nothing to train on: epoch {epoch + 1} has no batch.", remedy="Give more examples."
+            )
+        size = self._spec.accumulate
+        return [batches[i : i + size] for i in range(0, len(batches), size)]
+
+    def _step(self, group: Sequence[Sequence[int]], number: int) -> tuple[float, float]:
+        """One step of the optimiser over the batches of a group; its loss and rate."""
+        at = 0
+        full = False
+        try:
+            rows = sum(len(batch) for batch in group)
+            total = 0.0
+            for at, batch in enumerate(group):
+                loss = self._backward(batch, len(batch) / rows, number * self._spec.accumulate + at)
+                total += loss * len(batch) / rows
+            norm = torch.nn.utils.clip_grad_norm_(self._learned, self._spec.clip)
+            if not bool(torch.isfinite(norm)):
+                raise self._diverged("gradient", float(norm), number * self._spec.accumulate + at, group[at])
+            share = factor(self._spec.schedule, self._state.step, total=self._total, warmup=self._spec.warmup)
+            rate = set_rate(self._optimiser, share)
+            self._optimiser.step()
+            self._optimiser.zero_grad(set_to_none=True)
+            return total, rate
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            full = True
+        assert full
+        raise self._ran_out(group[at], number * self._spec.accumulate + at)
+
+    def _backward(self, batch: Sequence[int], share: float, number: int) -> float:
+        """Loss and gradient of one batch, as its share of the step."""
+        with self._autocast():
+            loss = self._task.loss(batch)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise self._diverged("loss", value, number, batch)
+        (loss * share).backward()  # type: ignore[no-untyped-call]
+        return value
+
+    def _judge(self) -> tuple[bool, dict[str, float]]:
+        """Measure dev; keep the weights where they are the best so far."""
+        state, wanted = self._state, self._spec.metric
+        self._model.eval()
+        with torch.no_grad():
+            measures = {name: float(value) for name, value in self._task.measure().items()}
+        if wanted not in measures:
+            raise UnknownNameError("train.metric", wanted, measures, remedy="Set one of these, with --fresh.")
+        value = measures[wanted]
+        if math.isnan(value):
+            raise TrainingError(
+                f"'{wanted}' on dev is not a number after epoch {state.epoch + 1}, so that no weights can be chosen.",
+                remedy="Give a dev file that has every label, or another train.metric; then begin with --fresh.",
+            )
+        state.latest = value
+        is_best = state.best is None or (value < state.best if wanted == "loss" else value > state.best)
+        if is_best:
+            self._saved.keep_best(self._model)
+            state.best, state.best_epoch, state.measures, state.stale = value, state.epoch + 1, measures, 0
+        else:
+            state.stale += 1
+        return is_best, measures
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        """Half precision where it is asked for, or where it pays: on a GPU that computes in it."""
+        wanted = self._spec.precision
+        on_gpu = self._job.device != "cpu"
+        if wanted == "bfloat16" or (wanted == "auto" and on_gpu and torch.cuda.is_bf16_supported()):
+            return torch.autocast("cuda" if on_gpu else "cpu", dtype=torch.bfloat16)
+        return nullcontext()
+
+    def _report(self, loss: float) -> None:
+        state = self._state
+        self._job.report(Progress(self._stage, state.step, self._total, loss, state.latest))
+
+    def _diverged(self, what: str, value: float, number: int, batch: Sequence[int]) -> TrainingError:
+        rows = tuple(int(row) for row in batch)
+        shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", …" if len(rows) > _SHOWN_ROWS else "")
+        epoch = self._state.epoch + 1
+        return TrainingError(
+            f"The {what} is {value} in epoch {epoch}, batch {number + 1} (rows {shown}). "
+            f"The last good checkpoint is kept in '{self._folder}'.",
+            remedy=f"Look at those rows, or set a lower train.rate (it is {self._spec.rate:g}) with --fresh or another "
+            "--out.",
+            epoch=epoch,
+            batch=number + 1,
+            rows=rows,
+        )
+
+    def _ran_out(self, batch: Sequence[int], number: int) -> TrainingError:
+        """Find out which batch size fits, now that nothing of the failed step is held any more."""
+        self._optimiser.zero_grad(set_to_none=True)
+        release()
+
+        def attempt(rows: Sequence[int]) -> None:
+            try:
+                with self._autocast():
+                    loss = self._task.loss(rows)
+                loss.backward()  # type: ignore[no-untyped-call]
+            finally:
+                self._optimiser.zero_grad(set_to_none=True)
+
+        fits = largest_fitting(batch, attempt)
+        where = f"in epoch {self._state.epoch + 1}, batch {number + 1}"
+        return told(self._spec, len(batch), fits, where, self._job.device)
+
+
+def _on(model: torch.nn.Module, device: str) -> torch.nn.Module:
+    """The model on its device; one that is there is not touched (a quantised one refuses)."""
+    held = next(model.parameters(), None)
+    return model if held is None or held.device.type == device.partition(":")[0] else model.to(device)

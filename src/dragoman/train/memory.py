@@ -1,0 +1,63 @@
+"""What to do when memory runs out: find the batch size that would have fitted, and say it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+
+import torch
+
+from dragoman.core.errors import TrainingError
+from dragoman.train.spec import LoopSpec
+
+_CPU = ("can't allocate memory", "not enough memory", "defaultcpuallocator")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that no memory is left, on either device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _CPU)
+
+
+def largest_fitting(batch: Sequence[int], attempt: Callable[[Sequence[int]], None]) -> int:
+    """The most rows of a batch, by halving, with which an attempt goes through; 0 where not even one does."""
+    rows = len(batch) // 2
+    while rows:
+        failed = False
+        try:
+            attempt(batch[:rows])
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            failed = True  # not retried in here: the traceback still holds what filled the memory
+        release()
+        if not failed:
+            return rows
+        rows //= 2
+    return 0
+
+
+def release() -> None:
+    """Let go of memory that nothing holds any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str) -> TrainingError:
+    """The error that says which batch size fits, and by which accumulation the steps stay the same."""
+    what = f"Memory ran out on {'the GPU' if device != 'cpu' else 'this machine'} {where}, with {tried} rows at a time."
+    if not fits:
+        return TrainingError(
+            f"{what} Not even one row fits.",
+            remedy="Take shorter inputs or a smaller model, or a device with more memory.",
+            fits=0,
+        )
+    parts = -(-spec.batch // fits) * spec.accumulate
+    return TrainingError(
+        f"{what} {fits} {'rows fit' if fits > 1 else 'row fits'}.",
+        remedy=f"Give --set train.batch={fits} --set train.accumulate={parts} (the same rows a step) with --fresh.",
+        fits=fits,
+        accumulate=parts,
+    )
