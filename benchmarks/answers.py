@@ -22,6 +22,7 @@ import numpy as np
 import dragoman
 from dragoman.agent.build import locate
 from dragoman.core.values import Context, Request, Turn
+from dragoman.evaluate.metrics.curves import roc_auc
 from dragoman.reader.choose import Quote, rank
 from dragoman.text.analyse import analyse
 from dragoman.text.form import form
@@ -110,11 +111,6 @@ def fit(features: np.ndarray, labels: np.ndarray, ridge: float = 0.3) -> np.ndar
     return weights
 
 
-def auc(scores: np.ndarray, labels: np.ndarray) -> float:
-    above = scores[labels == 1][:, None] - scores[labels == 0][None, :]
-    return float(np.mean((above > 0) + 0.5 * (above == 0)))
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         assistants = {agent: dragoman.load(agent, state=Path(folder) / Path(agent).name) for agent in AGENTS}
@@ -131,10 +127,10 @@ def main() -> None:
         test = agents == agent
         weights = fit(features[~test], labels[~test])
         left_out[test] = 1.0 / (1.0 + np.exp(-np.c_[features[test], np.ones(test.sum())] @ weights))
-    print(f"AUC, each agent left out in turn: {auc(left_out, labels):.3f} (n = {len(found)})")
+    print(f"AUC, each agent left out in turn: {roc_auc(labels == 1, left_out):.3f} (n = {len(found)})")
     for kind in ("taken away", "another agent", "unanswerable"):
         chosen = (labels == 1) | (kinds == kind)
-        print(f"  right against {kind}: {auc(left_out[chosen], labels[chosen]):.3f}")
+        print(f"  right against {kind}: {roc_auc(labels[chosen] == 1, left_out[chosen]):.3f}")
     *weights, bias = fit(features, labels)
     named = {"bias": bias, **dict(zip(FEATURES, weights, strict=True))}
     print("ANSWERS =", {name: round(float(value), 2) for name, value in named.items()})

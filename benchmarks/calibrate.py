@@ -1,6 +1,6 @@
 """Fit the constants of `dragoman/retriever/relevance.py` on real dialogues, and print how well they hold.
 
-    DRAGOMAN_DATA=... python benchmarks/calibrate.py [--weights NAME_OR_FOLDER]
+    DRAGOMAN_DATA=... python benchmarks/calibrate.py [--weights NAME_OR_FOLDER] [--limit N]
 
 Train splits are fitted, dev splits are reported. Positives are the gold passages among the first five that
 a retriever brings; negatives are the others, what it brings from an entity of the other domain, and what
@@ -18,17 +18,18 @@ from pathlib import Path
 import numpy as np
 from _dialogues import (
     Question,
-    Remembering,
     data_folder,
     dstc11_passages,
     dstc11_questions,
+    encoder_of,
     kbp_dialogues,
     store_of,
 )
 
-from dragoman.core.protocols import Retriever
+from dragoman.core.protocols import Encoder, Retriever
 from dragoman.core.values import Evidence, Request, Source
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.evaluate.metrics.calibration import expected_calibration_error, reliability
+from dragoman.evaluate.metrics.curves import roc_auc
 from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.relevance import Calibration
 from dragoman.retriever.sparse import SparseRetriever
@@ -64,14 +65,14 @@ def ask_dstc11(questions: Sequence[Question], entities: Sequence[str], retriever
             add("no knowledge needed", question, chance.choice(entities))
             continue
         entity = max(question.gold, key=lambda name: len(question.gold[name]))
-        others = [name for name in entities if name.split("-")[0] != entity.split("-")[0]]
+        others = [name for name in entities if name.split("/")[0] != entity.split("/")[0]]
         add("answerable", question, entity)
         add("gold removed", question, entity, question.ids)
         add("other domain", question, chance.choice(others))
     return [Asked(*row) for row in zip(kinds, retriever.retrieve(requests), golds, strict=True)]
 
 
-def ask_kbp(folder: Path, split: str, limit: int | None, encoder: Remembering | None) -> list[Asked]:
+def ask_kbp(folder: Path, split: str, limit: int | None, encoder: Encoder | None) -> list[Asked]:
     """Each Chinese question to the sources of its dialogue, and to those of another one."""
     dialogues = kbp_dialogues(folder, split, limit)
     names = [passages[0].source for passages, _ in dialogues]
@@ -117,31 +118,18 @@ def fit(values: np.ndarray, labels: np.ndarray, features: Sequence[str], l2: flo
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
     """The probability that a positive one scores above a negative one."""
-    if not len(positive) or not len(negative):
-        return float("nan")
-    above = np.asarray(positive)[:, None] - np.asarray(negative)[None, :]
-    return float((above > 0).mean() + 0.5 * (above == 0).mean())
-
-
-def reliability(probabilities: np.ndarray, labels: np.ndarray) -> tuple[float, list[tuple[int, float, float]]]:
-    """The expected calibration error over ten bins, and of each bin: size, mean probability, share of gold."""
-    bins = np.minimum((probabilities * 10).astype(int), 9)
-    rows = [
-        (int(mask.sum()), float(probabilities[mask].mean()), float(labels[mask].mean()))
-        for mask in (bins == number for number in range(10))
-        if mask.any()
-    ]
-    return sum(n / len(labels) * abs(said - true) for n, said, true in rows), rows
+    return roc_auc([True] * len(positive) + [False] * len(negative), [*positive, *negative])
 
 
 def report(name: str, calibration: Calibration, asked: Sequence[Asked], features: Sequence[str]) -> None:
     values, labels = table(asked, features)
     scored = np.array([calibration.probability(dict(zip(features, row, strict=True))) for row in values])
-    error, rows = reliability(scored, labels)
+    golden = [bool(label) for label in labels]
+    error, area = expected_calibration_error(golden, scored), roc_auc(golden, scored)
     print(f"\n{name} = {calibration}")
-    area = auc(scored[labels == 1], scored[labels == 0])
     print(f"  pieces {len(labels)}, gold {labels.mean():.3f}, AUC {area:.3f}, ECE {error:.3f}")
-    print("  said -> true: " + "  ".join(f"{said:.2f}->{true:.2f} ({n})" for n, said, true in rows))
+    bins = [(row["probability"], row["true"], row["count"]) for row in reliability(golden, scored)]
+    print("  said -> true: " + "  ".join(f"{said:.2f}->{true:.2f} ({n})" for said, true, n in bins))
     best: dict[str, list[float]] = {}
     for one in asked:
         top = max((calibration.probability(piece.scores) for piece in one.evidence), default=0.0)
@@ -156,12 +144,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", default="all-minilm-l6-v2-int8")
     parser.add_argument("--train", type=int, default=1200, help="dialogues of DSTC11 to fit on")
+    parser.add_argument("--limit", type=int, help="dialogues of every other part, for a quick look")
     arguments = parser.parse_args()
     folder = data_folder()
-    encoder = Remembering(OnnxEncoder(weights=arguments.weights), "minilm")
+    encoder = encoder_of(arguments.weights)
     entities = dstc11_passages(folder)
     store = store_of(entities, encoder)
-    train, dev = dstc11_questions(folder, "train", arguments.train), dstc11_questions(folder, "dev")
+    train, dev = dstc11_questions(folder, "train", arguments.train), dstc11_questions(folder, "dev", arguments.limit)
     fitted: list[tuple[str, Retriever, Sequence[str]]] = [
         ("SEMANTIC", HybridRetriever(store=store, encoder=encoder, analyse=analyse), SEMANTIC_FEATURES),
         ("LEXICAL", SparseRetriever(store=store, analyse=analyse), LEXICAL_FEATURES),
@@ -169,9 +158,10 @@ def main() -> None:
     for name, retriever, features in fitted:
         calibration = fit(*table(ask_dstc11(train, list(entities), retriever), features), features)
         report(name, calibration, ask_dstc11(dev, list(entities), retriever), features)
-    calibration = fit(*table(ask_kbp(folder, "train", 600, None), CHINESE_FEATURES), CHINESE_FEATURES)
-    report("CHINESE", calibration, ask_kbp(folder, "dev", None, None), CHINESE_FEATURES)
-    encoder.save()
+    calibration = fit(
+        *table(ask_kbp(folder, "train", arguments.limit or 600, None), CHINESE_FEATURES), CHINESE_FEATURES
+    )
+    report("CHINESE", calibration, ask_kbp(folder, "dev", arguments.limit, None), CHINESE_FEATURES)
 
 
 if __name__ == "__main__":

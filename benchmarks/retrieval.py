@@ -1,84 +1,86 @@
 """Which retriever, which query? Prints hit@1, hit@10 and nDCG@10 on the dev dialogues of DSTC11.
 
-    DRAGOMAN_DATA=... python benchmarks/retrieval.py [--weights NAME_OR_FOLDER]
+    DRAGOMAN_DATA=... python benchmarks/retrieval.py [--weights NAME_OR_FOLDER] [--limit N]
 
 Candidates are the passages of the question's own entities, or all passages there are, with or without the
-entity's name as title. The query is the last turn, the last two, the whole history, or ours (`standalone`).
+entity's name as title. The query is the last turn, the last two, the whole history in its order, or ours
+(`standalone`).
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
-from _dialogues import WHOLE, Question, Remembering, data_folder, dstc11_passages, dstc11_questions, store_of
+from _dialogues import WHOLE, Question, data_folder, dstc11_passages, dstc11_questions, encoder_of, store_of
 
-from dragoman.core.protocols import Retriever
-from dragoman.core.values import Context, Passage, Request, Source
-from dragoman.models.onnx import OnnxEncoder
-from dragoman.retriever import search
+from dragoman.core.protocols import Encoder, Retriever
+from dragoman.core.values import Context, Passage, Request, Source, Turn
+from dragoman.evaluate.metrics.ranking import hit, ndcg
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
+from dragoman.retriever.search import Asked
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
-from dragoman.text.query import SearchText, standalone
 
-QUERIES: dict[str, Callable[[Context], SearchText]] = {
-    "last turn": lambda context: plain(context.last),
-    "last two": lambda context: plain(" ".join(turn.text for turn in context.turns[-2:])),
-    "history": lambda context: plain(" ".join(turn.text for turn in context.turns)),
-    "standalone": standalone,
+PLACES = 10
+QUERIES: dict[str, tuple[Asked, int]] = {
+    "last turn": ("last", 1),
+    "last two": ("last", 2),
+    "history": ("last", 0),
+    "standalone": ("standalone", 1),
 }
+"""The retriever's `query`, and how many turns from the end are put together as the last one; 0: all."""
 
 
-def plain(text: str) -> SearchText:
-    """A text searched as it is: the baselines must not pass through the rules that they are compared with."""
-    return SearchText(text, turn=text)
+def asked(context: Context, query: str) -> Context:
+    """The dialogue as a baseline sees it: its last turns, in their order, said as one."""
+    option, number = QUERIES[query]
+    if option == "standalone":
+        return context
+    turns = context.turns[-number:]
+    return replace(context, turns=(Turn("user", " ".join(turn.text for turn in turns)),))
 
 
-def measures(ranking: Sequence[str], gold: frozenset[str]) -> tuple[float, float, float]:
-    """hit@1, hit@10, nDCG@10 of one ranking."""
-    hits = [key in gold for key in ranking[:10]]
-    gain = sum(1 / math.log2(place + 2) for place, hit in enumerate(hits) if hit)
-    best = sum(1 / math.log2(place + 2) for place in range(min(10, len(gold))))
-    return float(hits[:1] == [True]), float(any(hits)), gain / best
-
-
-def run(retriever: Retriever, questions: Sequence[Question], query: str, *, whole: bool) -> np.ndarray:
+def run(retriever: Retriever, questions: Sequence[Question], query: str, *, whole: bool) -> list[float]:
+    """hit@1, hit@10 and nDCG@10."""
     requests = [
-        Request(question.context, (WHOLE,) if whole else tuple(Source(name) for name in question.gold), k=10)
+        Request(
+            asked(question.context, query),
+            (WHOLE,) if whole else tuple(Source(name) for name in question.gold),
+            k=PLACES,
+        )
         for question in questions
     ]
-    with patch.object(search, "standalone", QUERIES[query]):
-        found = retriever.retrieve(requests)
-    rows = [
-        measures([evidence.id for evidence in row], question.ids)
-        for row, question in zip(found, questions, strict=True)
-    ]
-    return np.mean(rows, axis=0)
+    right = np.zeros((len(questions), PLACES), dtype=bool)
+    for row, question, found in zip(right, questions, retriever.retrieve(requests), strict=True):
+        ranked = [evidence.id in question.ids for evidence in found[:PLACES]]
+        row[: len(ranked)] = ranked
+    total = [len(question.ids) for question in questions]
+    return [float(measure(right, total, k).mean()) for measure, k in ((hit, 1), (hit, PLACES), (ndcg, PLACES))]
 
 
-def retrievers(store: InMemoryStore, encoder: Remembering) -> dict[str, Retriever]:
+def retrievers(store: InMemoryStore, encoder: Encoder, query: Asked) -> dict[str, Retriever]:
     return {
-        "bm25": SparseRetriever(store=store, analyse=analyse),
-        "tfidf": SparseRetriever(store=store, analyse=analyse, weighting="tfidf"),
-        "dense": DenseRetriever(store=store, encoder=encoder, analyse=analyse),
-        "fusion": HybridRetriever(store=store, encoder=encoder, analyse=analyse, order="fusion"),
-        "hybrid": HybridRetriever(store=store, encoder=encoder, analyse=analyse),
+        "bm25": SparseRetriever(store=store, analyse=analyse, query=query),
+        "tfidf": SparseRetriever(store=store, analyse=analyse, query=query, weighting="tfidf"),
+        "dense": DenseRetriever(store=store, encoder=encoder, analyse=analyse, query=query),
+        "fusion": HybridRetriever(store=store, encoder=encoder, analyse=analyse, query=query, order="fusion"),
+        "hybrid": HybridRetriever(store=store, encoder=encoder, analyse=analyse, query=query),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", default="all-minilm-l6-v2-int8")
+    parser.add_argument("--limit", type=int, help="dialogues, for a quick look")
+    arguments = parser.parse_args()
     folder = data_folder()
-    encoder = Remembering(OnnxEncoder(weights=parser.parse_args().weights), "minilm")
-    questions = [question for question in dstc11_questions(folder, "dev") if question.needs_knowledge]
+    encoder = encoder_of(arguments.weights)
+    questions = [question for question in dstc11_questions(folder, "dev", arguments.limit) if question.needs_knowledge]
     print(f"{len(questions)} questions of DSTC11 dev; hit@1 hit@10 nDCG@10, in %\n")
     for named in (True, False):
         entities = dstc11_passages(folder, named=named)
@@ -89,14 +91,16 @@ def main() -> None:
             store = store_of({WHOLE.name: everything} if whole else entities, encoder)
             candidates = f"{'whole corpus' if whole else 'own entities'}, {'with' if named else 'without'} name"
             print(f"{candidates:28}" + "".join(f"{query:>20}" for query in QUERIES))
-            for name, retriever in retrievers(store, encoder).items():
-                scores = [run(retriever, questions, query, whole=whole) for query in QUERIES]
+            made = {option: retrievers(store, encoder, option) for option, _ in QUERIES.values()}
+            for name in made["standalone"]:
+                scores = [
+                    run(made[option][name], questions, query, whole=whole) for query, (option, _) in QUERIES.items()
+                ]
                 print(
                     f"  {name:26}" + "".join("     " + " ".join(f"{100 * x:4.1f}" for x in row) for row in scores),
                     flush=True,
                 )
             print()
-    encoder.save()
 
 
 if __name__ == "__main__":

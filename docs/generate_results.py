@@ -28,7 +28,8 @@ from dragoman.evaluate.locate import find, shipped
 from dragoman.evaluate.results import Cell, Result
 from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
-from dragoman.evaluate.study import RESULTS, load_run, run_experiment
+from dragoman.evaluate.record import RESULTS, load_run
+from dragoman.evaluate.study import run_experiment
 
 PAGE = Path(__file__).with_name("results.md")
 RUNS = Path("runs/results")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from dragoman.core.home import home
 from dragoman.models import weights
 
 _REAL_HOME = home()
+_PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +48,124 @@ def own_home(
         real = request.getfixturevalue("weights_home") / "models"
         (place / "models").symlink_to(real, target_is_directory=True)
     return place
+
+
+@pytest.fixture(scope="session")
+def make_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes folders with small BERTs of random weights, whose words are those given; the same one is made once."""
+    made: dict[tuple[object, ...], Path] = {}
+
+    def make(*, words: str = "", width: int = 32, layers: int = 2, spread: float = 0.2) -> Path:
+        key = (words, width, layers, spread)
+        if key not in made:
+            made[key] = _random_bert(tmp_path_factory.mktemp("bert"), words, width, layers, spread)
+        return made[key]
+
+    return make
+
+
+def _random_bert(folder: Path, words: str, width: int, layers: int, spread: float) -> Path:
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789?.,:!'"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = list(dict.fromkeys([*pieces, "user", "agent", *words.lower().split()]))
+    ids = {piece: i for i, piece in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ends = [("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": layers}
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        num_attention_heads=4,
+        max_position_embeddings=128,
+        initializer_range=spread,
+        **sizes,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
+_CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(scope="session")
+def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformers folder with a causal language model of two small layers that knows nothing."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-causal")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=560,
+        special_tokens=["<|im_start|>", "<|im_end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    words = "True False Yes No system user assistant You are a guide. Is the sky blue? the boat leaves when hello"
+    words += " You decide whether a reply needs to be looked up. Write True or False and nothing else. Dialogue:\nUser:"
+    words += " Agent: Would outside knowledge make the reply better? True or False:"
+    tokenizer.train_from_iterator([words] * 20, trainer)
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
+    wrapped.chat_template = _CHATML
+    wrapped.save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=560,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        initializer_range=0.2,
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=1,
+        tie_word_embeddings=True,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes folders with parts over one small exported model, which has the heads `gate` (1) and `plan` (3)."""
+    import torch
+
+    from dragoman.models.part import Head, Part, write_part
+    from dragoman.models.trunk import load_trunk
+    from dragoman.train.export import MODEL, TOKENIZER, export_trunk
+
+    model = tmp_path_factory.mktemp("exported")
+    trunk, tokens = load_trunk(make_bert(words=_PART_WORDS, layers=1), {"gate": 1, "plan": 3}, max_tokens=32)
+    with torch.no_grad():
+        for head in trunk.heads.values():
+            head.weight.mul_(10.0)  # so that scores differ by whole numbers
+    export_trunk(trunk, tokens, model, int8="never")
+
+    def make(kind: str, heads: dict[str, Head], **options: object) -> Path:
+        folder = tmp_path_factory.mktemp("part")
+        for name in (MODEL, TOKENIZER):
+            shutil.copy(model / name, folder / name)
+        write_part(Part(folder, kind, heads, {"max_tokens": 32, **options}), (MODEL, TOKENIZER))
+        return folder
+
+    return make

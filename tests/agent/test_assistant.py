@@ -261,3 +261,20 @@ def test_a_warm_up_that_fails_is_left_to_whoever_needs_the_model():
     with make(heavy=(Missing(),)) as assistant:
         assistant.warm_up(everything=True)
         assert assistant.ask("hello").text == "From nothing."
+
+
+def test_a_thumb_is_about_what_the_gate_decided_on_the_last_reply():
+    from dragoman.agent.feedback import ratings
+
+    assistant = make()
+    assistant.ask("the ferry?", user="ana", dialogue="d")
+    assistant.rate(True, user="ana", dialogue="d")
+    assistant.ask("thanks", user="ana", dialogue="d")
+    assistant.rate(False, user="ana", dialogue="d")
+    found = list(ratings(assistant.store, assistant.scope("ana")))
+    assert [(rating.context.last, rating.retrieved, rating.good) for rating in found] == [
+        ("the ferry?", True, True),
+        ("thanks", False, False),
+    ]
+    with pytest.raises(InputError, match="no reply to judge"):
+        assistant.rate(True, user="ben", dialogue="d")

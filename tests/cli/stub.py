@@ -7,7 +7,7 @@ import time
 
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Retrieval, Trace
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Source, Verdict
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Scope, Source, Verdict
 
 FERRY = Passage("ferry-1", "DOCUMENTS", "A return ticket costs 34 francs.", title="Ferry", origin="docs/ferry.md")
 SMALL_TALK = ("hello", "thanks")
@@ -95,6 +95,12 @@ class StubAssistant:
         count = len(self.facts.get(user, [])) - len(kept)
         self.facts[user] = kept
         return count
+
+    def rate(self, good, *, user="me", dialogue="main"):
+        self.rated = [*getattr(self, "rated", []), (good, user, dialogue)]
+
+    def scope(self, user="me"):
+        return Scope("stub", user)
 
     def warm_up(self, *, everything=False):
         """Nothing to load."""

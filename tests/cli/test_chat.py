@@ -176,3 +176,14 @@ def test_ctrl_d_at_the_question_forgets_nothing_and_stays(terminal):
     terminal.wait_for("Type yes: ")
     terminal.type("\x04")
     assert "Nothing was forgotten" in terminal.wait_for("you> ")
+
+
+def test_a_reply_can_be_called_good_or_bad(terminal):
+    terminal.wait_for("you> ")
+    terminal.type("/good\n")
+    terminal.wait_for("Nothing has been said yet.")
+    terminal.type("What does it cost?\n")
+    terminal.wait_for("34 francs.")
+    terminal.wait_for("you> ")
+    terminal.type("/bad\n")
+    terminal.wait_for("Noted as wrong: something was looked up.")

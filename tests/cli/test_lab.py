@@ -195,3 +195,34 @@ def test_an_agent_of_ones_own_is_a_row_beside_those_that_were_chosen(invoke, pla
 def test_an_agent_that_is_not_there_is_told_with_its_row(invoke, place):
     done = invoke("evaluate", "ferry.toml", "--agent", "habour")
     assert "System 'habour': Unknown agent 'habour'. Did you mean 'harbour'" in str(done.exception)
+
+
+LEARNED = """
+[[parts]]
+name = "own-gate"
+recipe = "gate-linear"
+data = {train = ["more.jsonl"]}
+set = {"calibrate.folds" = 2}
+[[systems]]
+name = "learned"
+gate = {kind = "linear", part = "@own-gate"}
+retriever = {kind = "sparse"}
+"""
+
+
+def test_a_row_is_trained_where_that_is_asked_and_told_how_where_not(invoke, place):
+    pytest.importorskip("sklearn")
+    lab_set.write_set(place / "more.jsonl", dialogues=40)
+    with (place / "ferry.toml").open("a", encoding="utf-8") as opened:
+        opened.write(LEARNED)
+    untrained = invoke("evaluate", "ferry.toml", "--parts", "parts")
+    assert untrained.exit_code == 0, untrained.output
+    assert "not trained" in untrained.stdout
+    assert "--train" in untrained.stdout.splitlines()[-1]
+    trained = invoke("evaluate", "ferry.toml", "--parts", "parts", "--train", "--json", "out.json")
+    assert trained.exit_code == 0, trained.output
+    assert "not trained" not in trained.stdout
+    assert len(list((place / "parts").glob("own-gate-*/part.json"))) == 1
+    [table] = json.loads((place / "out.json").read_text())["tables"]
+    [row] = [row for row in table["rows"] if row["system"] == "learned"]
+    assert row["cells"][1]["value"] == 1.0  # questions and thanks are easily told apart

@@ -12,7 +12,7 @@ from dragoman.core.registry import datasets
 from dragoman.core.values import Source, Turn
 from dragoman.datasets import lines as lines_module
 from dragoman.datasets.jsonl import Jsonl
-from dragoman.testing.datasets import DatasetSuite
+from dragoman.testing.datasets import DatasetConformance
 
 CANDIDATES = [
     {"id": "p1", "source": "PERSONA", "text": "I keep bees."},
@@ -63,26 +63,26 @@ def own(write):
     return opened
 
 
-class TestWithHeader(DatasetSuite):
+class TestWithHeader(DatasetConformance):
     @pytest.fixture
     def dataset(self, own):
         return own(HEADER, row(), second(), row(dialogue="b", candidates=..., retrieve=False, plan=[], evidence=[]))
 
 
-class TestWithoutHeader(DatasetSuite):
+class TestWithoutHeader(DatasetConformance):
     @pytest.fixture
     def dataset(self, own):
         return own(row(), second())
 
 
-class TestWithCorpus(DatasetSuite):
+class TestWithCorpus(DatasetConformance):
     @pytest.fixture
     def dataset(self, own, write):
         write('{"id": "x", "source": "FAQ", "text": "We open at nine."}\n', "faq.jsonl")
         return own({"dataset": {"passages": "faq.jsonl"}}, row(candidates=..., plan=["FAQ"], evidence=["x"]))
 
 
-class TestGateLabelsOnly(DatasetSuite):
+class TestGateLabelsOnly(DatasetConformance):
     @pytest.fixture
     def dataset(self, own):
         return own(row(candidates=..., plan=..., evidence=..., reply=...))

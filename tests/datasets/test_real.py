@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.examples import Example
 from dragoman.core.registry import datasets
-from dragoman.testing import DatasetSuite
+from dragoman.testing import DatasetConformance
 
 P, D = "PERSONA", "DOCUMENTS"
 R, F = "REVIEWS", "FAQ"
@@ -171,7 +171,7 @@ def remember(real_data):
     return remember_once
 
 
-class TestRealFiles(DatasetSuite):
+class TestRealFiles(DatasetConformance):
     """The smaller real files, held to the suite."""
 
     @pytest.fixture(params=["kbp dev", "dulemon dev", "gate dev", "dstc11 dev"])
@@ -179,7 +179,7 @@ class TestRealFiles(DatasetSuite):
         return remember(*FILES[request.param][:2])
 
 
-class TestRealGoldPool(DatasetSuite):
+class TestRealGoldPool(DatasetConformance):
     @pytest.fixture
     def dataset(self, remember):
         return remember("dstc11", "dstc11/dev", pool="gold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.registry import datasets
-from dragoman.testing import DatasetSuite
+from dragoman.testing import DatasetConformance
 
 SETS = {
     "kbp": {"file": "kbp.json"},
@@ -28,13 +28,13 @@ def make(data, name, options):
     return datasets.factory(name.split()[0])(**options)
 
 
-class TestLoaders(DatasetSuite):
+class TestLoaders(DatasetConformance):
     @pytest.fixture(params=SETS)
     def dataset(self, request, data):
         return make(data, request.param, SETS[request.param])
 
 
-class TestFocusTest(DatasetSuite):
+class TestFocusTest(DatasetConformance):
     whole = False  # the released test file has the bare questions
 
     @pytest.fixture
@@ -42,7 +42,7 @@ class TestFocusTest(DatasetSuite):
         return make(data, "focus", {"file": "focus_test.json"})
 
 
-class TestMentionedPool(DatasetSuite):
+class TestMentionedPool(DatasetConformance):
     complete = False  # an entity that is not named is not found
 
     @pytest.fixture

@@ -15,7 +15,7 @@ from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.registry import datasets
 from dragoman.core.values import Scope
 from dragoman.datasets.toy import ToyDataset
-from dragoman.testing import DatasetSuite
+from dragoman.testing import DatasetConformance
 
 LANGUAGES = ("en", "zh")
 PARTS = ("train", "dev", "test")
@@ -43,7 +43,7 @@ def digest(examples):
     return found.hexdigest()
 
 
-class TestConformance(DatasetSuite):
+class TestConformance(DatasetConformance):
     @pytest.fixture(params=LANGUAGES)
     def dataset(self, request):
         return ToyDataset(language=request.param, dialogues=40)

@@ -11,11 +11,13 @@ from dragoman.core.errors import ConfigError, DragomanError, StoreCorruptError, 
 from dragoman.core.examples import Example, Gold, Problem
 from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Verdict
-from dragoman.evaluate.assemble import Measured, assemble, joined, lean_examples, split_repeatable
+from dragoman.evaluate.assemble import Measured, assemble
 from dragoman.evaluate.contract import About, mean_scores
 from dragoman.evaluate.measures import Measure, Measures
 from dragoman.evaluate.results import Outcome
+from dragoman.evaluate.seconds import joined, split_repeatable
 from dragoman.evaluate.spec import ColumnSpec, experiment_of
+from dragoman.evaluate.turns import lean_examples
 
 SOURCES = (Source("DOCUMENTS"),)
 

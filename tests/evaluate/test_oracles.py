@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from dragoman.agent.create import parameters
-from dragoman.core.errors import ConfigError, InputError, PlanError
+from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.values import Context, Passage, Plan, ReadTask, Request, Scope, Source
@@ -16,10 +16,10 @@ from dragoman.evaluate import oracles
 from dragoman.evaluate.oracles import (
     Answers,
     CopyReader,
-    FixedPlanner,
     FrequentReader,
     GoldGate,
     GoldPlanner,
+    GoldReader,
     GoldRetriever,
     ShuffledGate,
     SilentReader,
@@ -106,22 +106,6 @@ def test_the_gold_planner_leaves_out_the_sources_of_an_ablation() -> None:
     assert plan.probabilities["DOCUMENTS"] == 0.0
 
 
-def test_the_fixed_planner_asks_the_same_on_every_turn() -> None:
-    plans = FixedPlanner(sources=("PERSONA",)).plan([Context.of("a"), Context.of("b")], SOURCES)
-    assert [plan.steps for plan in plans] == [(("PERSONA",),)] * 2
-
-
-@pytest.mark.parametrize("names", [("PERSON",), ("DOCUMENTS",)])
-def test_the_fixed_planner_raises_rather_than_falling_back(names: tuple[str, ...]) -> None:
-    with pytest.raises(PlanError):
-        FixedPlanner(sources=names).plan([Context.of("a")], SOURCES)
-
-
-def test_the_fixed_planner_must_be_told_its_sources() -> None:
-    with pytest.raises(ConfigError, match="needs the option 'sources'"):
-        FixedPlanner(sources=SOURCES)  # type: ignore[arg-type]
-
-
 def stored(turn: Example) -> InMemoryStore:
     store = InMemoryStore()
     store.put(turn.context.scope, turn.candidates)
@@ -161,6 +145,14 @@ def test_the_copying_reader_says_the_gold_evidence_word_for_word() -> None:
     assert chinese.read([ReadTask(turn.context)])[0].text == "I like tea.，A shared line."
 
 
+def test_the_gold_reader_says_the_reply_of_the_label() -> None:
+    turn, bare = example(Gold(reply="At nine.")), example(Gold(), nth=1)
+    reader = GoldReader(answers=known(turn, bare))
+    assert reader.read([ReadTask(turn.context)])[0].text == "At nine."
+    with pytest.raises(ConfigError, match="does not say what to reply"):
+        reader.read([ReadTask(bare.context)])
+
+
 def test_the_silent_reader_says_nothing_and_streams_it() -> None:
     task = ReadTask(Context.of("Hello?"), Plan())
     assert SilentReader().read([task])[0].text == ""
@@ -189,7 +181,7 @@ def test_only_oracles_can_ask_for_the_answers() -> None:
     }
     ours = {name for name in asking if REGISTRIES[name.partition(".")[0]].factory(name).__module__ == oracles.__name__}
     assert asking == ours
-    assert {"gate.gold.v1", "planner.gold.v1", "retriever.gold.v1", "reader.copy.v1"} <= ours
+    assert {"gate.gold.v1", "planner.gold.v1", "retriever.gold.v1", "reader.copy.v1", "reader.gold.v1"} <= ours
 
 
 def test_a_context_has_no_place_for_labels() -> None:

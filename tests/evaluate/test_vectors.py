@@ -155,6 +155,16 @@ def test_an_encoder_without_weights_is_left_as_it_is() -> None:
     assert kept_vectors(encoder, {"kind": "encoder.hashing.v1"}) is encoder
 
 
+def test_the_identity_of_a_part_is_what_its_card_says(tmp_path: Path) -> None:
+    (tmp_path / "part.json").write_text("{}")
+    table = {"weights": str(tmp_path)}
+    first = identity(table, str(tmp_path))
+    (tmp_path / "log.jsonl").write_text("a line of the training")
+    assert identity(table, str(tmp_path)) == first
+    (tmp_path / "part.json").write_text('{"format": 1}')
+    assert identity(table, str(tmp_path)) != first
+
+
 def test_the_identity_follows_options_and_bytes_of_the_weights(tmp_path: Path) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()

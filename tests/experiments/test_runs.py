@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.evaluate.parts import Parts
 from dragoman.evaluate.results import Cell, Column, Result, Row, Table
 from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import Experiment, SystemSpec, load_experiment
@@ -48,6 +49,11 @@ def read(name: str) -> Experiment:
     return load_experiment(FOLDER / f"{name}.toml").model_copy(update={"draws": DRAWS})
 
 
+def as_it_runs(spec: Experiment) -> Experiment:
+    """What a file says of its rows and columns, and of their trained parts whether these are here."""
+    return Parts(spec).filled(spec.quick())
+
+
 def toys(spec: Experiment) -> list[str]:
     return [block.name for block in spec.data if block.kind == "toy"]
 
@@ -67,7 +73,7 @@ def test_every_file_runs_on_the_toy_sets(name: str, tmp_path: Path) -> None:
     spec = read(name)
     result = run_experiment(spec, tmp_path, data=dict.fromkeys(toys(spec)), limit=LIMIT)
     assert [table.data for table in result.tables] == toys(spec)
-    check(spec, result, tmp_path, limit=LIMIT)
+    check(as_it_runs(spec), result, tmp_path, limit=LIMIT)
 
 
 @pytest.mark.skipif("DRAGOMAN_DATA" not in os.environ, reason="DRAGOMAN_DATA is not set")
@@ -77,13 +83,16 @@ def test_every_file_runs_on_the_data_here(name: str, tmp_path: Path) -> None:
     result = run_experiment(spec, tmp_path, limit=LIMIT)
     assert [table.data for table in result.tables] == [block.name for block in spec.data if not block.asked]
     assert any(table.turns for table in result.tables)
-    check(spec, result, tmp_path, limit=LIMIT)
+    check(as_it_runs(spec), result, tmp_path, limit=LIMIT)
 
 
 @pytest.mark.parametrize("name", slow_once())
 def test_slow_rows_run_on_the_toy_set(name: str, tmp_path: Path) -> None:
     spec = read(name)
-    rows = [system.name for system in slow_rows(spec)]
+    spec = Parts(spec).filled(spec)
+    rows = [system.name for system in slow_rows(spec) if system.runs]
+    if not rows:
+        pytest.skip("the parts of the slow rows are not trained here")
     result = run_experiment(spec, tmp_path, data={"toy": None}, systems=rows, slow=True, limit=FEW)
     [table] = result.tables
     assert [row.system for row in table.rows] == rows

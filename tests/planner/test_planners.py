@@ -2,8 +2,9 @@
 
 import pytest
 
+from dragoman.core.errors import ConfigError, PlanError
 from dragoman.core.values import Context, Draft, Evidence, Learned, Passage, Source
-from dragoman.planner import AllPlanner, PromptedPlanner, SimilarityPlanner
+from dragoman.planner import AllPlanner, FixedPlanner, PromptedPlanner, SimilarityPlanner
 from dragoman.planner.prompted import parse
 
 PERSONA = Source("PERSONA", "who the guide is", about="bot")
@@ -46,6 +47,22 @@ def test_all_asks_every_source_after_what_it_needs():
     assert AllPlanner().plan([Context.of("hi")], SOURCES)[0].sources.index("PERSONA") < AllPlanner().plan(
         [Context.of("hi")], SOURCES
     )[0].sources.index("DOCUMENTS")
+
+
+def test_the_fixed_planner_asks_the_same_on_every_turn():
+    plans = FixedPlanner(sources=("PERSONA",)).plan([Context.of("a"), Context.of("b")], SOURCES)
+    assert [plan.steps for plan in plans] == [(("PERSONA",),)] * 2
+
+
+@pytest.mark.parametrize("names", [("PERSON",), ("DOCUMENTS",)])
+def test_the_fixed_planner_raises_rather_than_falling_back(names):
+    with pytest.raises(PlanError):
+        FixedPlanner(sources=names).plan([Context.of("a")], SOURCES)
+
+
+def test_the_fixed_planner_must_be_told_its_sources():
+    with pytest.raises(ConfigError, match="needs the option 'sources'"):
+        FixedPlanner(sources=SOURCES)
 
 
 def test_a_question_about_the_user_reads_the_memory_and_not_the_documents():

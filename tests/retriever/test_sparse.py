@@ -8,7 +8,7 @@ from rank_bm25 import BM25Okapi
 
 from dragoman.core.values import Context, Passage, Request, Scope, Source
 from dragoman.retriever import SparseRetriever
-from dragoman.retriever.sparse import tfidf
+from dragoman.retriever.ranking import TfIdf
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
 
@@ -33,7 +33,7 @@ def retrieve(text, weighting):
 def test_tfidf_of_a_worked_example():
     """N = 3; n(a) = 1, n(b) = 3: w(a) = 1 + ln(4/2), w(b) = 1 + ln(4/4) = 1; query a, row a b b."""
     a, b = 1 + math.log(2), 1.0
-    [score] = tfidf(["a"], [["a", "b", "b"]], 3, {"a": 1, "b": 3})
+    [score] = TfIdf([["a", "b", "b"]], count=3, containing={"a": 1, "b": 3}).scores(["a"])
     assert score == pytest.approx(a / math.sqrt(a * a + (2 * b) ** 2))
 
 

@@ -98,7 +98,6 @@ def test_undeclared_source_in_close_and_plan_is_a_plan_error_with_a_suggestion()
         ((("WEB",),), "'WEB' is not declared"),
         ((("DOCUMENTS",),), "without 'PERSONA'"),
         ((("DOCUMENTS",), ("PERSONA",)), "without 'PERSONA'"),
-        ((("PERSONA", "DOCUMENTS"),), "without 'PERSONA'"),
         ((("PERSONA",), ("PERSONA",)), "again"),
         ((("PERSONA", "PERSONA"),), "again"),
         (((),), "names no source"),

@@ -145,5 +145,6 @@ def test_every_suite_is_public():
     assert {name for name in testing.__all__ if name.endswith("Conformance")} == {
         *("GateConformance", "PlannerConformance", "RetrieverConformance", "ReaderConformance", "CriticConformance"),
         *("LanguageModelConformance", "EncoderConformance", "MemoryConformance", "StoreConformance"),
+        "DatasetConformance",
     }
     assert all(hasattr(testing, name) for name in testing.__all__)

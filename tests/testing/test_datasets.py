@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Scope, Source
-from dragoman.testing import DatasetSuite
+from dragoman.testing import DatasetConformance
 
 NOTES = Source("NOTES", "notes", private=True)
 PAGES = Source("PAGES", "pages", needs=("NOTES",), private=True)
@@ -43,13 +43,13 @@ class Mine:
         return iter(self._shared)
 
 
-class TestMine(DatasetSuite):
+class TestMine(DatasetConformance):
     @pytest.fixture
     def dataset(self):
         return Mine(FIRST, SECOND)
 
 
-def broken(dataset, suite=DatasetSuite):
+def broken(dataset, suite=DatasetConformance):
     failed = set()
     for name in dir(suite):
         if name.startswith("test_"):
@@ -84,7 +84,7 @@ def test_a_broken_turn_is_caught(change, failed):
 
 
 def test_a_window_of_the_dialogue_is_allowed_where_the_suite_is_told():
-    class Windowed(DatasetSuite):
+    class Windowed(DatasetConformance):
         whole = False
 
     assert broken(Mine(FIRST, replace(SECOND, position=7)), Windowed) == set()
@@ -92,7 +92,7 @@ def test_a_window_of_the_dialogue_is_allowed_where_the_suite_is_told():
 
 
 def test_gold_that_cannot_be_found_is_allowed_where_the_suite_is_told():
-    class Incomplete(DatasetSuite):
+    class Incomplete(DatasetConformance):
         complete = False
 
     lost = replace(SECOND, gold=replace(SECOND.gold, evidence=("n9",)))
@@ -116,7 +116,7 @@ def test_a_set_that_can_be_read_once_is_caught():
             return iter(taken)
 
     with pytest.raises(AssertionError, match="leave no state behind"):
-        DatasetSuite().test_reading_twice_gives_the_same(Once(FIRST, SECOND))
+        DatasetConformance().test_reading_twice_gives_the_same(Once(FIRST, SECOND))
 
 
 def test_a_set_that_yields_something_else_is_caught():

@@ -64,7 +64,7 @@ class TestPlanners(PlannerConformance):
 
 
 class TestRetrievers(RetrieverConformance):
-    @pytest.fixture(params=["sparse", "dense", "hybrid", "prompted"])
+    @pytest.fixture(params=["sparse", "dense", "hybrid", "prompted", "joint"])
     def retriever(self, request):
         return make("retriever", request.param)
 

@@ -218,6 +218,15 @@ class Assistant:
         reply = self.last_reply(user=user, dialogue=dialogue)
         return None if reply is None else reply.trace
 
+    def rate(self, good: bool, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> None:
+        """A thumb for a dialogue's last reply: whether it was right to look something up there, or not to."""
+        from dragoman.agent.feedback import rate
+
+        reply = self.last_reply(user=user, dialogue=dialogue)
+        if reply is None:
+            raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
+        rate(self.store, self.scope(user), dialogue, retrieved=reply.verdict.retrieve, good=good)
+
     def warm_up(self, *, everything: bool = False) -> None:
         """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""
         for part in self._heavy:

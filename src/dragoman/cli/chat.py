@@ -32,6 +32,8 @@ class Chat:
             "/sources": (self._sources, "where this agent can look"),
             "/memory": (self._memory, "what is remembered about you"),
             "/forget": (self._forget, "forget what matches the words after it; alone, everything about you"),
+            "/good": (self._good, "it was right to look something up for the last reply, or not to"),
+            "/bad": (self._bad, "it was wrong: your labels train a gate (dragoman label)"),
             "/help": (self._help, "these commands"),
             "/quit": (self._help, "leave (Ctrl-D does too)"),
         }
@@ -91,7 +93,7 @@ class Chat:
             self._dim("Ask for instance:")
             for example in assistant.examples[:3]:
                 self._dim(f"  {show.one_line(example)}")
-        self._dim("Commands: /why /sources /memory /forget /help /quit")
+        self._dim("Commands: /why /good /bad /sources /memory /forget /help /quit")
 
     def _why(self, _: str) -> None:
         if self._last is None:
@@ -120,6 +122,20 @@ class Chat:
         self._last = None  # /why would show what was forgotten
         count = self._assistant.forget(what or None, user=self._user)
         self._dim(f"Forgotten: {count}." if count else "Nothing matched. /memory shows what is remembered.")
+
+    def _good(self, _: str) -> None:
+        self._rate(True)
+
+    def _bad(self, _: str) -> None:
+        self._rate(False)
+
+    def _rate(self, good: bool) -> None:
+        if self._last is None:
+            self._dim("Nothing has been said yet. Ask something first.")
+            return
+        self._assistant.rate(good, user=self._user, dialogue=self._dialogue)
+        looked = "something was looked up" if self._last.verdict.retrieve else "nothing was looked up"
+        self._dim(f"Noted as {'right' if good else 'wrong'}: {looked}.")
 
     def _confirms(self, question: str) -> bool:
         try:

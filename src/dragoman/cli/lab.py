@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli import show
+from dragoman.cli.lab_train import train_part
 from dragoman.cli.progress import Bars, progress_bars
 from dragoman.cli.session import Overridable
 from dragoman.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from dragoman.core.values import Reply
-    from dragoman.evaluate.results import Result
+    from dragoman.evaluate.results import Cell, Result
     from dragoman.evaluate.show.compare import Change, Compared
     from dragoman.evaluate.spec import Experiment
 
@@ -102,6 +103,18 @@ def evaluate(
     slow: Annotated[
         bool, typer.Option("--slow", help="Also run the rows that ask a language model on every turn: seconds each.")
     ] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="First train the parts that rows need and that are not there.")
+    ] = False,
+    parts: Annotated[
+        Path | None,
+        typer.Option(
+            "--parts",
+            metavar="DIR",
+            help="Where trained parts lie. Default: parts in $DRAGOMAN_HOME.",
+            show_default=False,
+        ),
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
 ) -> None:
     """Run an experiment and print its tables.
@@ -134,6 +147,8 @@ def evaluate(
                 skip_bad=skip_bad,
                 overrides=settings or (),
                 progress=_progress(bars),
+                parts=parts,
+                trainer=train_part if train else None,
             )
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)
@@ -141,6 +156,8 @@ def evaluate(
     _print(result)
     _write(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
     _next_steps(result, folder, added)
+    if spec.parts and not train and any(cell.status == "not trained" for cell in _cells(result)):
+        typer.echo(f"Train the rest:       dragoman {shlex.join(sys.argv[1:])} --train")
 
 
 def report(
@@ -161,8 +178,8 @@ def report(
 
     Runs that read other data are never put into one table.
     """
+    from dragoman.evaluate.record import CSV, MARKDOWN, PAGE, RESULTS, load_run
     from dragoman.evaluate.show.join import join
-    from dragoman.evaluate.study import CSV, MARKDOWN, PAGE, RESULTS, load_run
 
     result = join([load_run(run) for run in runs])
     _print(result)
@@ -276,8 +293,8 @@ def _print(result: Result) -> None:
 
 
 def _write(result: Result, targets: Mapping[str, Path | None]) -> None:
-    from dragoman.evaluate.assemble import split_repeatable
     from dragoman.evaluate.folder import write_whole
+    from dragoman.evaluate.seconds import split_repeatable
     from dragoman.evaluate.show.report import page
     from dragoman.evaluate.show.tables import csv_text, markdown, result_json
 
@@ -311,6 +328,10 @@ def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
         pair = " ".join(shlex.quote(f"{folder}:{name}") for name in (measured[0], other))
         typer.echo(f"Which turns differ:   dragoman compare {pair}")
     typer.echo(f"The tables again:     dragoman report {named}")
+
+
+def _cells(result: Result) -> list[Cell]:
+    return [cell for table in result.tables for row in table.rows for cell in row.cells]
 
 
 def _tell_how_to_go_on(folder: Path) -> None:

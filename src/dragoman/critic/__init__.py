@@ -1,5 +1,6 @@
 """Critics: does a text hold up against the evidence?"""
 
+from dragoman.critic.nli import NliCritic
 from dragoman.critic.overlap import OverlapCritic
 
-__all__ = ["OverlapCritic"]
+__all__ = ["NliCritic", "OverlapCritic"]

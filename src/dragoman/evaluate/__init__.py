@@ -6,10 +6,12 @@ from typing import Any
 
 __all__ = ["experiment", "load_run", "run_experiment"]
 
+_PLACES = {"experiment": "study", "load_run": "record", "run_experiment": "study"}
+
 
 def __getattr__(name: str) -> Any:  # loads what it stands on only when it is asked for
-    if name in __all__:
+    if name in _PLACES:
         from importlib import import_module
 
-        return getattr(import_module("dragoman.evaluate.study"), name)
+        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from dragoman.core.codec import Json
 from dragoman.core.errors import DragomanError, StoreCorruptError
 from dragoman.core.examples import Example, Problem
-from dragoman.core.values import Passage
 from dragoman.evaluate.contract import Judged, Scores
 from dragoman.evaluate.measures import Labelled, Measure
 from dragoman.evaluate.results import Cell, Figure, Outcome, Result, Row, Status, Table, Test
 from dragoman.evaluate.show.tables import plain
 from dragoman.evaluate.spec import DataSpec, Experiment, FigureSpec, SystemSpec
+from dragoman.evaluate.turns import Readable, lean_examples
 
 if TYPE_CHECKING:
     from dragoman.evaluate.significance import Comparison, Draws
@@ -33,15 +32,11 @@ class Rows(Protocol):
     def outcomes(self, block: str, system: str) -> Iterator[Outcome]: ...
 
 
-class Turns(Labelled, Protocol):
+class Turns(Labelled, Readable, Protocol):
     """What is needed of a set."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
-
-    def examples(self) -> Iterator[Example]: ...
-
-    def passages(self) -> Iterator[Passage]: ...
 
 
 class Keep(Protocol):
@@ -98,68 +93,6 @@ def assemble(
         else:
             tables.append(_empty(experiment, spec, chosen))
     return Result(name, experiment.title, experiment.about, manifest, tuple(tables), tuple(figures))
-
-
-def lean_examples(block: Turns) -> list[Example]:
-    """The turns with only those candidates that are gold evidence; of a shared corpus, what is gold, looked up.
-
-    How many candidates of each source there were stands in `meta`, for metrics that need to know.
-    """
-    kept, wanted = [], set()
-    for example in block.examples():
-        gold = set(example.gold.evidence or ())
-        candidates = tuple(passage for passage in example.candidates if passage.id in gold)
-        numbers = Counter(f"candidates:{passage.source}" for passage in example.candidates)
-        meta = {**example.meta, **{key: str(number) for key, number in numbers.items()}}
-        kept.append(replace(example, candidates=candidates, meta=meta))
-        wanted |= gold - {passage.id for passage in candidates}
-    if not wanted:
-        return kept
-    shared = {passage.id: passage for passage in block.passages() if passage.id in wanted}
-    return [_with_shared(example, shared) for example in kept]
-
-
-def _with_shared(example: Example, shared: Mapping[str, Passage]) -> Example:
-    present = {passage.id for passage in example.candidates}
-    added = tuple(shared[name] for name in example.gold.evidence or () if name not in present and name in shared)
-    return replace(example, candidates=(*example.candidates, *added)) if added else example
-
-
-def split_repeatable(result: Result) -> tuple[Result, Result]:
-    """What comes out the same on every run, and what does not: columns of seconds, and figures drawn from them."""
-    return _columns(result, repeatable=True), _columns(result, repeatable=False)
-
-
-def _columns(result: Result, *, repeatable: bool) -> Result:
-    tables = []
-    for table in result.tables:
-        kept = [index for index, column in enumerate(table.columns) if column.repeatable == repeatable]
-        rows = tuple(replace(row, cells=tuple(row.cells[index] for index in kept)) for row in table.rows)
-        tables.append(replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows))
-    figures = tuple(figure for figure in result.figures if _is_timed(figure, result) != repeatable)
-    return replace(result, tables=tuple(tables), figures=figures)
-
-
-def _is_timed(figure: Figure, result: Result) -> bool:
-    timed = {column.title for table in result.tables for column in table.columns if not column.repeatable}
-    return bool(timed & {figure.x, figure.y, *(series.name for series in figure.series)})
-
-
-def joined(repeatable: Result, times: Result, order: Sequence[str]) -> Result:
-    """The inverse of `split_repeatable`; `order` are the titles of all columns as the experiment has them."""
-    tables = []
-    for one, other in zip(repeatable.tables, times.tables, strict=True):
-        places = sorted(
-            [(column, index, False) for index, column in enumerate(one.columns)]
-            + [(column, index, True) for index, column in enumerate(other.columns)],
-            key=lambda place: order.index(place[0].title) if place[0].title in order else len(order),
-        )
-        rows = tuple(
-            replace(row, cells=tuple((twin if timed else row).cells[index] for _, index, timed in places))
-            for row, twin in zip(one.rows, other.rows, strict=True)
-        )
-        tables.append(replace(one, columns=tuple(column for column, _, _ in places), rows=rows))
-    return replace(repeatable, tables=tuple(tables), figures=(*repeatable.figures, *times.figures))
 
 
 class _Tabling:

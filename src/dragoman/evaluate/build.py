@@ -62,6 +62,13 @@ class Recipe:
         """The roles that run: a critic only where something is refined."""
         return ROLES if self.refiner.mode == "off" else (*ROLES, "critic")
 
+    @property
+    def used(self) -> frozenset[str]:
+        """The roles that run, and those that they draw on."""
+        drawn = frozenset[str]().union(*(self.drawn(role) for role in self.roles))
+        named = drawn & {"critic", *_MODELS}
+        return frozenset(self.roles) | named | ({"model"} if "language_model" in drawn else frozenset())
+
     def drawn(self, role: str) -> frozenset[str]:
         """The shared parts and the roles that a component draws on, those of its own components included."""
         return frozenset(_drawn(role, self.tables[role], self.tables))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 Direction: TypeAlias = Literal["up", "down", "none"]
+Progress: TypeAlias = Callable[[str, int, int | None, str], None]
+"""Called with what is under way, how much of it is done, how much there is, and what is at hand."""
 
 
 @dataclass(frozen=True, slots=True)

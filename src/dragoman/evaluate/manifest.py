@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from dragoman import prompts
 from dragoman.core.codec import Json
@@ -25,12 +25,15 @@ from dragoman.evaluate.spec import ROLES, Experiment, SystemSpec
 
 ROW_LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "tantivy", "usearch", "xllamacpp", "PyStemmer", "jieba")
 TABLE_LIBRARIES = ("sacrebleu", "rouge-score", "scikit-learn", "scipy")
-_TABLES_ONLY = ("cli", "testing", "evaluate")
+_TABLES_ONLY = ("cli", "testing", "train", "evaluate")
 """Rooms that no row depends on, but for these files of the last:"""
 _ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "runner.py", "meter.py")
 PYTHON = "python:"
 """What the kind of a set begins with that was handed over as an object."""
 _FILES = "files of"
+_PARTS = ".parts."
+Parts: TypeAlias = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""By "systems" and "columns", by the entry's name, by the part's name: the hash of what the part says of itself."""
 _TABLE_KEYS = ("title", "about", "paper", "table", "draws", "baseline", "columns", "figures", "defaults", "parts")
 _SYSTEM_KEYS = ("group", "note", "paper")
 _DATA_KEYS = ("title", "note", "asked")
@@ -43,10 +46,14 @@ def make_manifest(
     overrides: Sequence[str] = (),
     limit: int | None = None,
     skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, Json]:
-    """The manifest of a run over these sets, whose files are read in order to hash them."""
+    """The manifest of a run over these sets, whose files are read in order to hash them.
+
+    `parts` holds what tells apart the trained parts that rows and columns run.
+    """
     return {
-        "experiment": resolved(experiment),
+        "experiment": resolved(experiment, parts),
         "overrides": [_scrubbed_override(entry) for entry in overrides],
         "seed": experiment.seed,
         "limit": limit,
@@ -75,7 +82,7 @@ def hashes(files: Iterable[Path]) -> list[Json]:
     return [_file(path) for path in files]
 
 
-def resolved(experiment: Experiment) -> dict[str, Json]:
+def resolved(experiment: Experiment, parts: Parts | None = None) -> dict[str, Json]:
     """The experiment with every kind by its full name and version, and no path of this machine."""
     whole = experiment.model_dump(mode="json")
     for block in whole["data"]:
@@ -88,6 +95,10 @@ def resolved(experiment: Experiment) -> dict[str, Json]:
     for system, spec in zip(whole["systems"], experiment.systems, strict=True):
         if spec.runs:
             _resolve_system(system, spec)
+    for listed, key in (("systems", "name"), ("columns", "title")):
+        for entry in whole[listed]:
+            if (parts or {}).get(listed, {}).get(entry[key]):
+                entry["parts"] = dict((parts or {})[listed][entry[key]])
     _resolve_roles(whole["defaults"])
     return cast(dict[str, Json], _scrubbed(whole))
 
@@ -97,10 +108,8 @@ def _resolve_system(system: dict[str, Any], spec: SystemSpec) -> None:
     from dragoman.evaluate.build import recipe
 
     whole = recipe(spec)
-    drawn = frozenset[str]().union(*(whole.drawn(role) for role in whole.roles))
-    used = {*whole.roles, *(drawn & {"critic", "model", "encoder"}), *({"model"} if "language_model" in drawn else ())}
     for role in ROLES:
-        system[role] = dict(whole.tables[role]) if role in used else {}
+        system[role] = dict(whole.tables[role]) if role in whole.used else {}
     system |= {"refiner": whole.refiner.model_dump(mode="json"), "k": whole.k, "fallback": whole.fallback}
     system["agent"] = None if whole.folder is None else whole.name
 
@@ -121,6 +130,9 @@ def differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> list[str
 def _told(path: str, was: object, comes: object) -> str:
     if path == "code":
         return "the code of Dragoman was another one"
+    system, marked, part = path.removeprefix("systems.").partition(_PARTS)
+    if marked:
+        return f"the part '{part}' of '{system}' was trained anew"
     files, _, block = path.partition(".")
     if files != _FILES:
         return f"{path}: {_short(was)} before, {_short(comes)} now"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dragoman.agent.create import Creator, parameters
-from dragoman.config import DEFAULT_KINDS, AgentConfig
+from dragoman.config import DEFAULT_KINDS, AgentConfig, Table
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Label
 from dragoman.core.registry import metrics
@@ -73,16 +73,19 @@ class Measure:
         )
 
 
+def component_tables(experiment: Experiment) -> dict[str, Table]:
+    """What the components of metrics are where a column does not say it: the experiment's defaults, else an agent's."""
+    agent = AgentConfig()
+    tables = {role: agent.table(role) for role in DEFAULT_KINDS}
+    return tables | {role: dict(experiment.defaults[role]) for role in _BUILT if role in experiment.defaults}
+
+
 class Measures:
     """Builds the metrics of an experiment; a component that several of them name is built once."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
-        defaults = AgentConfig()
-        self._tables = {role: defaults.table(role) for role in DEFAULT_KINDS}
-        for role in _BUILT:
-            if role in experiment.defaults:
-                self._tables[role] = dict(experiment.defaults[role])
+        self._tables = component_tables(experiment)
         self._made: dict[str, object] = {}
 
     def of(self, name: str, block: Labelled) -> tuple[Measure, ...]:

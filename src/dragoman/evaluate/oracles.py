@@ -139,22 +139,6 @@ class GoldPlanner:
         return Plan(steps, {source.name: float(source.name in names) for source in sources}, "gold")
 
 
-@planners.register("fixed.v1")
-class FixedPlanner:
-    """The same sources on every turn, one a step: SAFARI's rows without planning."""
-
-    def __init__(self, *, sources: tuple[str, ...]) -> None:
-        if any(isinstance(name, Source) for name in sources):  # the declared ones are given where none are named
-            raise ConfigError("planner.fixed needs the option 'sources'.", remedy="Name those to ask, in order.")
-        self._names = tuple(sources)
-
-    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
-        steps = tuple((name,) for name in self._names)
-        plan = Plan(steps, {source.name: float(source.name in self._names) for source in sources}, "fixed")
-        SourceGraph(sources).check(plan)  # here, since a fallback would hide that the row is not what it says
-        return [plan] * len(turns)
-
-
 @retrievers.register("gold.v1")
 class GoldRetriever:
     """The gold evidence of the sources that are asked, in its order, at most k a source."""
@@ -200,6 +184,20 @@ class SilentReader(_Says):
 
     def _say(self, task: ReadTask) -> Draft:
         return _SILENCE
+
+
+@readers.register("gold.v1")
+class GoldReader(_Says):
+    """The reply of the label: what a gate that reads the response is given where the papers give it the true one."""
+
+    def __init__(self, *, answers: Answers) -> None:
+        self._answers = answers
+
+    def _say(self, task: ReadTask) -> Draft:
+        example = self._answers.of(task.context)
+        if example.gold.reply is None:
+            raise _unlabelled(example, "what to reply")
+        return Draft(example.gold.reply, 1.0, "gold")
 
 
 @readers.register("copy.v1")

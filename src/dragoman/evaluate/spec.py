@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.config import RefinerConfig, Scalar, Table
+from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
 
@@ -64,13 +64,15 @@ class SplitSpec(_Strict):
 class PartSpec(_Strict):
     """A trained part that rows use: a recipe, the files it learns from, and what is changed in the recipe.
 
-    `recipe` is a shipped one or a path; files are looked up below the data folder; `set` holds overrides by path.
+    `recipe` is a shipped one or a path; files are looked up below the data folder (`aux`: another set's, to begin with);
+    `options` are those of their loaders; `set` holds overrides of the recipe by path.
     """
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     recipe: str = Field(min_length=1)
-    data: dict[Literal["train", "dev"], tuple[str, ...]]
-    set: dict[str, Scalar] = {}
+    data: dict[Literal["train", "dev", "aux"], tuple[str, ...]]
+    options: Table = {}
+    set: Table = {}
     note: str = ""
 
     @model_validator(mode="after")
@@ -191,10 +193,11 @@ class Experiment(_Strict):
             for name in named:
                 _known("set", name, sets, f"'{title}'")
         parts = [part.name for part in self.parts]
-        asking = [(f"systems '{system.name}'", named_parts(system)) for system in self.systems]
-        asking += [(f"'{column.title}'", named_parts(column)) for column in self.columns]
-        for where, wanted in asking:
-            for name in wanted:
+        asking: list[tuple[str, object]] = [("defaults", self.defaults)]
+        asking += [(f"systems '{entry.name}'", [getattr(entry, role) for role in ROLES]) for entry in self.systems]
+        asking += [(f"'{entry.title}'", entry.options) for entry in self.columns]
+        for where, tables in asking:
+            for name in marked(tables):
                 _known("part", name, parts, where)
         if self.baseline is not None:
             _known("system", self.baseline, [system.name for system in self.systems], "baseline")
@@ -267,21 +270,16 @@ def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> 
     return rows
 
 
-def named_parts(spec: SystemSpec | ColumnSpec) -> tuple[str, ...]:
-    """The declared parts that a row or a column uses, each once."""
-    tables = spec.options if isinstance(spec, ColumnSpec) else {role: getattr(spec, role) for role in ROLES}
-    return tuple(dict.fromkeys(_marked(tables)))
-
-
-def _marked(value: object) -> Iterator[str]:
+def marked(value: object) -> Iterator[str]:
+    """The names of declared parts that stand in tables, as often as they do."""
     if isinstance(value, str) and value.startswith(PART_MARK):
         yield value.removeprefix(PART_MARK)
     elif isinstance(value, Mapping):
         for entry in value.values():
-            yield from _marked(entry)
+            yield from marked(entry)
     elif isinstance(value, list | tuple):
         for entry in value:
-            yield from _marked(entry)
+            yield from marked(entry)
 
 
 def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) -> None:

@@ -9,16 +9,25 @@ With these a run can be compared, judged by people and looked at where its data 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.values import About, Turn
+from dragoman.core.values import About, Passage, Turn
 from dragoman.evaluate.folder import file_errors, file_name, write_whole
 from dragoman.evaluate.lines import dumps
+
+
+class Readable(Protocol):
+    """A set that can be read through."""
+
+    def examples(self) -> Iterator[Example]: ...
+
+    def passages(self) -> Iterator[Passage]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,31 @@ class KeptTurn:
     context: tuple[Turn, ...]
     gold: Gold
     passages: tuple[GoldPassage, ...]
+
+
+def lean_examples(block: Readable) -> list[Example]:
+    """The turns with only those candidates that are gold evidence; of a shared corpus, what is gold, looked up.
+
+    How many candidates of each source there were stands in `meta`, for metrics that need to know.
+    """
+    kept, wanted = [], set()
+    for example in block.examples():
+        gold = set(example.gold.evidence or ())
+        candidates = tuple(passage for passage in example.candidates if passage.id in gold)
+        numbers = Counter(f"candidates:{passage.source}" for passage in example.candidates)
+        meta = {**example.meta, **{key: str(number) for key, number in numbers.items()}}
+        kept.append(replace(example, candidates=candidates, meta=meta))
+        wanted |= gold - {passage.id for passage in candidates}
+    if not wanted:
+        return kept
+    shared = {passage.id: passage for passage in block.passages() if passage.id in wanted}
+    return [_with_shared(example, shared) for example in kept]
+
+
+def _with_shared(example: Example, shared: Mapping[str, Passage]) -> Example:
+    present = {passage.id for passage in example.candidates}
+    added = tuple(shared[name] for name in example.gold.evidence or () if name not in present and name in shared)
+    return replace(example, candidates=(*example.candidates, *added)) if added else example
 
 
 def write_turns(folder: Path, block: str, examples: Iterable[Example]) -> Path:

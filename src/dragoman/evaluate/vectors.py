@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.core.home import home
 from dragoman.core.protocols import Encoder
+from dragoman.models.part import FILE as PART
 
 if TYPE_CHECKING:
     import apsw
@@ -51,12 +52,21 @@ def identity(table: Mapping[str, Any], weights: str) -> bytes:
 
     place = catalogue.path(weights)
     digest = blake2b(json.dumps(dict(table), sort_keys=True, default=str).encode(), digest_size=16)
-    for file in [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file()):
+    for file in _files(place):
         if not file.name.startswith("."):  # marks of ours beside the weights say nothing of them
             digest.update(file.name.encode())
             with file.open("rb") as opened:
                 digest.update(file_digest(opened, "sha256").digest())
     return digest.digest()
+
+
+def _files(place: Path) -> list[Path]:
+    """What tells weights from others; a trained part names the hashes of its files, and more lies beside them."""
+    if place.is_file():
+        return [place]
+    if (place / PART).is_file():
+        return [place / PART]
+    return sorted(path for path in place.rglob("*") if path.is_file())
 
 
 class KeptVectors:

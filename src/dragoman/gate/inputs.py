@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from dragoman import prompts
 from dragoman.core.errors import ConfigError, UnknownNameError
-from dragoman.core.protocols import Reader
+from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.values import Context, Evidence, ReadTask, Source
 from dragoman.text.claims import names, numbers
 from dragoman.text.view import View
@@ -22,6 +22,8 @@ Field: TypeAlias = Literal["contx", "resp", "syn-resp", "ner", "know", "source"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 _REPLIES = ("resp", "syn-resp")
 _VIEW = View()
+_NAME, _TURNS = "Dragoman", 3
+"""Whom a synthetic reply is said by, and how much of the dialogue its writer reads: alike in training and in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +101,25 @@ class Inputs:
         evidence: Sequence[Sequence[Evidence]] | None = None,
         *,
         reader: Reader | None = None,
+        language_model: LanguageModel | None = None,
         sources: Sequence[Source] = (),
     ) -> list[Given]:
-        """What is known of some turns in use: replies are the reader's drafts without evidence."""
+        """What is known of some turns in use. Replies are the reader's drafts without evidence; where there is no
+        reader, a synthetic one is the language model's."""
         found = [Given(context, sources=tuple(sources)) for context in turns]
         if evidence is not None and self.reads_evidence:
             found = [replace(one, evidence=best(pieces, self.k)) for one, pieces in zip(found, evidence, strict=True)]
-        if self.reads_reply and reader is not None and turns:
-            drafts = reader.read([ReadTask(context) for context in turns])
-            found = [
-                replace(one, reply=draft.text, synthetic=draft.text) for one, draft in zip(found, drafts, strict=True)
-            ]
+        if self.reads_reply and turns:
+            said = self._replies(turns, reader, language_model)
+            found = [replace(one, reply=text, synthetic=text) for one, text in zip(found, said, strict=True)]
         return found
+
+    def _replies(
+        self, turns: Sequence[Context], reader: Reader | None, language_model: LanguageModel | None
+    ) -> list[str]:
+        if reader is None and language_model is not None and "resp" not in self.fields:
+            return drafted(language_model, turns, self.view.language)
+        return unaided(reader, turns)
 
     def to_json(self) -> dict[str, Any]:
         return {"fields": list(self.fields), "view": self.view.to_json(), "k": self.k}
@@ -118,6 +127,25 @@ class Inputs:
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> Inputs:
         return cls(tuple(table["fields"]), View.from_json(table["view"]), int(table["k"]))
+
+
+def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
+    """What a reader says to some turns without evidence: the `resp` of a live agent."""
+    if reader is None:
+        raise ConfigError(
+            "A gate that was trained to read a reply has none: nobody says one before it decides.",
+            remedy='Give it a reader: reader = "grounded" in its table.',
+        )
+    return [draft.text for draft in reader.read([ReadTask(context) for context in turns])]
+
+
+def drafted(language_model: LanguageModel, turns: Sequence[Context], language: str, max_tokens: int = 24) -> list[str]:
+    """What a language model would say to some turns without looking anything up: RAGate's synthetic responses."""
+    template = prompts.get("chat.v1", language)
+    asked = [
+        template.format(name=_NAME, dialogue=prompts.dialogue(context, language, last=_TURNS)) for context in turns
+    ]
+    return [draft.text for draft in language_model.generate(asked, max_tokens=max_tokens, stop=("\n",))]
 
 
 def best(evidence: Sequence[Evidence], k: int) -> tuple[str, ...]:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from dragoman import prompts
+from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
-from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.core.values import Context, Draft, Evidence, Prompt, Verdict
+from dragoman.models.part import Head, open_part
+
+KIND = "gate.uncertainty"
+HEAD = "gate"
+LABEL = "retrieve"
+Measure: TypeAlias = Literal["mean", "least"]
+_EDGE = 1e-6
 
 
 @gates.register("uncertainty.v1")
 class UncertaintyGate:
-    """Drafts a reply without retrieval; opens where the draft's confidence is below `1 - threshold`."""
+    """Drafts a reply without retrieval; opens where the doubt of the draft is at or above `threshold`.
+
+    The doubt is one less the draft's confidence (`measure = "mean"`), or less the probability of its least likely
+    token (`"least"`; the language model needs `least = true`). With a trained `part` the doubt is made into the
+    probability that something should be looked up; the part then says what is measured, and where the threshold lies.
+    """
 
     def __init__(
         self,
@@ -20,23 +36,69 @@ class UncertaintyGate:
         language_model: LanguageModel,
         language: str = "en",
         name: str = "Dragoman",
-        threshold: float = 0.5,
+        threshold: float | None = None,
         max_tokens: int = 24,
+        measure: Measure = "mean",
+        part: str | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._model = language_model
         self._language = language
         self._name = name
         self._threshold = threshold
         self._max_tokens = max_tokens
+        self._measure: Measure = measure
+        self._part = part
+        self._folder = folder
+        self._head: Head | None = None
+
+    def warm_up(self) -> None:
+        """Read the calibration, where there is one."""
+        if self._part is not None and self._head is None:
+            part = open_part(self._part, kind=KIND, folder=self._folder)
+            self._max_tokens, self._measure = int(part.options["max_tokens"]), part.options["measure"]
+            self._head = part.head(HEAD)
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:
-        template = prompts.get("chat.v1", self._language)
-        asked = [
-            template.format(name=self._name, dialogue=prompts.dialogue(context, self._language, last=3))
-            for context in turns
-        ]
+        if not turns:
+            return []
+        self.warm_up()
+        asked = [question(context, self._language, self._name) for context in turns]
         drafts = self._model.generate(asked, max_tokens=self._max_tokens)
-        doubts = [min(1.0, max(0.0, 1.0 - draft.confidence)) for draft in drafts]
-        return [Verdict(doubt >= self._threshold, doubt, "doubt of an unaided draft") for doubt in doubts]
+        return [self._verdict(doubt(draft, self._measure)) for draft in drafts]
+
+    def _verdict(self, found: float) -> Verdict:
+        if self._head is None:
+            threshold = 0.5 if self._threshold is None else self._threshold
+            return Verdict(found >= threshold, found, "doubt of an unaided draft")
+        threshold = self._head.threshold(LABEL) if self._threshold is None else self._threshold
+        probability = self._head.probability(log_odds(found), LABEL)
+        return Verdict(probability >= threshold, probability, f"doubt {found:.2f} of an unaided draft")
+
+
+def question(context: Context, language: str = "en", name: str = "Dragoman") -> Prompt:
+    """What the language model is asked: the reply it would give without looking anything up."""
+    template = prompts.get("chat.v1", language)
+    return template.format(name=name, dialogue=prompts.dialogue(context, language, last=3))
+
+
+def doubt(draft: Draft, measure: Measure = "mean") -> float:
+    """How little a draft is to be trusted, from 0 to 1."""
+    trust = draft.confidence
+    if measure == "least" and draft.text:
+        told = draft.notes.get("min_probability")
+        if not isinstance(told, int | float):
+            raise ConfigError(
+                "The language model does not say how likely its least likely token was.",
+                remedy='Set least = true in [models.language] (llamacpp), or measure = "mean" for the gate.',
+            )
+        trust = float(told)
+    return min(1.0, max(0.0, 1.0 - trust))
+
+
+def log_odds(found: float) -> float:
+    """A doubt as the score that a calibration reads."""
+    inside = min(1.0 - _EDGE, max(_EDGE, found))
+    return math.log(inside / (1.0 - inside))

@@ -61,11 +61,14 @@ def from_json(table: Mapping[str, Any]) -> Calibration:
     """The calibration that a part's file describes."""
     try:
         if table["kind"] == "logistic":
-            return Logistic(float(table["scale"]), float(table["bias"]))
+            scale, bias = float(table["scale"]), float(table["bias"])
+            if math.isfinite(scale) and math.isfinite(bias):
+                return Logistic(scale, bias)
         if table["kind"] == "isotonic":
             scores, probabilities = tuple(map(float, table["scores"])), tuple(map(float, table["probabilities"]))
             rising = all(low < high for low, high in pairwise(scores))
-            if scores and rising and len(scores) == len(probabilities):
+            never_falls = all(low <= high for low, high in pairwise((0.0, *probabilities, 1.0)))
+            if scores and rising and never_falls and len(scores) == len(probabilities):
                 return Isotonic(scores, probabilities)
     except (KeyError, TypeError, ValueError) as error:
         raise WeightsError(

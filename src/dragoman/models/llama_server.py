@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import ModelError, WeightsError
@@ -29,6 +30,7 @@ class LlamaServer:
     context_tokens: int
     parallel: int
     threads: int
+    adapter: Path | None = None
     key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     _server: Any = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -108,6 +110,8 @@ class LlamaServer:
         xllamacpp = _library()
         params = xllamacpp.CommonParams()
         params.model.path = str(place)
+        if self.adapter is not None:
+            params.lora_adapters = [_adapter(xllamacpp, self.adapter)]
         params.n_ctx = self.context_tokens * self.parallel
         params.n_parallel = self.parallel
         params.cpuparams.n_threads = self.threads
@@ -129,6 +133,15 @@ class LlamaServer:
                 f"'{place}' cannot be loaded: {error}.",
                 remedy=f"Run `dragoman models pull {self.weights}` if it is of the catalogue, or give another file.",
             ) from error
+
+
+def _adapter(xllamacpp: Any, place: Path) -> Any:
+    if not place.is_file():
+        raise WeightsError(f"There is no adapter at '{place}'.", remedy="Give a LoRA adapter in a GGUF file.")
+    adapter = xllamacpp.CommonAdapterLoraInfo()
+    adapter.path = str(place)
+    adapter.scale = 1.0
+    return adapter
 
 
 def _library() -> Any:

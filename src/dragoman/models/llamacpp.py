@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.core.errors import ConfigError, ModelError
@@ -34,7 +35,9 @@ _PATIENCE = 5.0
 
 @models.register("llamacpp.v1")
 class LlamaCppModel:
-    """A GGUF model by path or catalogue name. `context_tokens` is the window of each of `parallel` turns.
+    """A GGUF model by path or catalogue name, with a LoRA adapter in a GGUF file where one is given.
+
+    `context_tokens` is the window of each of `parallel` turns.
 
     A prompt that begins as an earlier one did is read only from where it differs. Prompts longer than
     the window lose their oldest messages, never the system message or the last one. With `least` a draft's notes
@@ -46,6 +49,7 @@ class LlamaCppModel:
         self,
         *,
         weights: str = "smollm2-135m-instruct",
+        adapter: str | None = None,
         context_tokens: int = 2048,
         parallel: int = 2,
         threads: int | None = None,
@@ -63,7 +67,8 @@ class LlamaCppModel:
         self._temperature = temperature
         self._seed = seed
         self._least = least
-        self.server = LlamaServer(weights, context_tokens, parallel, threads or os.cpu_count() or 1)
+        place = Path(adapter).expanduser() if adapter else None
+        self.server = LlamaServer(weights, context_tokens, parallel, threads or os.cpu_count() or 1, place)
         self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
         self._letters: tuple[int, ...] = ()
         self._end: int | None = None

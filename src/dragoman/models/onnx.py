@@ -8,40 +8,53 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
+from dragoman.models.part import FILE as PART
+from dragoman.models.part import open_part
 from dragoman.models.session import batches, clean, open_session, open_tokenizer, probe
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
+_MAX_TOKENS = 256
 
 
 @encoders.register("onnx.v1")
 class OnnxEncoder:
     """Sentence vectors from a folder with `model.onnx` and `tokenizer.json`, or from a name of the catalogue.
 
-    `cache` is how many vectors are kept, by the SHA-256 of their text; 0 keeps none.
+    The folder may be a trained part's, also beside the agent's `folder`: it says by itself how many tokens are read and
+    how they are pooled (else 256, by their mean). `cache` is how many vectors are kept, by the SHA-256 of their text; 0
+    keeps none.
     """
 
     def __init__(
         self,
         *,
         weights: str = "all-minilm-l6-v2-int8",
-        max_tokens: int = 256,
+        max_tokens: int | None = None,
+        pooling: Literal["mean", "cls"] | None = None,
         batch: int = 32,
         threads: int | None = None,
         cache: int = 4096,
+        folder: Path | None = None,
     ) -> None:
-        for name, value in (("max_tokens", max_tokens - 2), ("batch", batch), ("threads", threads or 1)):
+        most = _MAX_TOKENS if max_tokens is None else max_tokens
+        for name, value in (("max_tokens", most - 2), ("batch", batch), ("threads", threads or 1)):
             if value < 1:
                 raise ConfigError(f"{name} of the encoder is too small.", remedy="Give a larger number.")
         self._weights = weights
-        self._max_tokens = max_tokens
+        self._folder = folder
+        self._given_tokens = max_tokens
+        self._max_tokens = most
+        self._given_pooling = pooling
+        self._pooling = pooling or "mean"
         self._batch = batch
         self._threads = threads or min(os.cpu_count() or 1, 8)
         self._kept = cache
@@ -125,7 +138,7 @@ class OnnxEncoder:
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for rows, states in self._states(self._encodings(texts)):
-            pooled = states.mean(axis=1)
+            pooled = states[:, 0] if self._pooling == "cls" else states.mean(axis=1)
             vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
         return vectors
 
@@ -153,7 +166,7 @@ class OnnxEncoder:
 
         with self._loading:
             if self._loaded is None:
-                folder = catalogue.path(self._weights)
+                folder = self._place()
                 tokenizer = open_tokenizer(folder, self._max_tokens)
                 session = open_session(folder, self._threads)
                 size = session.get_outputs()[0].shape[-1]
@@ -162,6 +175,18 @@ class OnnxEncoder:
                 self._dimensions = size
                 self._loaded = session, tokenizer
         return self._loaded
+
+    def _place(self) -> Path:
+        """Where the weights lie; of a trained part, checked, and read as it was trained."""
+        own = Path(self._weights).expanduser()
+        beside = self._folder / own if self._folder is not None else own
+        for place in (own, beside):
+            if (place / PART).is_file():
+                options = open_part(place).options
+                self._max_tokens = self._given_tokens or int(options.get("max_tokens", _MAX_TOKENS))
+                self._pooling = self._given_pooling or options.get("pooling", "mean")
+                return place
+        return beside if not own.exists() and beside.exists() else catalogue.path(self._weights)
 
 
 def _key(text: str) -> bytes:

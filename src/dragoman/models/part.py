@@ -106,6 +106,8 @@ def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Pa
             remedy=f'Give kind = "{part.kind.partition(".")[2]}", or a part of the right kind.',
         )
     for name, digest in part.files.items():
+        if Path(name).name != name:
+            raise WeightsError(f"The part '{place}' names a file outside of it: {name}.", remedy="Do not use it.")
         if not (place / name).is_file():
             raise WeightsError(f"The part '{place}' lacks its file {name}.", remedy="Copy the whole folder again.")
         if sha256(place / name) != digest:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.errors import WeightsError
-from dragoman.models.part import Part
+from dragoman.models.part import Part, open_part
 from dragoman.models.session import batches, clean, open_session, open_tokenizer
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Scorer:
         """The scores of a head, (N, labels); for a head of one label, the log-odds before calibration."""
         import numpy as np
 
+        width = len(self.part.head(head).labels)
         session, tokenizer = self._load()
         outputs = [given.name for given in session.get_outputs()]
         if head not in outputs:
@@ -46,12 +48,18 @@ class Scorer:
         wanted = {given.name for given in session.get_inputs()}
         encodings = tokenizer.encode_batch([_clean(text, self._max_tokens) for text in texts]) if texts else []
         lengths = [len(encoding.ids) for encoding in encodings]
-        found = np.zeros((len(texts), len(self.part.head(head).labels)), dtype=np.float32)
+        found = np.zeros((len(texts), width), dtype=np.float32)
         for rows in batches(sorted(range(len(lengths)), key=lambda row: lengths[row]), lengths, self._batch):
             ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
             types = np.array([encodings[row].type_ids for row in rows], dtype=np.int64)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-            found[rows] = session.run([head], {name: value for name, value in feed.items() if name in wanted})[0]
+            scores = session.run([head], {name: value for name, value in feed.items() if name in wanted})[0]
+            if scores.shape[1] != found.shape[1]:
+                raise WeightsError(
+                    f"The model of '{self.part.folder}' gives {scores.shape[1]} scores for {found.shape[1]} labels.",
+                    remedy="Train the part again.",
+                )
+            found[rows] = scores
         return found
 
     def probabilities(self, texts: Sequence[Text], head: str) -> list[float]:
@@ -67,6 +75,30 @@ class Scorer:
                 tokenizer = open_tokenizer(self.part.file("tokenizer.json").parent, self._max_tokens)
                 self._loaded = open_session(self.part.file("model.onnx").parent, self._threads), tokenizer
         return self._loaded
+
+
+class LazyScorer:
+    """The scorer of a part that is opened when it is first needed, so that what holds it is made cheaply."""
+
+    def __init__(self, name: str | Path, *, kind: str, folder: Path | None = None, batch: int = 32) -> None:
+        self._name = name
+        self._kind = kind
+        self._folder = folder
+        self._batch = batch
+        self._opening = threading.Lock()
+        self._scorer: Scorer | None = None
+
+    def get(self) -> Scorer:
+        """The scorer; its weights are loaded by its own first use, or by `warm_up`."""
+        with self._opening:
+            if self._scorer is None:
+                part = open_part(self._name, kind=self._kind, folder=self._folder)
+                self._scorer = Scorer(part, batch=self._batch)
+        return self._scorer
+
+    def warm_up(self) -> None:
+        """Open the part and load the weights."""
+        self.get().warm_up()
 
 
 def _clean(text: Text, max_tokens: int) -> Text:

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -22,6 +26,8 @@ Text: TypeAlias = str | tuple[str, str]
 Pooling: TypeAlias = Literal["mean", "cls"]
 Rows: TypeAlias = dict[str, Tensor]
 """`input_ids`, `attention_mask` and `token_type_ids`, each (B, T)."""
+
+_AT_ONCE = 4096
 
 
 class Trunk(nn.Module):
@@ -76,6 +82,13 @@ class Trunk(nn.Module):
             layer.requires_grad_(False)
 
 
+class Encoded(NamedTuple):
+    """A text as numbers, and nothing else of what the tokenizer knows of it: many are held at once."""
+
+    ids: NDArray[np.int32]
+    type_ids: NDArray[np.int32]
+
+
 class Tokens:
     """Texts as rows of token ids; what is tokenised once is batched many times."""
 
@@ -84,20 +97,25 @@ class Tokens:
         self._max = max_tokens
         self.file = folder / "tokenizer.json"
 
-    def encode(self, texts: Sequence[Text]) -> list[Any]:
+    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """The encodings of texts or pairs, cut to the most tokens."""
-        return list(self._tokenizer.encode_batch([_clean(text, self._max) for text in texts]))
+        found: list[Encoded] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            cleaned = [_clean(text, self._max) for text in texts[start : start + _AT_ONCE]]
+            for encoding in self._tokenizer.encode_batch(cleaned):
+                found.append(Encoded(np.array(encoding.ids, np.int32), np.array(encoding.type_ids, np.int32)))
+        return found
 
-    def rows(self, encodings: Sequence[Any], device: str = "cpu") -> Rows:
+    def rows(self, encodings: Sequence[Encoded], device: str = "cpu") -> Rows:
         """Some encodings as padded tensors."""
         longest = max(len(encoding.ids) for encoding in encodings)
         ids = torch.zeros((len(encodings), longest), dtype=torch.long)
         mask, types = torch.zeros_like(ids), torch.zeros_like(ids)
         for i, encoding in enumerate(encodings):
             size = len(encoding.ids)
-            ids[i, :size] = torch.tensor(encoding.ids)
+            ids[i, :size] = torch.from_numpy(encoding.ids)
             mask[i, :size] = 1
-            types[i, :size] = torch.tensor(encoding.type_ids)
+            types[i, :size] = torch.from_numpy(encoding.type_ids)
         named = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         return {name: tensor.to(device, non_blocking=True) for name, tensor in named.items()}
 
@@ -123,8 +141,9 @@ def load_trunk(
 
     folder = catalogue.path(base)
     try:
-        config = AutoConfig.from_pretrained(folder)
-        encoder = AutoModel.from_pretrained(folder, config=config, attn_implementation="sdpa", dtype=torch.float32)
+        with _quiet():
+            config = AutoConfig.from_pretrained(folder)
+            encoder = AutoModel.from_pretrained(folder, config=config, attn_implementation="sdpa", dtype=torch.float32)
     except (OSError, ValueError, KeyError) as error:
         raise WeightsError(
             f"No encoder can be loaded from '{folder}': {str(error).splitlines()[0]}",
@@ -133,17 +152,45 @@ def load_trunk(
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None  # nothing here reads it
     if layers is not None:
+        there = len(encoder.encoder.layer)
+        if layers > there:
+            raise WeightsError(
+                f"'{folder}' has {there} layers, not {layers}.", remedy=f"Set model.layers to at most {there}."
+            )
         encoder.encoder.layer = encoder.encoder.layer[:layers]
         encoder.config.num_hidden_layers = layers
-    torch.manual_seed(seed)
-    trunk = Trunk(encoder, heads, pooling=pooling, dropout=dropout)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        trunk = Trunk(encoder, heads, pooling=pooling, dropout=dropout)
     return trunk, Tokens(folder, max_tokens)
 
 
-def read_weights(trunk: nn.Module, file: Path) -> None:
-    """Load weights that training saved; others than the trunk has are an error."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Loading without the library's bars and notices; its settings are put back."""
+    from transformers.utils import logging
+
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        trunk.load_state_dict(load_file(file))
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def read_weights(trunk: nn.Module, file: Path) -> None:
+    """Load weights that training saved; others than the trunk has are an error, but for what training had `beside`."""
+    try:
+        saved = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"'{file}' cannot be read: {error}.", remedy="Train again, or copy it again.") from error
+    if not hasattr(trunk, "beside"):
+        saved = {name: tensor for name, tensor in saved.items() if not name.startswith("beside.")}
+    try:
+        trunk.load_state_dict(saved)
     except RuntimeError as error:
         raise WeightsError(
             f"'{file}' does not fit this model: {str(error).splitlines()[-1].strip()}",
@@ -170,8 +217,10 @@ def score(
 
 
 @torch.inference_mode()
-def embed(trunk: Trunk, tokens: Tokens, texts: Sequence[str], *, batch: int = 128, device: str = "cpu") -> Tensor:
-    """Unit vectors for many texts, (N, D), batched by length."""
+def embed(
+    trunk: Trunk, tokens: Tokens, texts: Sequence[str], *, batch: int = 128, device: str = "cpu", unit: bool = True
+) -> Tensor:
+    """Vectors for many texts, (N, D), batched by length: of length 1, or as a head reads them if not `unit`."""
     encodings = tokens.encode(texts)
     order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
     found = torch.zeros((len(texts), trunk.width))
@@ -179,6 +228,7 @@ def embed(trunk: Trunk, tokens: Tokens, texts: Sequence[str], *, batch: int = 12
     trunk.eval()
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]
-        found[chosen] = trunk.vectors(tokens.rows([encodings[row] for row in chosen], device)).float().cpu()
+        rows = tokens.rows([encodings[row] for row in chosen], device)
+        found[chosen] = (trunk.vectors(rows) if unit else trunk.pooled(rows)).float().cpu()
     trunk.train(was)
     return found

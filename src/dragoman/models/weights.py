@@ -149,7 +149,8 @@ def find(name: str) -> Weights:
 
 
 def path(name_or_path: str | Path) -> Path:
-    """Where weights lie: a file or folder of one's own, or a name of the catalogue, fetched on first use."""
+    """Where weights lie: a file or folder of one's own, also by its name in $DRAGOMAN_HOME/models, or a name of the
+    catalogue, fetched on first use."""
     own = Path(name_or_path).expanduser()
     if str(name_or_path) in CATALOGUE:
         weights = CATALOGUE[str(name_or_path)]
@@ -157,8 +158,9 @@ def path(name_or_path: str | Path) -> Path:
             return pull(weights.name, progress=on_progress)
         _check_once(weights)
         return weights.path
-    if own.exists():
-        return own
+    for place in (own, home() / "models" / own):
+        if place.exists():
+            return place
     if own.suffix or len(own.parts) > 1:
         raise WeightsError(
             f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."

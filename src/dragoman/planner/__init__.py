@@ -1,7 +1,8 @@
 """Planners: which sources, in which order?"""
 
-from dragoman.planner.fixed import AllPlanner
+from dragoman.planner.classifier import ClassifierPlanner
+from dragoman.planner.fixed import AllPlanner, FixedPlanner
 from dragoman.planner.prompted import PromptedPlanner
 from dragoman.planner.similarity import SimilarityPlanner
 
-__all__ = ["AllPlanner", "PromptedPlanner", "SimilarityPlanner"]
+__all__ = ["AllPlanner", "ClassifierPlanner", "FixedPlanner", "PromptedPlanner", "SimilarityPlanner"]

@@ -1,9 +1,10 @@
-"""The planner that asks every source: the papers' ablation without planning."""
+"""The papers' rows without planning: every source on every turn, or always the same ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.core.errors import ConfigError
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Source
 from dragoman.sources.graph import SourceGraph
@@ -11,9 +12,31 @@ from dragoman.sources.graph import SourceGraph
 
 @planners.register("all.v1")
 class AllPlanner:
-    """Every declared source, each after those it needs."""
+    """Every declared source, each after those it needs; with `joint`, all in one step, as PK-ICR searches them."""
+
+    def __init__(self, *, joint: bool = False) -> None:
+        self._joint = joint
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         names = [source.name for source in sources]
-        plan = Plan(SourceGraph(sources).plan(names).steps, dict.fromkeys(names, 1.0), "all sources")
+        steps = SourceGraph(sources).plan(names).steps
+        if self._joint and steps:
+            steps = (tuple(name for step in steps for name in step),)
+        plan = Plan(steps, dict.fromkeys(names, 1.0), "all sources, jointly" if self._joint else "all sources")
+        return [plan] * len(turns)
+
+
+@planners.register("fixed.v1")
+class FixedPlanner:
+    """The same sources on every turn, one a step: SAFARI's rows without planning."""
+
+    def __init__(self, *, sources: tuple[str, ...]) -> None:
+        if any(isinstance(name, Source) for name in sources):  # the declared ones are given where none are named
+            raise ConfigError("planner.fixed needs the option 'sources'.", remedy="Name those to ask, in order.")
+        self._names = tuple(sources)
+
+    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
+        steps = tuple((name,) for name in self._names)
+        plan = Plan(steps, {source.name: float(source.name in self._names) for source in sources}, "fixed")
+        SourceGraph(sources).check(plan)  # here, since a fallback would hide that the row is not what it says
         return [plan] * len(turns)

@@ -2,16 +2,22 @@
 
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
+from dragoman.retriever.joint import JointRetriever
+from dragoman.retriever.linked import LinkedRetriever
 from dragoman.retriever.okapi import OkapiRetriever
 from dragoman.retriever.prompted import PromptedRetriever
+from dragoman.retriever.rerank import RerankRetriever
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.text.query import SearchText, standalone
 
 __all__ = [
     "DenseRetriever",
     "HybridRetriever",
+    "JointRetriever",
+    "LinkedRetriever",
     "OkapiRetriever",
     "PromptedRetriever",
+    "RerankRetriever",
     "SearchText",
     "SparseRetriever",
     "standalone",

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
 
 
 @retrievers.register("dense.v1")
 class DenseRetriever:
-    """Finds what is said in other words; rows without a vector are not found."""
+    """Finds what is said in other words; rows without a vector are not found.
+
+    `part` is a trained bi-encoder's folder, whose weights the agent's encoder runs (`encoder.weights`): it says how a
+    turn is asked and what a cosine is worth. `query` and `dependency` are its own unless they are given.
+    """
 
     def __init__(
         self,
@@ -23,34 +29,42 @@ class DenseRetriever:
         store: Store,
         encoder: Encoder,
         analyse: Analyse,
-        dependency: Dependency = "prefer",
-        query: Asked = "standalone",
+        dependency: Dependency | None = None,
+        query: Asked | None = None,
         pool: int = 50,
+        part: str | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._store = store
         self._encoder = encoder
         self._analyse = analyse
-        self._dependency: Dependency = dependency
-        self._query: Asked = query
+        self._trained = Trained(part, folder, query=query, dependency=dependency)
         self._pool = pool
 
+    def warm_up(self) -> None:
+        """Open the trained part, where there is one."""
+        self._trained.way()
+
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
+        way = self._trained.way()
+        asked = searches(requests, analyse=self._analyse, dependency=way.dependency, query=way.query)
         if not asked:
             return [[] for _ in requests]
-        vectors = query_vectors(self._encoder, [search.query for search in asked])
+        vectors = query_vectors(self._encoder, asked, way.mix)
         queries = [
             replace(search.ask(max(self._pool, search.request.k)), vector=vector)
             for search, vector in zip(asked, vectors, strict=True)
         ]
         answers = find(self._store.nearest, asked, queries)
         return merged(
-            requests, [(search, self._rank(search, hits)) for search, hits in zip(asked, answers, strict=True)]
+            requests, [(search, self._rank(way, search, hits)) for search, hits in zip(asked, answers, strict=True)]
         )
 
-    def _rank(self, search: Search, hits: Sequence[Hit]) -> list[Evidence]:
+    def _rank(self, way: Way, search: Search, hits: Sequence[Hit]) -> list[Evidence]:
         if not hits:
             return []
         scored = [(hit.score, Candidate(hit.passage, hit.score)) for hit in hits]
         top = preferred(search, scored)[: search.request.k]
+        if way.head is not None:
+            return [evidence for _, evidence in calibrated(way, search, top)]
         return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.core.protocols import Encoder, Store
@@ -12,6 +13,7 @@ from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.fusion import reciprocal_ranks
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ class HybridRetriever:
     """The default: what either search finds, fused by places.
 
     With `order="relevance"` the best of the fused list (twice k, at least ten) are put in order of their
-    calibrated relevance; `order="fusion"` leaves them as fused.
+    calibrated relevance; `order="fusion"` leaves them as fused. `part` is that of a trained bi-encoder, as for
+    `retriever.dense`.
     """
 
     def __init__(
@@ -32,26 +35,32 @@ class HybridRetriever:
         store: Store,
         encoder: Encoder,
         analyse: Analyse,
-        dependency: Dependency = "prefer",
-        query: Asked = "standalone",
+        dependency: Dependency | None = None,
+        query: Asked | None = None,
         order: Literal["relevance", "fusion"] = "relevance",
         constant: int = 60,
         pool: int = 50,
+        part: str | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._store = store
         self._encoder = encoder
         self._analyse = analyse
-        self._dependency: Dependency = dependency
-        self._query: Asked = query
+        self._trained = Trained(part, folder, query=query, dependency=dependency)
         self._order = order
         self._constant = constant
         self._pool = pool
 
+    def warm_up(self) -> None:
+        """Open the trained part, where there is one."""
+        self._trained.way()
+
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
+        way = self._trained.way()
+        asked = searches(requests, analyse=self._analyse, dependency=way.dependency, query=way.query)
         if not asked:
             return [[] for _ in requests]
-        vectors = query_vectors(self._encoder, [search.query for search in asked])
+        vectors = query_vectors(self._encoder, asked, way.mix)
         words = [search.ask(max(self._pool, search.request.k)) for search in asked]
         meanings = [replace(query, vector=vector) for query, vector in zip(words, vectors, strict=True)]
         lexical = find(self._store.lexical, asked, words)
@@ -59,7 +68,7 @@ class HybridRetriever:
         fused = [self._fuse(*found) for found in zip(asked, lexical, nearest, strict=True)]
         self._complete(fused, vectors)
         return merged(
-            requests, [(search, self._rank(search, found)) for search, found in zip(asked, fused, strict=True)]
+            requests, [(search, self._rank(way, search, found)) for search, found in zip(asked, fused, strict=True)]
         )
 
     def _fuse(self, search: Search, lexical: Sequence[Hit], nearest: Sequence[Hit]) -> list[Candidate]:
@@ -84,8 +93,12 @@ class HybridRetriever:
                 if candidate.cosine is None:
                     found[i] = replace(candidate, cosine=float(next(encoded) @ vector))
 
-    def _rank(self, search: Search, found: Sequence[Candidate]) -> list[Evidence]:
+    def _rank(self, way: Way, search: Search, found: Sequence[Candidate]) -> list[Evidence]:
         if not found:
             return []
-        evidence = judged(search, found, terms_of(self._store, search), self._analyse)
+        if way.head is not None:
+            nearest = sorted(found, key=lambda candidate: -(candidate.cosine or 0.0))
+            evidence = calibrated(way, search, nearest if self._order == "relevance" else found)
+        else:
+            evidence = judged(search, found, terms_of(self._store, search), self._analyse)
         return by_log_odds(evidence) if self._order == "relevance" else [each for _, each in evidence]

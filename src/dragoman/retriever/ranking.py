@@ -90,23 +90,32 @@ class Okapi:
 
 
 class TfIdf:
-    """The cosine of TF-IDF over the candidates' tokens."""
+    """The cosine of TF-IDF over the candidates' tokens.
 
-    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+    Rarity is counted among the rows themselves, or where they are some of many, given: `count` rows in all, and in how
+    many of those each token is (`containing`).
+    """
+
+    def __init__(
+        self, rows: Sequence[Sequence[str]], *, count: int | None = None, containing: Mapping[str, int] | None = None
+    ) -> None:
         counts = [Counter(row) for row in rows]
-        containing = _containing(counts)
-        self._unseen = 1.0 + math.log(1 + len(rows))
-        self._idf = {token: 1.0 + math.log((1 + len(rows)) / (1 + n)) for token, n in containing.items()}
+        self._count = len(rows) if count is None else count
+        self._containing = _containing(counts) if containing is None else containing
         postings: dict[str, list[tuple[int, float]]] = {}
         for i, row in enumerate(counts):
-            weights = {token: times * self._idf[token] for token, times in row.items()}
+            idfs = {token: self._idf(token) for token in row}
+            weights = {token: times * idfs[token] for token, times in row.items()}
             length = math.sqrt(sum(weight * weight for weight in weights.values()))
             for token, weight in weights.items():
-                postings.setdefault(token, []).append((i, self._idf[token] * weight / length))
+                postings.setdefault(token, []).append((i, idfs[token] * weight / length))
         self._postings = _Postings(len(rows), postings)
 
+    def _idf(self, token: str) -> float:
+        return 1.0 + math.log((1 + self._count) / (1 + self._containing.get(token, 0)))
+
     def scores(self, query: Sequence[str]) -> list[float]:
-        weights = (times * self._idf.get(token, self._unseen) for token, times in Counter(query).items())
+        weights = (times * self._idf(token) for token, times in Counter(query).items())
         length = math.sqrt(sum(weight * weight for weight in weights))
         return [value / length if length else 0.0 for value in self._postings.sums(query)]
 

@@ -18,8 +18,9 @@ from dragoman.text.query import SearchText, standalone
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
 Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
-Asked: TypeAlias = Literal["standalone", "last", "history"]
-"""What of a dialogue is searched for: the last turn with what it leans on, the last turn alone, or all of it."""
+Asked: TypeAlias = Literal["standalone", "last", "history", "mix"]
+"""What of a dialogue is searched for: the last turn with what it leans on, the last turn alone, all of it, or, by
+meaning, a mix of vectors in shares that were learned (the last turn's, the dialogue's, the given evidence's)."""
 TOLD = 0.6
 """The relevance from which on a remembered fact becomes part of the search: "where can I eat?", "I'm vegetarian"."""
 PREFERENCE = 0.7
@@ -50,6 +51,9 @@ class Search:
     carried: tuple[str, ...]
     parents: frozenset[str]
     dependency: Dependency
+    asked: Asked = "standalone"
+    given: str = ""
+    """The texts of the given evidence, where dependency asks with them."""
 
     @property
     def scope(self) -> Scope:
@@ -85,8 +89,8 @@ def searches(
         asked = search_text(request.context, query)
         for source in request.sources:
             given = [evidence for evidence in request.given if evidence.source in source.needs]
-            text = asked
-            if dependency == "query" and given:
+            text, joins = asked, dependency == "query" and bool(given)
+            if joins and query != "mix":
                 joined = " ".join([asked.carried, *(evidence.text for evidence in given)]).strip()
                 text = replace(asked, text=f"{joined} {asked.turn}", carried=joined)
             told = " ".join(
@@ -97,7 +101,8 @@ def searches(
                 text = replace(text, text=f"{told} {text.text}", carried=joined)
             parents = frozenset(evidence.id for evidence in given)
             own, carried = analyse(text.turn), analyse(text.carried)
-            found.append(Search(nth, request, source, text, own, carried, parents, dependency))
+            said = " ".join(evidence.text for evidence in given) if joins else ""
+            found.append(Search(nth, request, source, text, own, carried, parents, dependency, query, said))
     return found
 
 
@@ -105,8 +110,11 @@ def search_text(context: Context, query: Asked) -> SearchText:
     """What is searched for. A history runs from its last turn back, since an encoder reads the beginning of a text."""
     if query == "standalone":
         return standalone(context)
-    turns = context.turns[-1:] if query == "last" else context.turns[::-1]
-    text = " ".join(" ".join(turn.text.split()) for turn in turns)
+    lines = [" ".join(turn.text.split()) for turn in reversed(context.turns)]
+    if query == "mix":
+        alone = standalone(context)
+        return SearchText(" ".join(lines), alone.carried, alone.is_follow_up, turn="".join(lines[:1]))
+    text = " ".join(lines[:1] if query == "last" else lines)
     return SearchText(text, turn=text)
 
 

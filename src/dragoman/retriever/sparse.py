@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from dragoman.core.protocols import Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
+from dragoman.retriever.ranking import TfIdf
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 
 
@@ -59,26 +58,4 @@ class SparseRetriever:
         rows = [self._analyse(hit.passage.indexed) for hit in hits]
         vocabulary = tuple(dict.fromkeys(token for row in (search.weighted, *rows) for token in row))
         count, frequencies = self._store.frequencies(search.scope, search.source.name, vocabulary)
-        return tfidf(search.weighted, rows, count, frequencies)
-
-
-def tfidf(
-    query: Sequence[str], rows: Sequence[Sequence[str]], count: int, frequencies: Mapping[str, int]
-) -> list[float]:
-    """The cosine of query and row, where a token weighs tf * (1 + log((1 + N) / (1 + n)))."""
-
-    def weigh(tokens: Sequence[str]) -> dict[str, float]:
-        return {
-            token: times * (1.0 + math.log((1 + count) / (1 + frequencies.get(token, 0))))
-            for token, times in Counter(tokens).items()
-        }
-
-    def length(weights: dict[str, float]) -> float:
-        return math.sqrt(sum(weight * weight for weight in weights.values()))
-
-    asked = weigh(query)
-    scores = []
-    for row in map(weigh, rows):
-        product = sum(weight * row.get(token, 0.0) for token, weight in asked.items())
-        scores.append(product / (length(asked) * length(row)) if product else 0.0)
-    return scores
+        return TfIdf(rows, count=count, containing=frequencies).scores(search.weighted)

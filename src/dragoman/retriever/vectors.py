@@ -1,31 +1,46 @@
 """Query vectors: of a turn that stands alone, its own; of a follow-up, the mean with what it carries.
 
 The turn alone says what is asked, the turn with its topic says of what; either alone loses half of it
-(`benchmarks/retrieval.py` prints by how much).
+(`benchmarks/retrieval.py` prints by how much). A trained mix weighs the last turn, the dialogue and the given evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dragoman.core.protocols import Encoder
-from dragoman.text.query import SearchText
+from dragoman.retriever.search import Search
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
+MIX = ("last", "history", "given")
+"""What a mix is made of."""
+EQUAL: Mapping[str, float] = MappingProxyType({})
 
-def query_vectors(encoder: Encoder, queries: Sequence[SearchText]) -> FloatArray:
-    """One unit vector a query, in one call of the encoder."""
+
+def spoken(search: Search) -> dict[str, str]:
+    """The texts whose vectors make up that of a search, by what they are."""
+    if search.asked != "mix":
+        return {"turn": search.query.turn, "text": search.query.text}
+    found = {"last": search.query.turn, "history": search.query.text}
+    return found | {"given": search.given} if search.given else found
+
+
+def query_vectors(encoder: Encoder, asked: Sequence[Search], weights: Mapping[str, float] = EQUAL) -> FloatArray:
+    """One unit vector a search, in one call of the encoder; texts without a weight weigh 1."""
     import numpy as np
 
-    texts = list(dict.fromkeys(text for query in queries for text in (query.turn, query.text)))
+    said = [spoken(search) for search in asked]
+    texts = list(dict.fromkeys(text for parts in said for text in parts.values()))
     encoded = encoder.encode(texts)
     place = {text: i for i, text in enumerate(texts)}
-    turns = encoded[[place[query.turn] for query in queries]]
-    wholes = encoded[[place[query.text] for query in queries]]
-    mean = turns + wholes
-    lengths = np.linalg.norm(mean, axis=1, keepdims=True)
-    unit: FloatArray = (mean / np.maximum(lengths, 1e-12)).astype(np.float32)
+    mixed = np.zeros((len(said), encoded.shape[1]), dtype=np.float32)
+    for row, parts in enumerate(said):
+        for name, text in parts.items():
+            mixed[row] += weights.get(name, 1.0) * encoded[place[text]]
+    lengths = np.linalg.norm(mixed, axis=1, keepdims=True)
+    unit: FloatArray = (mixed / np.maximum(lengths, 1e-12)).astype(np.float32)
     return unit

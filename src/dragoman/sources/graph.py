@@ -75,16 +75,16 @@ class SourceGraph:
         return Plan(steps) if steps else NULL_PLAN
 
     def check(self, plan: Plan) -> None:
-        """Refuse a plan with an undeclared or repeated source, an empty step, or a need not met before."""
+        """Refuse a plan with an undeclared or repeated source, an empty step, or a need not met before or jointly."""
         asked: set[SourceName] = set()
         for number, step in enumerate(plan.steps, start=1):
             if not step:
                 raise PlanError(f"Step {number} of the plan names no source.", remedy="Leave the step out.")
             for name in step:
-                missing = [need for need in self[name].needs if need not in asked]
+                missing = [need for need in self[name].needs if need not in asked and need not in step]
                 if missing:
                     raise PlanError(
-                        f"The plan asks '{name}' in step {number} without '{missing[0]}' in a step before.",
+                        f"The plan asks '{name}' in step {number} without '{missing[0]}' before or beside it.",
                         remedy=f"'{name}' needs {', '.join(self[name].needs)}.",
                         source=name,
                     )

@@ -2,8 +2,8 @@
 
 score(q, d) = sum over t in q of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / average))
 
-`idf="lucene"` is log(1 + (N - n + 0.5) / (n + 0.5)), never negative. `idf="okapi"` is the original
-log((N - n + 0.5) / (n + 0.5)), where a negative one becomes a quarter of the vocabulary's average.
+idf(t) = log(1 + (N - n + 0.5) / (n + 0.5)), never negative. The papers' own variant for a few candidates is in
+`retriever/ranking.py`: an idf that may be negative, with a floor, other constants, and sums in another order.
 k1 = 1.2 and b = 0.75 are the values that the sidecar index is built with, so that a source which grows
 past its threshold keeps its scores.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Postings: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
-Idf: TypeAlias = Literal["lucene", "okapi"]
-
 K1 = 1.2
 B = 0.75
-_FLOOR = 0.25
 _NEXT = "\n"  # between rows; no token holds white space
 
 
@@ -45,18 +42,18 @@ def saturation(frequencies: Floats, lengths: Floats, average: float, *, k1: floa
 class Bm25:
     """The scores of any query against a small pool of rows; no token holds white space."""
 
-    def __init__(self, rows: Sequence[Sequence[str]], *, k1: float = K1, b: float = B, idf: Idf = "lucene") -> None:
-        self._prepare([" ".join(row) for row in rows], list(map(len, rows)), k1, b, idf)
+    def __init__(self, rows: Sequence[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
+        self._prepare([" ".join(row) for row in rows], list(map(len, rows)), k1, b)
 
     @classmethod
     def of_lines(cls, lines: Sequence[str], lengths: Sequence[int]) -> Bm25:
         """From rows that are joined already, each with its number of tokens."""
         bm25 = cls.__new__(cls)
-        bm25._prepare(lines, lengths, K1, B, "lucene")
+        bm25._prepare(lines, lengths, K1, B)
         return bm25
 
-    def _prepare(self, lines: Sequence[str], lengths: Sequence[int], k1: float, b: float, idf: Idf) -> None:
-        self._k1, self._b, self._idf = k1, b, idf
+    def _prepare(self, lines: Sequence[str], lengths: Sequence[int], k1: float, b: float) -> None:
+        self._k1, self._b = k1, b
         self._lengths = np.array(lengths, dtype=np.float64)
         self._average = float(self._lengths.mean()) if lines else 0.0
         # One text with a space of its own on either side of each token: finding text in it finds tokens, and a
@@ -65,7 +62,6 @@ class Bm25:
         gaps = np.maximum(self._lengths - 1, 0) + 3
         self._ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)) + gaps)
         self._postings: dict[str, Postings] = {}
-        self._okapi_floor = self._average_okapi() * _FLOOR if idf == "okapi" else 0.0
 
     @property
     def size(self) -> int:
@@ -82,7 +78,8 @@ class Bm25:
     def scores(self, query: Sequence[str]) -> Floats:
         """One score a row; a token that the query repeats counts as often as it is there."""
         counted = Counter(query).items()
-        return self.weighted({token: times * self._weight(self.containing(token)) for token, times in counted})
+        rows = len(self._lengths)
+        return self.weighted({token: times * lucene_idf(rows, self.containing(token)) for token, times in counted})
 
     def weighted(self, weights: Mapping[str, float], average: float | None = None) -> Floats:
         """Scores by given weights of tokens, and by the average length of more rows than these."""
@@ -106,16 +103,3 @@ class Bm25:
             rows = np.flatnonzero(counts)
             found = self._postings[token] = rows, counts[rows].astype(np.float64)
         return found
-
-    def _weight(self, containing: int) -> float:
-        if self._idf == "lucene":
-            return lucene_idf(len(self._lengths), containing)
-        weight = self._okapi(containing)
-        return weight if weight >= 0 else self._okapi_floor
-
-    def _okapi(self, containing: int) -> float:
-        return log(len(self._lengths) - containing + 0.5) - log(containing + 0.5)
-
-    def _average_okapi(self) -> float:
-        weights = [self._okapi(self.containing(token)) for token in dict.fromkeys(self._text.split())]
-        return sum(weights) / len(weights) if weights else 0.0

@@ -7,7 +7,7 @@ class TestMyGate(GateConformance):
 """
 
 from dragoman.stores.conformance import StoreConformance
-from dragoman.testing.datasets import DatasetSuite
+from dragoman.testing.datasets import DatasetConformance
 from dragoman.testing.models import EncoderConformance, LanguageModelConformance
 from dragoman.testing.retrieval import MemoryConformance, RetrieverConformance, fill
 from dragoman.testing.roles import CriticConformance, GateConformance, PlannerConformance, ReaderConformance
@@ -23,7 +23,7 @@ from dragoman.testing.stubs import (
 
 __all__ = [
     "CriticConformance",
-    "DatasetSuite",
+    "DatasetConformance",
     "EncoderConformance",
     "GateConformance",
     "LanguageModelConformance",

@@ -9,7 +9,7 @@ from dragoman.core.values import Passage, Scope
 from dragoman.sources.graph import SourceGraph
 
 
-class DatasetSuite:
+class DatasetConformance:
     """Give a fixture `dataset` over a file with at least one usable turn.
 
     Set `whole = False` where contexts do not hold the whole dialogue so far, `complete = False` where gold evidence

@@ -6,9 +6,11 @@ from dragoman.text.cutting import cut
 from dragoman.text.expect import offers, wants
 from dragoman.text.form import form
 from dragoman.text.spelling import spelt
+from dragoman.text.words import forget_words
 
 
 def forget_texts() -> None:
     """Empty every cache in this room that holds what somebody said."""
     for cached in (form, spelt, wants, offers, cut):
         cached.cache_clear()
+    forget_words()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from dragoman.core.errors import WeightsError
 from dragoman.core.values import Context, Turn
 
 _LABELS = {"en": ("User: ", "Agent: "), "zh": ("用户：", "系统：")}
@@ -41,4 +42,14 @@ class View:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> View:
-        return cls(**table)
+        """The view that a part was trained with; one that this version does not know would read something else."""
+        try:
+            view = cls(**table)
+            if isinstance(view.turns, int) and view.turns >= 0 and view.order in ("newest", "oldest"):
+                return view
+        except TypeError:  # a key that is not known: told below
+            pass
+        raise WeightsError(
+            f"A part's view of a dialogue cannot be read: {dict(table)}.",
+            remedy="Train the part again with this version, or run it with the one that made it.",
+        )

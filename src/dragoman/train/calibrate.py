@@ -20,21 +20,23 @@ Method: TypeAlias = Literal["temperature", "platt", "isotonic", "none"]
 _MOST_POINTS = 12
 _FEWEST_ROWS = 8
 _LEAST_SCALE = 1e-3
+_EDGE = 1e-12
 
 
 def fit_calibration(scores: Sequence[float], labels: Sequence[bool], method: Method) -> Calibration:
     """How the scores of a model become probabilities, fitted on turns that it was not trained on.
 
     The order of scores is always kept. Where the labels are all alike, or there are none, there is nothing to fit a
-    slope to: Platt's bias alone is fitted, and the other methods leave the score as the log-odds that it is.
+    slope to: Platt's bias alone is fitted, and temperature leaves the score as the log-odds that it is. Where there are
+    too few of a label for steps, isotonic is Platt's.
     """
-    import numpy as np
-
     given, true = _checked(scores, labels)
     if method == "none" or not len(given):
         return Logistic()
-    if method == "isotonic" and len(np.unique(given)) >= _FEWEST_ROWS and 0 < true.sum() < len(true):
-        return _isotonic(given, true)
+    if method == "isotonic" and min(true.sum(), len(true) - true.sum()) >= _FEWEST_ROWS:
+        stepped = _isotonic(given, true)
+        if len(stepped.scores) > 1:
+            return stepped
     one_class = not 0 < true.sum() < len(true)
     if method == "temperature":
         return Logistic() if one_class else _logistic(given, true, slope=True, intercept=False)
@@ -42,33 +44,44 @@ def fit_calibration(scores: Sequence[float], labels: Sequence[bool], method: Met
 
 
 def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> float:
-    """The probability from which on a yes gives the best F1: the middle between two neighbours.
+    """The probability from which on a yes has the best F1, as it is to be expected on turns like these.
 
-    Of equal ones the highest is taken, which says yes the least. Where no label is true it is 0.5. On few turns this
-    fits their noise: `steady_threshold` does not.
+    The probabilities are made to fit the labels (Platt) and then speak for them, so that the threshold hangs on all
+    turns and not on the few labels next to it. On KETOD's training dialogues, with the threshold from a part of them,
+    that gave a better F1 on the others than the best cut of the labels themselves, and than the best mean of bootstraps
+    by dialogue, the more so the fewer they were. Where no label is true the threshold is 0.5.
     """
     import numpy as np
 
     given, true = _checked(probabilities, labels)
     if not true.sum():
         return 0.5
-    values, hits, said = _cuts(given, true)
-    return _middle(values, int(np.argmax(2 * hits / (said + true.sum()))))
+    inside = np.clip(given, _EDGE, 1 - _EDGE)
+    odds = np.log(inside) - np.log1p(-inside)
+    fitted = fit_calibration(odds.tolist(), labels, "platt")
+    return _best_cut(given, np.array([fitted.probability(value) for value in odds]))
 
 
-def steady_threshold(probabilities: Sequence[float]) -> float:
-    """The threshold with the best F1 that is to be expected where the probabilities are right; no label is looked at.
+def expected_threshold(probabilities: Sequence[float]) -> float:
+    """The threshold with the best F1 that is to be expected where the probabilities are right: no label is needed.
 
-    The expected number of true positives above a cut is the sum of the probabilities there (Lipton et al. 2014: the
-    best threshold is half of the best F1). It hangs on all turns at once, not on the few next to the cut.
+    Above a cut the sum of the probabilities is the expected number of true positives; the best threshold is half of
+    the best F1 (Lipton et al. 2014). It lies in the middle between two neighbours; of equal cuts the highest is taken,
+    which says yes the least.
     """
+    given, _ = _checked(probabilities, [False] * len(probabilities))
+    return _best_cut(given, given)
+
+
+def _best_cut(given: Floats, chances: Floats) -> float:
     import numpy as np
 
-    given, _ = _checked(probabilities, [False] * len(probabilities))
-    if not given.sum():
+    if not chances.sum():
         return 0.5
-    values, hits, said = _cuts(given, given)
-    return _middle(values, int(np.argmax(2 * hits / (said + given.sum()))))
+    values, hits, said = _cuts(given, chances)
+    gains = 2 * hits / (said + chances.sum())
+    # sums of the same numbers differ in their last digits
+    return _middle(values, int(np.flatnonzero(gains >= gains.max() - 1e-12)[0]))
 
 
 def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
@@ -76,8 +89,8 @@ def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
     import numpy as np
 
     values, places = np.unique(-given, return_inverse=True)
-    hits = np.cumsum(np.bincount(places, weights=true, minlength=len(values)))
-    said = np.cumsum(np.bincount(places, minlength=len(values))).astype(np.float64)
+    hits = np.cumsum(np.bincount(places, weights=true, minlength=len(values)), dtype=np.float64)
+    said = np.cumsum(np.bincount(places, minlength=len(values)), dtype=np.float64)
     return -values, hits, said
 
 

@@ -60,12 +60,13 @@ class State:
 
 
 def identity(job: Job) -> dict[str, str]:
-    """What a checkpoint is of, as hashes: the recipe without its words, and the examples of both sides."""
+    """What a checkpoint is of, as hashes: the recipe without its words, and the examples of each side."""
     recipe = job.recipe.model_dump(mode="json", exclude=_WORDS_ONLY)
     return {
         "recipe": _digest(json.dumps(recipe, sort_keys=True)),
         "training data": _digest(_told(job.train)),
         "dev data": _digest(_told(job.dev)),
+        "auxiliary data": _digest(_told(job.aux)) if job.aux else "",
     }
 
 
@@ -91,7 +92,7 @@ class Checkpoints:
                 return state
             if table["frozen"] != self._frozen_hash(model):
                 raise self._other("the frozen weights")
-            _put(model, load_file(saved / _MODEL))
+            _put(_changing(model), load_file(saved / _MODEL))
             _put_moments(model, optimiser, load_file(saved / _OPTIMISER))
             set_random_states(table["random"])
         return state
@@ -105,7 +106,7 @@ class Checkpoints:
                 shutil.rmtree(partial, ignore_errors=True)
                 partial.mkdir(parents=True)
                 if not state.finished:
-                    save_file(_weights(model), partial / _MODEL)
+                    save_file(_copied(_changing(model)), partial / _MODEL)
                     save_file(dict(_moments(model, optimiser)), partial / _OPTIMISER)
                 (partial / _STATE).write_text(self._told(model, state), encoding="utf-8")
                 for file in partial.iterdir():
@@ -124,7 +125,7 @@ class Checkpoints:
         partial = self._folder / f".{BEST}-{os.getpid()}"
         with _writable(self._folder):
             try:
-                save_file(_weights(model), partial)
+                save_file(_copied(_all_weights(model)), partial)
                 _sync(partial)
                 partial.replace(self._folder / BEST)
                 _sync(self._folder)
@@ -134,7 +135,7 @@ class Checkpoints:
     def load_best(self, model: torch.nn.Module) -> None:
         """Put the best weights into a model."""
         with _readable(self._folder / BEST):
-            _put(model, load_file(self._folder / BEST))
+            _put(_all_weights(model), load_file(self._folder / BEST))
 
     def _newest(self) -> Path | None:
         if not self._place.is_dir():
@@ -161,7 +162,7 @@ class Checkpoints:
                 if not parameter.requires_grad:
                     digest.update(name.encode())
                     raw = parameter.detach().cpu().contiguous().flatten().view(torch.uint8)
-                    digest.update(memoryview(raw.numpy()))
+                    digest.update(raw.numpy().tobytes())
             self._frozen = digest.hexdigest()
         return self._frozen
 
@@ -169,7 +170,7 @@ class Checkpoints:
         version = table.get("format")
         if version != FORMAT:
             raise TrainingError(
-                f"The checkpoint in '{self._place}' has the format {version!r}; this version of Dragoman reads {FORMAT}.",
+                f"The checkpoint in '{self._place}' has the format {version!r}; this version reads {FORMAT}.",
                 remedy="Go on with the version that wrote it, give --fresh to begin anew, or another --out.",
                 path=str(self._place),
             )
@@ -185,27 +186,35 @@ class Checkpoints:
         )
 
 
-def _weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def _changing(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """What training changes: trained parameters, and buffers (which some layers count in)."""
-    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in _places(model).items()}
+    learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    return {**learned, **dict(model.named_buffers())}
 
 
-def _put(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
-    wanted = _places(model)
-    if set(saved) != set(wanted) or any(saved[name].shape != place.shape for name, place in wanted.items()):
-        odd = sorted(set(saved) ^ set(wanted)) or [n for n, place in wanted.items() if saved[n].shape != place.shape]
+def _all_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Everything that a model is made of; of one with an adapter the adapter alone, since its base lies elsewhere."""
+    if any(hasattr(module, "peft_config") for module in model.modules()):
+        return _changing(model)
+    return {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
+
+
+def _copied(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights apart from each other and from the model, as they can be written."""
+    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in weights.items()}
+
+
+def _put(weights: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
+    """Write saved numbers into a model's own tensors."""
+    odd = sorted(set(saved) ^ set(weights)) or [name for name in saved if saved[name].shape != weights[name].shape]
+    if odd:
         raise TrainingError(
             f"The saved weights are of another model: '{odd[0]}' does not fit.",
             remedy="Give --fresh to begin anew, or another --out.",
         )
     with torch.no_grad():
-        for name, place in wanted.items():
+        for name, place in weights.items():
             place.copy_(saved[name])
-
-
-def _places(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    return {**learned, **dict(model.named_buffers())}
 
 
 def _moments(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Tensor]]:
@@ -234,7 +243,9 @@ def _digest(text: str) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Make sure that a file or folder is on the disk."""
+    """Make sure that a file or, where the system knows such a thing, a folder is on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -46,7 +46,10 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One training: what is wanted, from what, where to. `device` is "cpu" or "cuda"."""
+    """One training: what is wanted, from what, where to. `device` is "cpu" or "cuda".
+
+    `aux` is another set's examples, which a learner may begin with before it learns from `train`.
+    """
 
     recipe: Recipe
     train: Corpus
@@ -54,6 +57,7 @@ class Job:
     folder: Path
     device: str = "cpu"
     report: Report = lambda progress: None
+    aux: Corpus | None = None
 
 
 class Learner(Protocol):

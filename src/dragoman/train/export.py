@@ -81,12 +81,24 @@ def export_trunk(
     return narrow_where_it_holds(folder, int8=int8, tolerance=tolerance, measure=measure)
 
 
-def to_onnx(module: nn.Module, inputs: Mapping[str, Tensor], outputs: Sequence[str], file: Path) -> None:
-    """Trace a module for any number of rows and any length; inputs are (B, T), named as they are given."""
+def to_onnx(
+    module: nn.Module,
+    inputs: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    file: Path,
+    *,
+    lengths: Mapping[str, str] | None = None,
+) -> None:
+    """Trace a module for any number of rows and any length; inputs are (B, T), named as they are given.
+
+    All have one length, but for those to which `lengths` gives the name of another.
+    """
     was, device = module.training, next(module.parameters()).device
     module.eval().cpu()
-    many, long = torch.export.Dim("rows"), torch.export.Dim("length")
-    shapes = [{0: many, 1: long} if tensor.dim() > 1 else {0: many} for tensor in inputs.values()]
+    many = torch.export.Dim("rows")
+    long = {name: torch.export.Dim(name) for name in {"length", *(lengths or {}).values()}}
+    named = {name: long[(lengths or {}).get(name, "length")] for name in inputs}
+    shapes = [{0: many, 1: named[name]} if tensor.dim() > 1 else {0: many} for name, tensor in inputs.items()]
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     with _quiet():
         torch.onnx.export(
@@ -117,7 +129,7 @@ def narrow_where_it_holds(
     model.replace(kept)
     narrow_file.replace(model)
     narrow = measure() if measure else None
-    if int8 == "auto" and full is not None and narrow is not None and narrow < full - tolerance:
+    if int8 == "auto" and full is not None and narrow is not None and not narrow >= full - tolerance:
         kept.replace(model)
         return Exported(32, model.stat().st_size, full, narrow)
     kept.unlink()
@@ -203,7 +215,8 @@ def rebuilt(folder: Path) -> tuple[Trunk, Tokens, dict[str, Any]]:
             f"'{folder}' holds no trained model ({SHAPE} is missing).", remedy="Give the --out folder of a training."
         ) from error
     settings = dict(table["encoder"])
-    encoder = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
+    config = AutoConfig.for_model(settings.pop("model_type"), **settings)
+    encoder = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
     pooling: Pooling = table["pooling"]
@@ -215,12 +228,16 @@ def rebuilt(folder: Path) -> tuple[Trunk, Tokens, dict[str, Any]]:
 def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
     """Export a trained folder anew. `auto` keeps to what was decided on dev when it was trained."""
     part = open_part(folder)
+    decided: Int8 = "never" if part.made.get("bits") == 32 else "always"
+    if part.kind == "gate.attention":
+        from dragoman.train.attention_export import export_again
+
+        return export_again(part, int8=decided if int8 == "auto" else int8)
     if not (folder / SHAPE).is_file():
         raise WeightsError(
             f"A {part.kind} has nothing to export: it runs as it is.", remedy=f"Use it: part = '{folder}'."
         )
     trunk, tokens, table = rebuilt(folder)
-    decided: Int8 = "never" if part.made.get("bits") == 32 else "always"
     exported = export_trunk(trunk, tokens, folder, output=table["output"], int8=decided if int8 == "auto" else int8)
     made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
     return write_part(replace(part, made=made), tuple(part.files)), exported
@@ -229,12 +246,14 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter talks of its own insides, on logs, warnings and standard output."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.__trace")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -102,7 +102,6 @@ class _Loop:
     def _step(self, group: Sequence[Sequence[int]], number: int) -> tuple[float, float]:
         """One step of the optimiser over the batches of a group; its loss and rate."""
         at = 0
-        full = False
         try:
             rows = sum(len(batch) for batch in group)
             total = 0.0
@@ -120,8 +119,7 @@ class _Loop:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            full = True
-        assert full
+        # Out of the block above, whose traceback holds what filled the memory.
         raise self._ran_out(group[at], number * self._spec.accumulate + at)
 
     def _backward(self, batch: Sequence[int], share: float, number: int) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.errors import InputError, UnknownNameError
+from dragoman.evaluate.record import load_run
 from dragoman.evaluate.show.compare import compare_runs, scores_text
 from dragoman.evaluate.show.join import join
 from dragoman.evaluate.spec import load_experiment
-from dragoman.evaluate.study import load_run, run_experiment
+from dragoman.evaluate.study import run_experiment
 from dragoman.evaluate.turns import read_turns
 
 

@@ -73,7 +73,7 @@ class Sheets:
 def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
     """The replies of a run that came to its end, on one of its sets."""
     from dragoman.evaluate.folder import RunFolder
-    from dragoman.evaluate.study import load_run
+    from dragoman.evaluate.record import load_run
     from dragoman.evaluate.turns import read_turns
 
     folder = RunFolder(run)

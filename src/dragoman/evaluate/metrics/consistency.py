@@ -10,10 +10,10 @@ from dragoman.core.examples import Example
 from dragoman.core.protocols import Critic
 from dragoman.core.registry import metrics
 from dragoman.core.values import Evidence, Passage, SourceName
+from dragoman.critic import grounding
 from dragoman.evaluate.contract import About, Judged, Scores, mean_scores
 from dragoman.evaluate.metrics.options import one_of
 from dragoman.evaluate.metrics.plan import Orphans, choice
-from dragoman.evaluate.metrics.tokens import is_chinese
 
 Case: TypeAlias = Literal["both", "only gold", "only plan", "neither"]
 CASES: tuple[Case, ...] = ("both", "only gold", "only plan", "neither")
@@ -124,10 +124,5 @@ def consistency(
 
 
 def joined(passages: Sequence[Passage]) -> Evidence:
-    """Several passages as the one piece of evidence that a reply is held to."""
-    if len(passages) == 1:
-        return Evidence(passages[0], 1.0)
-    texts = [passage.text for passage in passages]
-    mark = "，" if is_chinese(texts) else " "
-    first = passages[0]
-    return Evidence(Passage("+".join(passage.id for passage in passages), first.source, mark.join(texts)), 1.0)
+    """Several passages as the one piece of evidence that a reply is held to, as the critic was trained on it."""
+    return Evidence(grounding.joined(passages), 1.0)

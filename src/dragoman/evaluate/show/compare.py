@@ -14,8 +14,8 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.values import Reply
 from dragoman.evaluate.folder import RunFolder
 from dragoman.evaluate.manifest import data_digest
+from dragoman.evaluate.record import load_run
 from dragoman.evaluate.results import Column, Outcome, Result
-from dragoman.evaluate.study import load_run
 from dragoman.evaluate.turns import KeptTurn, read_scores, read_turns
 
 What: TypeAlias = Literal["gate", "plan", "evidence", "reply"]

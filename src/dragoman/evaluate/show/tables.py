@@ -112,8 +112,8 @@ def legend(result: Result, table: Table) -> list[str]:
         lines.append(f"paper: as printed in {where or 'the paper'}; not measured here.")
     reasons = {
         "not built": "not built: the system does not exist here yet.",
-        "not trained": "not trained: the part that it runs is not here yet; --train trains it first.",
-        "no data": "no data: what it is measured on, or learns from, is not here.",
+        "not trained": "not trained: the part that it runs is not here yet; --train trains a declared one.",
+        "no data": "no data: what it needs to be measured on is not here.",
         "no model": "no model: the model that it needs is not here.",
         "not run": "not run: asks the language model on every turn; --slow runs it as well.",
         "no turns": "no turns: no turn of the set counts for the column.",

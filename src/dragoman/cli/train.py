@@ -1,0 +1,322 @@
+"""`dragoman train` and `export`: a recipe and labelled turns in, a part for the agent out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from dragoman.cli import show
+from dragoman.cli.progress import Bars, progress_bars
+from dragoman.cli.session import Overridable
+from dragoman.core.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from dragoman.models.part import Part
+    from dragoman.train.contract import Progress, Report
+    from dragoman.train.sweep import Swept, Trial
+
+_OUT = Path("trained")
+_SETTINGS_WIDTH = 60
+
+
+class Device(StrEnum):
+    """Where a training runs."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Int8(StrEnum):
+    """Whether an exported model's weights are stored in eight bits."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+class _Asked(NamedTuple):
+    """What the command line asks for."""
+
+    recipe: str
+    settings: Sequence[str]
+    files: Mapping[str, Sequence[str]]
+    folder: Path
+    fresh: bool
+    skip_bad: bool
+    device: str | None
+    options: Mapping[str, object]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    app.command("train", cls=Overridable)(train_part)
+    app.command("export")(export_part)
+
+
+def train_part(
+    *,
+    recipe: Annotated[
+        str | None,
+        typer.Argument(metavar="RECIPE", help="A file, or the name of a shipped one (see --list).", show_default=False),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="NAME=FILE",
+            help="train=FILE: labelled turns to learn from; dev=FILE: those it is measured on; aux=FILE: another set, "
+            "which some recipes begin with. May be repeated; toy is a shipped set. Without dev, a part of the "
+            "dialogues is held out.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="The folder of the part. Default: trained/RECIPE.", show_default=False
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Override a value of the recipe, as in train.epochs=3; may be repeated. "
+            "--train.epochs 3 means the same.",
+            show_default=False,
+        ),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="NAME=VALUE",
+            help="An option of the kind of set (see: data list), for the files that have it.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        Device | None,
+        typer.Option("--device", help="Where to train. Default: the GPU where there is one.", show_default=False),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="PATH=A,B|FILE",
+            help="Try all combinations of values, as in train.rate=1e-5,5e-5 (may be repeated); or what Optuna chooses "
+            "from the ranges of a TOML file. The best one becomes the part.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=1, metavar="N", help="Let Optuna try so many times.", show_default=False),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the shipped recipes and leave.")] = False,
+) -> None:
+    """Train a part of an agent on labelled turns.
+
+    What comes out is a folder that an agent uses by its name, without torch: weights, calibration, thresholds, a model
+    card. A training that was stopped goes on when the same command is given again.
+    """
+    if listing:
+        _list()
+        return
+    if recipe is None:
+        raise typer.BadParameter("Name a RECIPE (--list shows them).")
+    if not data:
+        raise typer.BadParameter("Give labelled turns with --data train=FILE (toy is a shipped set).")
+    if trials is not None and not sweep:
+        raise typer.BadParameter("--trials belongs to --sweep.")
+    from dragoman.train.data import named_files
+
+    files = named_files(data)
+    folder = out or _OUT / Path(recipe).stem
+    where = device.value if device else None
+    asked = _Asked(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
+    try:
+        if sweep:
+            _sweep(asked, sweep, trials)
+        else:
+            _train(asked)
+    except KeyboardInterrupt:
+        _tell_how_to_go_on(folder)
+        raise
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "dragoman":
+            raise
+        raise MissingExtraError(
+            f"Training needs '{error.name}', which is not installed.",
+            remedy="Run: pip install 'dragoman[train]'",
+            extra="train",
+        ) from error
+
+
+def export_part(
+    *,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a training.", show_default=False)],
+    int8: Annotated[
+        Int8,
+        typer.Option("--int8", help="Eight-bit weights: as was decided on dev when it was trained, always, or never."),
+    ] = Int8.auto,
+) -> None:
+    """Write a trained model as ONNX again, for use without torch.
+
+    Training does this by itself; here the weights' bits can be changed afterwards.
+    """
+    try:
+        from dragoman.train import export
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"Exporting needs '{error.name}', which is not installed.",
+            remedy="Run: pip install 'dragoman[train]'",
+            extra="train",
+        ) from error
+    part, exported = export.export_part(folder, int8=int8.value)
+    typer.echo(f"{folder}: {exported.bytes / 1e6:.1f} MB, weights in {exported.bits} bits.")
+    _use(part)
+
+
+def _train(asked: _Asked) -> None:
+    from dragoman.models.part import FILE
+    from dragoman.train.recipe import load_recipe
+    from dragoman.train.run import train
+
+    recipe = load_recipe(asked.recipe, asked.settings)
+    was_there = (asked.folder / FILE).is_file() and not asked.fresh
+    with progress_bars() as bars:
+        part = train(
+            recipe,
+            asked.files,
+            asked.folder,
+            fresh=asked.fresh,
+            skip_bad=asked.skip_bad,
+            device=asked.device,
+            options=asked.options,
+            report=_report(bars),
+            command=_command(),
+        )
+    if was_there:
+        typer.echo(f"{asked.folder} was finished already: nothing was trained (--fresh begins anew).")
+    _summary(part, recipe.train.metric)
+    _use(part)
+
+
+def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None) -> None:
+    from dragoman.train.sweep import load_sweep, sweep
+
+    spec = load_sweep(entries, trials=trials)
+    with progress_bars() as bars:
+        found = sweep(
+            asked.recipe,
+            spec,
+            asked.files,
+            asked.folder,
+            overrides=asked.settings,
+            fresh=asked.fresh,
+            skip_bad=asked.skip_bad,
+            device=asked.device,
+            options=asked.options,
+            report=_report(bars),
+            command=_command(),
+        )
+    _print_trials(found)
+    _summary(found.part, found.metric)
+    _use(found.part)
+
+
+def _report(bars: Bars) -> Report:
+    def report(progress: Progress) -> None:
+        told = [f"loss {progress.loss:.3f}"] if progress.loss is not None else []
+        told += [f"dev {progress.metric:.3f}"] if progress.metric is not None else []
+        bars.show(progress.stage, progress.done, progress.total or None, " · ".join(told))
+
+    return report
+
+
+def _print_trials(found: Swept) -> None:
+    table = show.table("trial", "settings", f">{found.metric}", "")
+    for trial in found.trials:
+        score = "" if trial.score is None else f"{trial.score:.4f}"
+        note = "best" if trial.number == found.best.number else show.one_line(trial.failed)
+        show.add_row(table, f"{trial.number:03d}", _settings(trial), score, note)
+    show.out().print(table)
+
+
+def _settings(trial: Trial) -> str:
+    return show.one_line(" ".join(f"{name}={value}" for name, value in trial.settings.items()), _SETTINGS_WIDTH)
+
+
+def _summary(part: Part, metric: str) -> None:
+    """What came out, measured on dev."""
+    from dragoman.train.card import size
+
+    metrics: Mapping[str, float] = part.made.get("metrics") or {}
+    turns = ((part.made.get("data") or {}).get("dev") or {}).get("examples")
+    show.out().print(f"{part.kind} on dev" + (f" ({turns} turns)" if turns else ""), style="bold")
+    table = show.table("measure", ">value")
+    for name, value in metrics.items():
+        show.add_row(table, f"{name} (decided)" if name == metric else name, f"{float(value):.4f}")
+    for name, head in part.heads.items():
+        for label in head.labels:
+            if label in head.thresholds:
+                whose = name if len(head.labels) == 1 else f"{name} {label}"
+                show.add_row(table, f"threshold of {whose}", f"{head.threshold(label):.4f}")
+    show.add_row(table, "size, MB", f"{size(part) / 1e6:.1f}")
+    show.out().print(table)
+
+
+def _use(part: Part) -> None:
+    role, _, kind = part.kind.partition(".")
+    named = shlex.quote(str(part.folder))
+    typer.echo(f"Its card:   {part.folder / 'README.md'}")
+    typer.echo(f"Try it:     dragoman chat --set {role}.kind={kind} --set {role}.part={named}")
+    typer.echo(f'Keep it:    in agent.toml, [{role}] kind = "{kind}", part = "{part.folder}"')
+
+
+def _list() -> None:
+    from dragoman.train.recipe import load_recipe, shipped_recipes
+
+    table = show.table("recipe", "kind", "what it makes")
+    found = shipped_recipes()
+    for name, path in found.items():
+        recipe = load_recipe(path)
+        show.add_row(table, name, recipe.kind, recipe.about)
+    show.out().print(table)
+    if not found:
+        raise ConfigError("No recipes come with this installation.", remedy="Give the path of a file.")
+    typer.echo("Train one:  dragoman train NAME --data train=toy   (toy, the shipped set, needs no files)")
+
+
+def _named(entries: Sequence[str]) -> dict[str, object]:
+    from dragoman.core.toml import scalar
+
+    found: dict[str, object] = {}
+    for entry in entries:
+        name, mark, value = entry.partition("=")
+        if not mark:
+            raise ConfigError(f"'{entry}' is not an option.", remedy="Write NAME=VALUE, as in pool=gold.")
+        found[name.strip()] = scalar(value.strip())
+    return found
+
+
+def _command() -> str:
+    """The command line as it was given, for the card; --fresh is not part of how a part came about."""
+    return f"dragoman {shlex.join(word for word in sys.argv[1:] if word != '--fresh')}"
+
+
+def _tell_how_to_go_on(folder: Path) -> None:
+    console = show.err()
+    if folder.is_dir():
+        console.print(f"What was learned up to the last checkpoint is kept in {folder}.", soft_wrap=True)
+    console.print(f"Go on with:  {_command()}", soft_wrap=True)

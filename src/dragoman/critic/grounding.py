@@ -1,0 +1,23 @@
+"""What a reply is held to: one piece of evidence, or several read as one; the same in training and in use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.core.values import Passage
+from dragoman.text.language import language
+
+
+def joined(passages: Sequence[Passage]) -> Passage:
+    """Several passages as one, joined as in SAFARI's code by a Chinese comma, in other languages by a space.
+
+    What all of them stand under (title, headings) is kept once; a title that is not everybody's is left out.
+    """
+    first = passages[0]
+    if len(passages) == 1:
+        return first
+    mark = "，" if language(" ".join(passage.text for passage in passages)) == "zh" else " "
+    title = first.title if all(passage.title == first.title for passage in passages) else ""
+    headings = first.headings if all(passage.headings == first.headings for passage in passages) and title else ()
+    text = mark.join(passage.text for passage in passages)
+    return Passage("+".join(passage.id for passage in passages), first.source, text, title, headings)

@@ -1,0 +1,164 @@
+"""RAGate-MHA: a gate of a small attention encoder that was trained on its own labels, in under a millisecond."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import LanguageModel, Reader
+from dragoman.core.registry import gates
+from dragoman.core.values import Context, Evidence, Source, Turn, Verdict
+from dragoman.gate.inputs import FIELDS, Given, Inputs
+from dragoman.models.mha_runtime import OTHERS, TURNS, AttentionScorer, Piece
+from dragoman.models.part import open_part
+
+KIND = "gate.attention"
+HEAD = "gate"
+LABEL = "retrieve"
+_CONTEXT = Inputs()
+_MOST_TURNS = 9
+_ASKED, _ASKS = "[asked]", "[asks]"
+MARKS: tuple[str, ...] = (*(f"[turn-{number}]" for number in range(_MOST_TURNS + 1)), _ASKED, _ASKS)
+"""Words for the dialogue's shape: how far on it is, whether the agent had asked, whether the user asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a turn becomes the pieces that the encoder reads, the same in training and in use.
+
+    `marks` adds the dialogue's shape as words of its own; `segments` tells the encoder which turn or field a word is
+    of; with `cross` the turn's words attend to the knowledge alone (contx x know), else all are read in one row.
+    """
+
+    inputs: Inputs = _CONTEXT
+    marks: bool = True
+    segments: bool = True
+    cross: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cross and set(self.inputs.fields) == {"know"}:
+            raise ConfigError("contx x know has no context to read.", remedy='Set fields = ["contx", "know"].')
+        if self.cross and "know" not in self.inputs.fields:
+            raise ConfigError("contx x know has no knowledge to attend to.", remedy='Set fields = ["contx", "know"].')
+
+    def pieces(self, given: Given) -> tuple[Piece, ...]:
+        """The pieces of one turn."""
+        found = [Piece(" ".join(_marks(given.context)))] if self.marks else []
+        for field, text in self.inputs.texts(given).items():
+            if field == "contx":
+                found += self._turns(given.context)
+            else:
+                segment = OTHERS + FIELDS.index(field) - 1 if self.segments else OTHERS
+                found.append(Piece(text, segment, apart=self.cross and field == "know"))
+        return tuple(found)
+
+    def _turns(self, context: Context) -> list[Piece]:
+        """Each turn that the view shows, in its order; segments count from the newest, 1, whatever the order."""
+        view = self.inputs.view
+        said = context.turns[-view.turns :] if view.turns else context.turns
+        found = [
+            Piece(view.text(_only(turn)), min(age, TURNS) if self.segments else 1)
+            for age, turn in enumerate(reversed(said), start=1)
+        ]
+        return found if view.order == "newest" else found[::-1]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "inputs": self.inputs.to_json(),
+            "marks": self.marks,
+            "segments": self.segments,
+            "cross": self.cross,
+        }
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> Reading:
+        return cls(
+            Inputs.from_json(table["inputs"]), bool(table["marks"]), bool(table["segments"]), bool(table["cross"])
+        )
+
+
+@gates.register("attention.v1")
+class AttentionGate:
+    """Decides by a part that `dragoman train gate-attention` made: one score, a calibrated probability.
+
+    The part says what is read. For `resp` a `reader` is needed, for `syn-resp` one or the agent's language model. A
+    part that reads `know` looks first and decides when it is asked again with the evidence. `threshold` stands in for
+    the part's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: str,
+        reader: Reader | None = None,
+        language_model: LanguageModel | None = None,
+        sources: tuple[Source, ...] = (),
+        threshold: float | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._part = part
+        self._reader = reader
+        self._language_model = language_model
+        self._sources = sources
+        self._threshold = threshold
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._opened: tuple[AttentionScorer, Reading] | None = None
+
+    @property
+    def reads_evidence(self) -> bool:
+        """Whether the agent is to ask again when it has evidence."""
+        return self._open()[1].inputs.reads_evidence
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._open()[0].warm_up()
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        if not turns:
+            return []
+        scorer, reading = self._open()
+        inputs = reading.inputs
+        if inputs.reads_evidence and evidence is None:
+            return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
+        given = inputs.gather(
+            turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
+        )
+        head = scorer.part.head(HEAD)
+        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        verdicts = []
+        for score in scorer.scores([reading.pieces(one) for one in given]):
+            probability = head.probability(score, LABEL)
+            reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
+            verdicts.append(Verdict(probability >= threshold, probability, reason))
+        return verdicts
+
+    def _open(self) -> tuple[AttentionScorer, Reading]:
+        with self._lock:
+            if self._opened is None:
+                part = open_part(self._part, kind=KIND, folder=self._folder)
+                self._opened = AttentionScorer(part), Reading.from_json(part.options["reading"])
+            return self._opened
+
+
+def _marks(context: Context) -> list[str]:
+    """The words for a dialogue's shape at its last turn."""
+    number = sum(turn.speaker == "user" for turn in context.history)
+    before = context.history[-1] if context.history else None
+    asked = before is not None and before.speaker == "agent" and _is_question(before.text)
+    asks = _is_question(context.last)
+    return [f"[turn-{min(number, _MOST_TURNS)}]", *([_ASKED] if asked else []), *([_ASKS] if asks else [])]
+
+
+def _is_question(text: str) -> bool:
+    return "?" in text or "？" in text
+
+
+def _only(turn: Turn) -> Context:
+    return Context((turn,))

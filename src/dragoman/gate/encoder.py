@@ -1,0 +1,84 @@
+"""A gate of a trained encoder: the last turns as one text, one score, a calibrated probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from dragoman.core.registry import gates
+from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.models.scorer import LazyScorer, Scorer
+from dragoman.text.view import View
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
+KIND = "gate.encoder"
+HEAD = "gate"
+LABEL = "retrieve"
+Field: TypeAlias = Literal["last", "before", "view"]
+FIELDS: tuple[Field, ...] = get_args(Field)
+"""What a frozen encoder reads one by one: the user's turn, the agent's before it, and the view of the dialogue."""
+
+
+@gates.register("encoder.v1")
+class EncoderGate:
+    """Decides by a part that `dragoman train gate-encoder` made: fine-tuned, or frozen with a logistic head.
+
+    Evidence is not looked at. `threshold` stands in for the part's own.
+    """
+
+    def __init__(self, *, part: str, threshold: float | None = None, folder: Path | None = None) -> None:
+        self._scorer = LazyScorer(part, kind=KIND, folder=folder)
+        self._threshold = threshold
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._scorer.warm_up()
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        scorer = self._scorer.get()
+        head = scorer.part.head(HEAD)
+        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        verdicts = []
+        for score in gate_scores(scorer, turns)[:, 0]:
+            probability = head.probability(float(score), LABEL)
+            reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
+            verdicts.append(Verdict(probability >= threshold, probability, reason))
+        return verdicts
+
+
+def gate_scores(scorer: Scorer, turns: Sequence[Context]) -> FloatArray:
+    """The log-odds of some turns before calibration, (N, 1); those of a frozen encoder are the sum of its fields'."""
+    options = scorer.part.options
+    fields = options.get("fields")
+    if not fields:
+        return scorer.scores(gate_texts(turns, options), HEAD)
+    parts = [scorer.scores(field_texts(turns, options, field), field_head(field)) for field in fields]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def gate_texts(turns: Sequence[Context], options: Mapping[str, Any]) -> list[str]:
+    """What a fine-tuned encoder reads of some turns."""
+    view = View.from_json(options["view"])
+    return [view.text(context) for context in turns]
+
+
+def field_texts(turns: Sequence[Context], options: Mapping[str, Any], field: Field) -> list[str]:
+    """One field of some turns; empty where there is nothing."""
+    if field == "view":
+        return gate_texts(turns, options)
+    if field == "last":
+        return [context.last for context in turns]
+    return [context.history[-1].text if context.history else "" for context in turns]
+
+
+def field_head(field: Field) -> str:
+    """The output of the model that scores a field."""
+    return f"{HEAD}_{field}"

@@ -1,0 +1,143 @@
+"""A gate in a fraction of a millisecond: TF-IDF and the dialogue's shape, weighed by a logistic regression."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from dragoman.core.errors import WeightsError
+from dragoman.core.protocols import Reader
+from dragoman.core.registry import gates
+from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.gate.features import Features, Field
+from dragoman.gate.inputs import unaided
+from dragoman.models.part import Head, Part, open_part
+
+KIND = "gate.linear"
+HEAD = "gate"
+LABEL = "retrieve"
+WEIGHTS = "weights.npz"
+TERMS = "terms.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A logistic regression over features: for each term of a field its idf and its weight, for each shape a weight."""
+
+    features: Features
+    terms: Mapping[Field, Mapping[str, tuple[float, float]]]
+    shapes: Mapping[str, float]
+    intercept: float
+
+    def score(self, context: Context, reply: str = "") -> tuple[float, str]:
+        """The log-odds that something should be looked up, and the feature that says most for or against it."""
+        said, shape = self.features.of(context, reply)
+        parts = [(value * self.shapes[name], "shape", name) for name, value in shape.items() if name in self.shapes]
+        for field, terms in said.items():
+            known = self.terms[field]
+            counts = Counter(term for term in terms if term in known)
+            held = [(term, count * known[term][0], known[term][1]) for term, count in counts.items()]
+            length = math.hypot(*[value for _, value, _ in held])
+            parts += [(value / length * weight, field, term) for term, value, weight in held]
+        total = math.fsum([self.intercept, *[part[0] for part in parts]])  # exact: their order does not matter
+        if not parts:
+            return total, "nothing known"
+        _, where, what = max(parts) if total >= 0 else min(parts)
+        return total, f"{where}: {what}"
+
+
+@gates.register("linear.v1")
+class LinearGate:
+    """Opens where a trained logistic regression says so; `part` is the folder that `dragoman train` wrote.
+
+    One that was trained to read a reply (`resp`) needs a `reader`, whose draft without evidence it reads.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: str,
+        reader: Reader | None = None,
+        folder: Path | None = None,
+        threshold: float | None = None,
+    ) -> None:
+        self._part = part
+        self._reader = reader
+        self._folder = folder
+        self._threshold = threshold
+        self._loaded: tuple[Linear, Head] | None = None
+        self._lock = Lock()
+
+    def warm_up(self) -> None:
+        """Read the weights."""
+        self._load()
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        if not turns:
+            return []
+        model, head = self._load()
+        threshold = head.threshold() if self._threshold is None else self._threshold
+        verdicts = []
+        for context, reply in zip(turns, self._replies(model, turns), strict=True):
+            score, most = model.score(context, reply)
+            probability = head.probability(score)
+            verdicts.append(Verdict(probability >= threshold, probability, f"linear, above all {most}"))
+        return verdicts
+
+    def _replies(self, model: Linear, turns: Sequence[Context]) -> list[str]:
+        return unaided(self._reader, turns) if model.features.reads_reply else [""] * len(turns)
+
+    def _load(self) -> tuple[Linear, Head]:
+        with self._lock:
+            if self._loaded is None:
+                part = open_part(self._part, kind=KIND, folder=self._folder)
+                self._loaded = read_linear(part), part.head(HEAD)
+            return self._loaded
+
+
+def read_linear(part: Part) -> Linear:
+    """The model of a part."""
+    import numpy as np
+
+    try:
+        names = json.loads(part.file(TERMS).read_text(encoding="utf-8"))
+        with np.load(part.file(WEIGHTS), allow_pickle=False) as stored:
+            arrays = {name: stored[name].tolist() for name in stored.files}
+        features = Features.from_json(part.options["features"])
+        terms = {
+            field: {
+                term: (idf, weight)
+                for term, idf, weight in zip(
+                    names[field], arrays[f"{field}.idf"], arrays[f"{field}.weight"], strict=True
+                )
+            }
+            for field in features.fields
+        }
+        shapes = dict(zip(names["shape"], arrays["shape.weight"], strict=True))
+        return Linear(features, terms, shapes, float(arrays["intercept"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(
+            f"The linear gate '{part.folder}' cannot be read: {error!r}.", remedy="Train it again."
+        ) from error
+
+
+def write_linear(model: Linear, folder: Path) -> tuple[str, ...]:
+    """Write a model's files into a folder; their names."""
+    import numpy as np
+
+    names: dict[str, list[str]] = {field: list(terms) for field, terms in model.terms.items()}
+    arrays = {"shape.weight": np.array(list(model.shapes.values())), "intercept": np.array(model.intercept)}
+    for field, terms in model.terms.items():
+        arrays[f"{field}.idf"] = np.array([idf for idf, _ in terms.values()])
+        arrays[f"{field}.weight"] = np.array([weight for _, weight in terms.values()])
+    np.savez_compressed(folder / WEIGHTS, **arrays)  # type: ignore[arg-type] # no array is called allow_pickle
+    names["shape"] = list(model.shapes)
+    (folder / TERMS).write_text(json.dumps(names, ensure_ascii=False) + "\n", encoding="utf-8")
+    return WEIGHTS, TERMS

@@ -1,0 +1,154 @@
+"""The attention gate without torch: how a turn becomes rows of token ids, and its score on onnxruntime.
+
+Training reads turns through the same functions, so that what is scored in use is what was trained on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dragoman.models.part import Part
+from dragoman.models.session import clean, open_session, open_tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    IntArray: TypeAlias = NDArray[np.int64]
+
+SEGMENTS = 16
+TURNS = 8
+"""Segments 1 to 8 are the dialogue's turns, the newest first, the last of them all that are older; others follow."""
+OTHERS = TURNS + 1
+OUTPUT = "gate"
+TURN_INPUTS = ("input_ids", "attention_mask", "segment_ids")
+KNOWLEDGE_INPUTS = ("know_ids", "know_mask", "know_segments")
+
+Stream: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""Token ids and, for each, its segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of a turn and which of its parts it is; what is `apart` is attended to and not read (contx x know)."""
+
+    text: str
+    segment: int = 0
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One turn as ids; `knowledge` is empty where nothing is apart."""
+
+    turn: Stream
+    knowledge: Stream = ((), ())
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.turn[0]), len(self.knowledge[0])
+
+
+class Vocabulary:
+    """The words of a part: texts to ids, cut to the most tokens."""
+
+    def __init__(self, file: Path, max_tokens: int) -> None:
+        self._tokenizer = open_tokenizer(file.parent, max_tokens)
+        self._max = max_tokens
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def rows(self, turns: Sequence[Sequence[Piece]]) -> list[Row]:
+        """Each turn's pieces one after the other, those that are apart in a stream of their own."""
+        texts = list(dict.fromkeys(piece.text for pieces in turns for piece in pieces))
+        encoded = self._tokenizer.encode_batch([clean(text, self._max) for text in texts], add_special_tokens=False)
+        ids = {text: tuple(found.ids) for text, found in zip(texts, encoded, strict=True)}
+        return [
+            Row(
+                _joined([piece for piece in pieces if not piece.apart], ids, self._max),
+                _joined([piece for piece in pieces if piece.apart], ids, self._max),
+            )
+            for pieces in turns
+        ]
+
+
+def _joined(pieces: Sequence[Piece], ids: dict[str, tuple[int, ...]], most: int) -> Stream:
+    """Pieces as one stream. Where it is too long the dialogue gives way first, but keeps half of the room.
+
+    Within the dialogue, and among the rest, what comes last is cut first.
+    """
+    said = [piece for piece in pieces if 1 <= piece.segment <= TURNS]
+    rest = [piece for piece in pieces if not 1 <= piece.segment <= TURNS]
+    wanted = sum(len(ids[piece.text]) for piece in rest)
+    room_for_rest = min(wanted, max(most - sum(len(ids[piece.text]) for piece in said), most // 2 if said else most))
+    room = {True: most - room_for_rest, False: room_for_rest}
+    tokens: list[int] = []
+    segments: list[int] = []
+    for piece in pieces:
+        is_said = piece in said
+        kept = ids[piece.text][: room[is_said]]
+        room[is_said] -= len(kept)
+        tokens += kept
+        segments += [piece.segment] * len(kept)
+    return tuple(tokens), tuple(segments)
+
+
+class AttentionScorer:
+    """Scores turns by a part's ONNX model; one turn's score does not depend on what is scored beside it."""
+
+    def __init__(self, part: Part, *, batch: int = 32, threads: int = 1) -> None:
+        self.part = part
+        self._batch = batch
+        self._threads = threads  # the model is so small that threads only wait for each other
+        self._loading = threading.Lock()
+        self._loaded: tuple[Any, Vocabulary] | None = None
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._load()
+
+    def scores(self, turns: Sequence[Sequence[Piece]]) -> list[float]:
+        """The log-odds of each turn before calibration."""
+        session, vocabulary = self._load()
+        rows = vocabulary.rows(turns)
+        wanted = {given.name for given in session.get_inputs()}
+        found = [0.0] * len(rows)
+        order = sorted(range(len(rows)), key=lambda i: rows[i].lengths)
+        for _, same in groupby(order, key=lambda i: rows[i].lengths):  # of one length: nothing is padded
+            while chosen := list(islice(same, self._batch)):
+                feed = _feed([rows[i] for i in chosen])
+                scored = session.run([OUTPUT], {name: value for name, value in feed.items() if name in wanted})[0]
+                for i, score in zip(chosen, scored[:, 0], strict=True):
+                    found[i] = float(score)
+        return found
+
+    def _load(self) -> tuple[Any, Vocabulary]:
+        import numpy  # noqa: F401  # onnxruntime imports it from the inside out: two threads at once would fail
+
+        with self._loading:
+            if self._loaded is None:
+                vocabulary = Vocabulary(self.part.file("tokenizer.json"), int(self.part.options["max_tokens"]))
+                session = open_session(self.part.file("model.onnx").parent, self._threads)
+                self._loaded = session, vocabulary
+        return self._loaded
+
+
+def _feed(rows: Sequence[Row]) -> dict[str, IntArray]:
+    """What the model reads of rows that are equally long."""
+    import numpy as np
+
+    feed: dict[str, IntArray] = {}
+    for names, streams in ((TURN_INPUTS, [row.turn for row in rows]), (KNOWLEDGE_INPUTS, [r.knowledge for r in rows])):
+        length = len(streams[0][0])
+        shape = (len(streams), max(1, length))  # nothing at all is one place that does not count
+        filled = np.zeros((3, *shape), dtype=np.int64)
+        for i, (ids, segments) in enumerate(streams):
+            filled[0, i, :length], filled[1, i, :length], filled[2, i, :length] = ids, 1, segments
+        feed.update(zip(names, filled, strict=True))
+    return feed

@@ -1,0 +1,276 @@
+"""PK-ICR: persona and knowledge found for each other, by the scores of their pairs.
+
+Question = "{persona} {dialogue}", answer = knowledge. The best pair decides the knowledge (Eq. 1-3); with it fixed,
+every persona is scored again (Eq. 4-7), and the bare question too, for the null-positive rank test (Eq. 9). By vectors
+that takes one text a persona, since the store holds the knowledge's; a cross-encoder reads all pairs in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Literal, Protocol, TypeAlias
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Encoder, Store
+from dragoman.core.registry import retrievers
+from dragoman.core.values import Evidence, Passage, Query, Request, Source
+from dragoman.models.calibration import Calibration, Logistic
+from dragoman.models.part import Part, open_part
+from dragoman.models.scorer import Scorer
+from dragoman.retriever.search import Asked, search_text
+from dragoman.retriever.trained import BI, CROSS
+from dragoman.retriever.trained import HEAD as RELEVANCE
+
+KIND, HEAD = "retriever.joint", "persona"
+Pairing: TypeAlias = Literal["all", "children"]
+Asking: TypeAlias = Literal["both", "persona"]
+"""What stands for a persona in a pair: itself with the question (P + D & K), or itself alone (P & K)."""
+BARE = -1
+"""In the place of a persona: the question without one."""
+_UNTRAINED = Logistic(20.0, -8.0)
+"""A cosine as a probability where nothing was trained: even at 0.4."""
+
+
+def asked(persona: str, question: str, asking: Asking = "both") -> str:
+    """The question of a pair; the bare question where there is no persona."""
+    return persona if persona and asking == "persona" else f"{persona} {question}".strip()
+
+
+@dataclass(slots=True)
+class Turn:
+    """One request while it is worked on; `scores` are those of pairs, by the persona's place and the passage's id.
+
+    `own` says whether the personas were asked for here, or stand fixed since an earlier step.
+    """
+
+    request: Request
+    question: str
+    personas: list[Passage]
+    knowledge: list[Passage]
+    own: bool = True
+    asking: Asking = "both"
+    scores: dict[tuple[int, str], float] = field(default_factory=dict)
+
+    def partners(self, passage: Passage, pairing: Pairing) -> list[int]:
+        """The personas that a passage is paired with; the bare question where there is none."""
+        places = range(len(self.personas))
+        return [i for i in places if pairing == "all" or passage.parent in (None, self.personas[i].id)] or [BARE]
+
+    def text(self, place: int) -> str:
+        return asked(self.personas[place].text if place != BARE else "", self.question, self.asking)
+
+    def best(self, pairing: Pairing) -> list[tuple[float, Passage]]:
+        """The knowledge by its best pair, best first (Eq. 3)."""
+        rows = [
+            (max(self.scores[place, passage.id] for place in self.partners(passage, pairing)), passage)
+            for passage in self.knowledge
+        ]
+        return sorted(rows, key=lambda row: -row[0])
+
+
+class Scoring(Protocol):
+    """Fills in the scores of pairs; `calibration` makes a probability of one."""
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]: ...
+
+
+class ByVectors:
+    """The cosine of the question's vector and the one that the store holds; each text is encoded once."""
+
+    def __init__(self, store: Store, encoder: Encoder, part: Part | None, pool: int) -> None:
+        self._store = store
+        self._encoder = encoder
+        head = None if part is None else part.head(RELEVANCE)
+        self.calibration: Calibration = _UNTRAINED if head is None else head.calibrations[head.labels[0]]
+        self._pool = pool
+
+    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]:
+        texts = list(dict.fromkeys(turn.text(place) for turn, place, _ in wanted))
+        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True)) if texts else {}
+        asks: dict[tuple[int, int, str], Query] = {}
+        for turn, place, passage in wanted:
+            source = next(known for known in turn.request.sources if known.name == passage.source)
+            key = id(turn), place, source.name
+            if key not in asks:
+                scope = source.scope(turn.request.context.scope)
+                asks[key] = Query(
+                    scope, source.name, self._pool, vector=vectors[turn.text(place)], without=turn.request.without
+                )
+        hits = self._store.nearest(list(asks.values()))
+        found = {(*key, hit.passage.id): hit.score for key, rows in zip(asks, hits, strict=True) for hit in rows}
+        return [found.get((id(turn), place, row.source, row.id), -1.0) for turn, place, row in wanted]
+
+
+class ByReading:
+    """A trained cross-encoder over the pairs, by length, each different pair once."""
+
+    def __init__(self, part: Part, head: str) -> None:
+        self._scorer = Scorer(part)
+        self._head = head
+        found = part.head(head)
+        self.calibration: Calibration = found.calibrations.get(found.labels[0], Logistic())
+
+    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]:
+        pairs = [(turn.text(place), passage.indexed) for turn, place, passage in wanted]
+        once = list(dict.fromkeys(pairs))
+        found = self._scorer.scores(once, self._head)[:, 0].tolist() if once else []
+        by_pair = dict(zip(once, found, strict=True))
+        return [by_pair[pair] for pair in pairs]
+
+
+@retrievers.register("joint.v1")
+class JointRetriever:
+    """Scores what is about a person (user or bot) and what is about the world in pairs.
+
+    Inputs:
+        part: the fine-tuned persona model (`retriever.joint`); without one, personas keep their score in the pair.
+        knowledge: a cross-encoder for the pairs (`retriever.cross`), or the calibration of a bi-encoder that is the
+            agent's encoder (`retriever.bi`); without one, the cosine of the agent's encoder as it is.
+        pairing: all pairs, or a knowledge passage only with the persona that it is a child of.
+        query, asking: what of the dialogue is asked, and whether with the persona or only the persona is (the paper's
+            P & K: then the bare question is no rival, and there is no rank test). Those that `part` was trained with
+            where they are not given, else the last turn, both.
+        threshold: a persona less probable is not returned (0 returns all k).
+        pool: at most so many rows of a source are scored; of more, those nearest to the question.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        encoder: Encoder,
+        part: str | None = None,
+        knowledge: str | None = None,
+        query: Asked | None = None,
+        pairing: Pairing = "all",
+        asking: Asking | None = None,
+        threshold: float = 0.0,
+        pool: int = 32,
+        folder: Path | None = None,
+    ) -> None:
+        if pool < 1:
+            raise ConfigError(f"retriever.joint: pool = {pool}.", remedy="Give at least 1.")
+        if query == "mix":
+            raise ConfigError("retriever.joint asks with one text, not with a mix.", remedy='Use query = "last".')
+        self._store = store
+        self._encoder = encoder
+        self._part = part
+        self._knowledge = knowledge
+        self._query: Asked = query or "last"
+        self._pairing: Pairing = pairing
+        self._asking: Asking = asking or "both"
+        self._given = {name for name, value in (("query", query), ("asking", asking)) if value is not None}
+        self._threshold = threshold
+        self._pool = pool
+        self._folder = folder
+        self._lock = Lock()
+        self._made: tuple[Scoring, Scoring] | None = None
+
+    def warm_up(self) -> None:
+        """Open the parts."""
+        self._scoring()
+
+    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        pairs_by, personas_by = self._scoring()
+        turns = [self._turn(request) for request in requests]
+        wanted = [
+            (turn, place, passage)
+            for turn in turns
+            for passage in turn.knowledge
+            for place in turn.partners(passage, self._pairing)
+        ]
+        for (turn, place, passage), score in zip(wanted, pairs_by.score(wanted), strict=True):  # S_ij, Eq. 1 and 2
+            turn.scores[place, passage.id] = score
+        personas = self._personas(turns, personas_by)
+        return [[*personas.get(i, ()), *self._knowledge_of(turn, pairs_by.calibration)] for i, turn in enumerate(turns)]
+
+    def _turn(self, request: Request) -> Turn:
+        question = search_text(request.context, self._query).text
+        rows: dict[bool, list[Passage]] = {True: [], False: []}
+        for source in request.sources:
+            rows[source.about == "world"] += self._rows(request, source, question)
+        own = any(source.about != "world" for source in request.sources)
+        personas = rows[False] if own else [evidence.passage for evidence in request.given]
+        return Turn(request, question, personas, rows[True], own, self._asking)
+
+    def _rows(self, request: Request, source: Source, question: str) -> list[Passage]:
+        scope = source.scope(request.context.scope)
+        found = self._store.passages(scope, source.name)
+        rows = [row for row in islice(found, self._pool + len(request.without) + 1) if row.id not in request.without]
+        if len(rows) <= self._pool:
+            return rows
+        vector = self._encoder.encode([question])[0]
+        nearest = self._store.nearest([Query(scope, source.name, self._pool, vector=vector, without=request.without)])
+        return [hit.passage for hit in nearest[0]]
+
+    def _knowledge_of(self, turn: Turn, calibration: Calibration) -> list[Evidence]:
+        return [
+            Evidence(passage, calibration.probability(score), {"joint": score})
+            for score, passage in turn.best(self._pairing)[: turn.request.k]
+        ]
+
+    def _personas(self, turns: Sequence[Turn], scoring: Scoring) -> dict[int, list[Evidence]]:
+        """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place."""
+        asking = {i: turn for i, turn in enumerate(turns) if turn.own and turn.personas}
+        chosen = {i: found[0][1] for i, turn in asking.items() if (found := turn.best(self._pairing))}
+        bare = (BARE,) if self._asking == "both" else ()  # no row of its own among personas that stand alone
+        wanted = [
+            (turns[i], place, passage)
+            for i, passage in chosen.items()
+            for place in (*range(len(turns[i].personas)), *bare)
+        ]
+        scores = iter(scoring.score(wanted))
+        found = {}
+        for i, turn in asking.items():
+            if i in chosen:
+                each = [next(scores) for _ in turn.personas]
+                told = {"null": next(scores)} if bare else {}
+            else:  # nothing to pair them with
+                each, told = self._alone(turn), {}
+            probability = scoring.calibration.probability if i in chosen else _UNTRAINED.probability
+            rows = sorted(zip(each, turn.personas, strict=True), key=lambda row: -row[0])[: turn.request.k]
+            pieces = [Evidence(passage, probability(score), {"joint": score, **told}) for score, passage in rows]
+            found[i] = [piece for piece in pieces if piece.relevance >= self._threshold]
+        return found
+
+    def _alone(self, turn: Turn) -> list[float]:
+        vectors = self._encoder.encode([turn.question, *(persona.text for persona in turn.personas)])
+        return [float(score) for score in vectors[1:] @ vectors[0]]
+
+    def _scoring(self) -> tuple[Scoring, Scoring]:
+        """What scores pairs, and what scores personas with the knowledge fixed."""
+        with self._lock:
+            if self._made is None:
+                part = None if self._knowledge is None else open_part(self._knowledge, folder=self._folder)
+                if part is not None and part.kind not in (BI, CROSS):
+                    raise ConfigError(
+                        f"retriever.joint: knowledge = '{self._knowledge}' is a {part.kind}.",
+                        remedy=f"Give a {BI} or a {CROSS}.",
+                    )
+                reads = part is not None and part.kind == CROSS
+                pairs: Scoring
+                if part is not None and reads:
+                    pairs = ByReading(part, RELEVANCE)
+                else:
+                    pairs = ByVectors(self._store, self._encoder, part, self._pool)
+                personas = pairs
+                if self._part is not None:
+                    trained = open_part(self._part, kind=KIND, folder=self._folder)
+                    personas = ByReading(trained, HEAD)
+                    self._ask_as(trained)
+                self._made = pairs, personas
+            return self._made
+
+    def _ask_as(self, part: Part) -> None:
+        """What is not given is as the persona model was trained."""
+        if "query" not in self._given:
+            self._query = part.options.get("query", self._query)
+        if "asking" not in self._given:
+            self._asking = part.options.get("asking", self._asking)

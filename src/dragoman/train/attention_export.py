@@ -1,0 +1,40 @@
+"""An attention gate as ONNX: one row of words a turn, or two where it attends to knowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from dragoman.models.mha import AttentionEncoder, Shape, padded
+from dragoman.models.mha_runtime import KNOWLEDGE_INPUTS, OUTPUT, TURN_INPUTS, Row
+from dragoman.models.part import Part, write_part
+from dragoman.models.trunk import read_weights
+from dragoman.train.export import BEST, MODEL, Exported, Int8, narrow_where_it_holds, to_onnx
+
+_EXAMPLE = (Row(((1, 2, 3), (0, 1, 1)), ((1, 2, 3, 4), (3, 3, 3, 3))), Row(((1, 2), (1, 2)), ((4,), (3,))))
+
+
+def export_attention(
+    encoder: AttentionEncoder,
+    folder: Path,
+    *,
+    int8: Int8 = "auto",
+    tolerance: float = 0.005,
+    measure: Callable[[], float] | None = None,
+) -> Exported:
+    """Write `model.onnx`; `measure` reads dev's metric off the model that lies in the folder."""
+    cross = encoder.shape.cross
+    names = TURN_INPUTS + KNOWLEDGE_INPUTS if cross else TURN_INPUTS
+    inputs = dict(zip(names, padded(_EXAMPLE, cross=cross), strict=True))
+    to_onnx(encoder, inputs, [OUTPUT], folder / MODEL, lengths=dict.fromkeys(KNOWLEDGE_INPUTS, "knowledge"))
+    return narrow_where_it_holds(folder, int8=int8, tolerance=tolerance, measure=measure)
+
+
+def export_again(part: Part, *, int8: Int8) -> tuple[Part, Exported]:
+    """Export a trained gate anew from its best weights."""
+    encoder = AttentionEncoder(Shape(**part.options["shape"]))
+    read_weights(encoder, part.folder / BEST)
+    exported = export_attention(encoder, part.folder, int8=int8)
+    made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
+    return write_part(replace(part, made=made), tuple(part.files)), exported

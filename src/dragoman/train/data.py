@@ -1,0 +1,198 @@
+"""What is learned from: sets by file, read, checked and hashed, and a dev part cut by dialogue where none is given."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import ConfigError, InputError, TrainingError, UnknownNameError
+from dragoman.core.examples import Dataset, Example, Problem
+from dragoman.core.values import Passage
+from dragoman.datasets.open import SHIPPED, kinds, open_dataset, resolve, sniff
+from dragoman.datasets.split import split
+from dragoman.models.part import sha256
+from dragoman.train.contract import Corpus
+
+SIDES = ("train", "dev", "aux")
+LICENCES = {
+    "toy": "Apache-2.0",
+    "ketod": "KETOD: MIT; SGD: CC BY-SA 4.0",
+    "ketod-gate": "KETOD: MIT; SGD: CC BY-SA 4.0",
+    "dstc11": "CDLA-Sharing 1.0",
+    "convai2": "CC BY 4.0",
+    "kbp": "none stated by its authors",
+    "dulemon": "none stated by its authors",
+    "jsonl": "as the owner of the file says",
+}
+_LEAKS = 0.05
+"""From this share of dev's dialogues on that training has as well, it is worth a warning."""
+_log = logging.getLogger("dragoman.train")
+
+
+def named_files(entries: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """`train=FILE`, `dev=FILE` and `aux=FILE`, each as often as one likes, by side."""
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        side, mark, file = entry.partition("=")
+        if not mark or not file.strip():
+            raise ConfigError(f"'{entry}' does not say which side it is.", remedy=f"Write --data train={entry}")
+        if side.strip() not in SIDES:
+            raise UnknownNameError("side of the data", side.strip(), SIDES, remedy=f"Write --data train={file}")
+        found[side.strip()] = (*found.get(side.strip(), ()), file.strip())
+    return found
+
+
+def read_sides(
+    data: Mapping[str, Sequence[str]],
+    *,
+    held_out: float = 0.2,
+    seed: int = 1,
+    skip_bad: bool = False,
+    options: Mapping[str, object] | None = None,
+) -> tuple[Corpus, Corpus, Corpus | None]:
+    """The training, the dev and, where it is named, the auxiliary side.
+
+    Where no dev file is named, a share of the training dialogues is held out.
+
+    Files are named as everywhere: a path, also below $DRAGOMAN_DATA, or a shipped set, whose own parts are taken.
+    `options` go to those of the loaders that know them.
+    """
+    for side in data:
+        if side not in SIDES:
+            raise UnknownNameError("side of the data", side, SIDES)
+    if not data.get("train"):
+        raise ConfigError("No training data is given.", remedy="Write --data train=FILE (toy is a shipped set).")
+    _refuse_same(data)
+    _refuse_unknown(options or {}, [file for files in data.values() for file in files])
+    train = _read("train", data["train"], skip_bad, options or {})
+    aux = _read("aux", data["aux"], skip_bad, options or {}) if data.get("aux") else None
+    if not data.get("dev"):
+        return *_cut(train, held_out, seed), aux
+    dev = _read("dev", data["dev"], skip_bad, options or {})
+    for side in (train, *((aux,) if aux else ())):
+        _warn_of_leaks(side, dev)
+    if dev.passages == train.passages:
+        dev = replace(dev, passages=train.passages)  # one and the same, not twice in memory
+    return train, dev, aux
+
+
+def _read(side: str, files: Sequence[str], skip_bad: bool, options: Mapping[str, object]) -> Corpus:
+    sets: list[Dataset] = []
+    examples: list[Example] = []
+    passages: dict[str, Passage] = {}
+    origin: list[Mapping[str, Any]] = []
+    places: dict[str, str] = {}
+    for file in files:
+        kind, dataset = _opened(file, side, options)
+        before = len(examples)
+        for example in _checked(dataset, skip_bad):
+            first = places.setdefault(example.id, file)
+            if first != file:
+                _meet(Problem(file, len(examples) - before + 1, f"the turn '{example.id}' is in {first} too"), skip_bad)
+                continue
+            examples.append(example)
+        passages |= {passage.id: passage for passage in dataset.passages()}
+        sets.append(dataset)
+        origin += _origin(file, kind, dataset, len(examples) - before)
+    return Corpus(tuple(sets), tuple(examples), tuple(passages.values()), tuple(origin))
+
+
+def _opened(file: str, side: str, options: Mapping[str, object]) -> tuple[str, Dataset]:
+    kind = sniff(file)
+    known = _options_of(kind)
+    given = {name: value for name, value in options.items() if name in known}
+    if file in SHIPPED:
+        return kind, open_dataset(kind, file, **{"part": "dev" if side == "dev" else "train", **given})
+    return kind, open_dataset(kind, file, **given)
+
+
+def _checked(dataset: Dataset, skip_bad: bool) -> Iterator[Example]:
+    for found in dataset.examples():
+        if isinstance(found, Example):
+            yield found
+        else:
+            _meet(found, skip_bad)
+
+
+def _meet(problem: Problem, skip_bad: bool) -> None:
+    if problem.severity == "error":
+        if not skip_bad:
+            raise InputError(
+                f"{str(problem).rstrip('.')}.",
+                remedy=f"See all with `dragoman data check {problem.file}`, or leave such rows out with --skip-bad.",
+                file=problem.file,
+                row=problem.row,
+            )
+        _log.warning("left out: %s", problem)
+    else:
+        _log.info("%s", problem)
+
+
+def _origin(file: str, kind: str, dataset: Dataset, rows: int) -> Iterator[Mapping[str, Any]]:
+    """What is said of where turns come from: names without folders, hashes, how many."""
+    about = {"set": dataset.name, "kind": kind, "licence": LICENCES.get(kind, "")}
+    if file in SHIPPED:
+        digests = hashlib.sha256("".join(sha256(path) for path in dataset.files).encode()).hexdigest()
+        yield {"name": file, "sha256": digests, "rows": rows, **about}
+        return
+    for number, path in enumerate(dataset.files):
+        yield {"name": path.name, "sha256": sha256(path), "rows": rows if not number else 0, **about}
+
+
+def _cut(whole: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
+    shares = {"train": 1.0 - share, "dev": share}
+    try:
+        made = split(whole.examples, by="dialogue", parts=shares, seed=seed).parts
+    except InputError as error:
+        count = len({example.context.dialogue for example in whole.examples})
+        raise TrainingError(
+            f"{len(whole.examples)} turns of {count} dialogue{'' if count == 1 else 's'} are too few to hold out dev.",
+            remedy="Label more dialogues (200 turns are a good start), or give others with --data dev=FILE.",
+        ) from error
+    sides = []
+    for side, part in shares.items():
+        origin = tuple({**entry, "cut": f"{side}, {part:g} of the dialogues, seed {seed}"} for entry in whole.origin)
+        sides.append(Corpus(whole.sets, tuple(made[side]), whole.passages, origin))
+    return sides[0], sides[1]
+
+
+def _options_of(kind: str) -> Mapping[str, str | None]:
+    return next((known.options for known in kinds() if known.name == kind), {})
+
+
+def _refuse_unknown(options: Mapping[str, object], files: Sequence[str]) -> None:
+    known = {name for file in files for name in _options_of(sniff(file)) if name != "file"}
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("option of these sets", name, known)
+
+
+def _refuse_same(data: Mapping[str, Sequence[str]]) -> None:
+    """One file on both sides would measure what was learned by heart."""
+    places = [{_place(file) for file in data.get(side, ()) if file not in SHIPPED} for side in ("train", "dev")]
+    for place in places[0] & places[1]:
+        raise ConfigError(
+            f"'{place}' is given for training and as dev.",
+            remedy="Leave out --data dev: a part of the dialogues is held out.",
+        )
+
+
+def _place(file: str) -> Path:
+    return resolve(file).resolve()
+
+
+def _warn_of_leaks(train: Corpus, dev: Corpus) -> None:
+    """Dialogues on both sides; those that have only begun may well begin alike."""
+    seen = {example.context.turns for example in train.examples}
+    long = [example for example in dev.examples if len(example.context.turns) > 1]
+    twice = sum(example.context.turns in seen for example in long)
+    if long and twice / len(long) > _LEAKS:
+        _log.warning(
+            "%d of %d dev turns are in the training files too, so that dev's figures will be too good.",
+            twice,
+            len(dev.examples),
+        )

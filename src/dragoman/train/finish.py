@@ -1,0 +1,213 @@
+"""The end of every training over a trunk: export it, calibrate what was exported, write the part.
+
+Calibration and thresholds are fitted on the scores of the exported model, which is the one that runs: what eight bits
+change is in them already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from safetensors.torch import save_file
+
+from dragoman.core.errors import UnknownNameError
+from dragoman.models.part import Head, Part, write_part
+from dragoman.models.scorer import Scorer
+from dragoman.models.trunk import Text, Tokens, Trunk
+from dragoman.train.calibrate import best_threshold, fit_calibration
+from dragoman.train.contract import Corpus, Job, Progress
+from dragoman.train.export import BEST, MODEL, TOKENIZER, export_trunk, save_shape
+from dragoman.train.measures import binary
+from dragoman.train.spec import CalibrationSpec
+from dragoman.train.text_measures import measures_of
+from dragoman.train.text_task import Kind, Labels, numbered
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
+_LIBRARIES = ("dragoman", "torch", "transformers", "onnx", "onnxruntime", "tokenizers")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a head is calibrated and judged on: dev's texts with the truth, and held-out folds' scores with theirs.
+
+    `scores` reads dev's scores off a model where they are not simply the head's scores of `texts`, (N, labels).
+    `folds` holds scores (M, labels) and truth like `truth`.
+    """
+
+    labels: tuple[str, ...]
+    texts: Sequence[Text]
+    truth: Labels
+    kind: Kind = "binary"
+    groups: Sequence[Hashable] | None = None
+    scores: Callable[[Scorer], FloatArray] | None = None
+    folds: tuple[Sequence[Sequence[float]], Labels] | None = None
+
+
+def finish(
+    trunk: Trunk,
+    tokens: Tokens,
+    job: Job,
+    *,
+    kind: str,
+    heads: Mapping[str, Held],
+    options: Mapping[str, Any],
+    max_tokens: int,
+    output: Literal["heads", "states"] = "heads",
+    measure: Callable[[Scorer], float] | None = None,
+    metrics: Mapping[str, float] | None = None,
+    more_heads: Mapping[str, Head] | None = None,
+    base: str = "",
+) -> Part:
+    """Write the part of a trained trunk into the job's folder.
+
+    `options` is what the component that runs it needs; `max_tokens` is added. What decides between eight bits and
+    full ones is `measure` (the higher the better), or else the recipe's metric of the first head. `more_heads` are
+    outputs of the model that are not calibrated; `metrics` are added to those of the heads. The training folder gets
+    what `dragoman export` needs as well. The last thing written is `part.json`.
+    """
+    job.report(Progress("Exporting", 0, 1))
+    made_of = {**options, "max_tokens": max_tokens}
+    plain = {name: Head(held.labels) for name, held in heads.items()} | dict(more_heads or {})
+    draft = Part(job.folder, kind, plain, made_of, dict.fromkeys((MODEL, TOKENIZER), ""))
+    save_shape(trunk, tokens, job.folder, max_tokens=max_tokens, output=output)
+    if not (job.folder / BEST).is_file():
+        keep(trunk, job)
+    deciding = measure or (_deciding(job, heads) if heads else None)
+    exported = export_trunk(
+        trunk,
+        tokens,
+        job.folder,
+        output=output,
+        int8=job.recipe.export.int8,
+        tolerance=job.recipe.export.tolerance,
+        measure=None if deciding is None else lambda: deciding(Scorer(draft)),
+    )
+    scorer = Scorer(draft)
+    fitted: dict[str, Head] = dict(more_heads or {})
+    found: dict[str, float] = dict(metrics or {})
+    for name, held in heads.items():
+        scores = _scores(scorer, name, held)
+        fitted[name] = fit_head(held, scores, job.recipe.calibrate)
+        prefix = f"{name}/" if len(heads) > 1 else ""
+        found |= {f"{prefix}{key}": value for key, value in head_metrics(fitted[name], held, scores).items()}
+    more = {"base": base, "bits": exported.bits, "bytes": exported.bytes}
+    told = {"full": exported.full, "narrow": exported.narrow}
+    made = made_from(job, found) | more | {"export": {key: value for key, value in told.items() if value is not None}}
+    job.report(Progress("Exporting", 1, 1))
+    return write_part(Part(job.folder, kind, fitted, made_of, {}, made), (MODEL, TOKENIZER))
+
+
+def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: CalibrationSpec) -> Head:
+    """A head with a calibration and a threshold for each label, from dev's scores and, where given, the folds'."""
+    calibrations, thresholds = {}, {}
+    for place, label in enumerate(held.labels):
+        given, true = column(scores, place), truth_of(held.truth, place)
+        if held.folds is not None:
+            given, true = given + column(held.folds[0], place), true + truth_of(held.folds[1], place)
+        calibrations[label] = fitted = fit_calibration(given, true, spec.method)
+        thresholds[label] = _threshold([fitted.probability(score) for score in given], true, spec)
+    return Head(held.labels, calibrations, thresholds)
+
+
+def head_metrics(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    """Dev's metrics of a calibrated head: of its one label, or of each with the label's name before it.
+
+    Those at a threshold that was fitted on dev alone are a little too good; `folds/...` are those of the folds.
+    """
+    found: dict[str, float] = {}
+    for place, label in enumerate(held.labels):
+        prefix = f"{label}/" if len(held.labels) > 1 else ""
+        sides = [("", scores, held.truth)]
+        if held.folds is not None:
+            sides.append(("folds/", *held.folds))
+        for side, given, truth in sides:
+            probabilities = [head.probability(score, label) for score in column(given, place)]
+            measured = binary(probabilities, truth_of(truth, place), head.threshold(label))
+            found |= {f"{side}{prefix}{name}": value for name, value in measured.items()}
+    if held.kind != "binary":
+        found |= _ranked(held, scores)
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
+    """Where a part comes from: recipe, data with hashes, metrics on dev, versions, licence."""
+    sides = {"train": job.train, "dev": job.dev, "aux": job.aux}
+    versions = {}
+    for library in _LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:  # run from its source
+            continue
+    return {
+        "recipe": job.recipe.model_dump(mode="json"),
+        "licence": job.recipe.licence,
+        "data": {name: told(corpus) for name, corpus in sides.items() if corpus is not None},
+        "metrics": {name: round(float(value), 6) for name, value in metrics.items()},
+        "versions": versions,
+    }
+
+
+def told(corpus: Corpus) -> dict[str, Any]:
+    """What a part says of its data: how many examples, of which files."""
+    return {"examples": len(corpus.examples), "files": [dict(origin) for origin in corpus.origin]}
+
+
+def keep(trunk: Trunk, job: Job) -> None:
+    """Write a trunk's weights as the best ones, where it was not the loop that found them."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    partial = job.folder / f".{BEST}"
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in trunk.state_dict().items()}, partial)
+    partial.replace(job.folder / BEST)
+
+
+def column(scores: Sequence[Sequence[float]] | FloatArray, place: int) -> list[float]:
+    """One label's scores."""
+    return [float(row[place]) for row in scores]
+
+
+def truth_of(truth: Labels, place: int) -> list[bool]:
+    """One label's truth."""
+    return [bool((row if isinstance(row, int | float) else row[place]) > 0.5) for row in truth]
+
+
+def _scores(scorer: Scorer, name: str, held: Held) -> FloatArray:
+    return held.scores(scorer) if held.scores is not None else scorer.scores(held.texts, name)
+
+
+def _deciding(job: Job, heads: Mapping[str, Held]) -> Callable[[Scorer], float]:
+    name, held = next(iter(heads.items()))
+    metric = job.recipe.train.metric
+
+    def measure(scorer: Scorer) -> float:
+        found = _measured(held, _scores(scorer, name, held))
+        if metric not in found:
+            raise UnknownNameError("train.metric", metric, found)
+        value = found[metric]
+        return -value if metric == "loss" else value
+
+    return measure
+
+
+def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    groups = None if held.groups is None else numbered(held.groups)
+    given = torch.tensor([[float(value) for value in row] for row in scores])
+    return measures_of(held.kind, given, torch.tensor(held.truth, dtype=torch.float32), groups)
+
+
+def _ranked(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    """What is measured over labels or lists together."""
+    wanted = ("hit@1", "mrr") if held.kind == "listwise" else ("exact",)
+    return {name: value for name, value in _measured(held, scores).items() if name in wanted}
+
+
+def _threshold(probabilities: Sequence[float], truth: Sequence[bool], spec: CalibrationSpec) -> float:
+    if spec.threshold == "f1":
+        return best_threshold(probabilities, truth)
+    return 0.5 if spec.threshold == "half" else float(spec.threshold)

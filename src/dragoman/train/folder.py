@@ -1,0 +1,185 @@
+"""The folder of a training: whose it is, who writes in it, what it was asked for; what does not belong is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from dragoman.core.errors import StoreLockedError, TrainingError
+from dragoman.models.part import FILE as PART
+from dragoman.train.recipe import differences, toml_of
+from dragoman.train.spec import Recipe
+
+FORMAT = 1
+RECIPE, DATA, METRICS, CARD = "recipe.toml", "data.json", "metrics.json", "README.md"
+CHECKPOINT, BEST, LOG, EVENTS = "checkpoint", "best.safetensors", "log.jsonl", "tensorboard"
+_LOCK = ".lock"
+_OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, _LOCK)
+_WORDS = ("about", "name", "licence")
+"""What a recipe says of itself, which makes no difference to what is learned."""
+
+
+class TrainingFolder:
+    """A folder that one process at a time trains in: entered, it is locked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> TrainingFolder:
+        if self.path.exists() and not self.path.is_dir():
+            raise TrainingError(f"'{self.path}' is a file.", remedy="Give a folder with --out.", path=str(self.path))
+        with writing(self.path):
+            self._refuse_foreign()
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._lock is None:
+            return
+        with suppress(OSError):
+            (self.path / _LOCK).unlink(missing_ok=True)
+        self._lock.close()
+        self._lock = None
+        with suppress(OSError):
+            if kind is not None:
+                self.path.rmdir()  # only where nothing was written
+
+    @property
+    def is_finished(self) -> bool:
+        return (self.path / PART).is_file()
+
+    def begin(self, recipe: Recipe, data: Mapping[str, Any], *, fresh: bool = False) -> None:
+        """Write down what is asked for; where the folder holds something else, refuse it or, afresh, clear it."""
+        if fresh:
+            self.clear()
+        table = {"format": FORMAT, **data}
+        if (self.path / DATA).is_file():
+            self._refuse_other(recipe, table)
+        write_whole(self.path / RECIPE, toml_of(recipe))
+        write_whole(self.path / DATA, json.dumps(table, ensure_ascii=False, indent=1) + "\n")
+
+    def clear(self) -> None:
+        """Take away everything that trainings wrote here, and nothing else."""
+        names = {*_OWN} - {_LOCK}
+        with writing(self.path), suppress(ValueError, AttributeError, OSError):
+            names |= set(json.loads((self.path / PART).read_text(encoding="utf-8")).get("files", ()))
+        with writing(self.path):
+            (self.path / PART).unlink(missing_ok=True)  # first: what is half cleared is no part
+            for place in list(self.path.iterdir()) if self.path.is_dir() else ():
+                inner = place.is_dir() and any((place / name).exists() for name in (CHECKPOINT, DATA))
+                if place.is_dir() and (place.name in names or inner):
+                    shutil.rmtree(place)
+                elif place.name in names and not place.is_dir():
+                    place.unlink()
+
+    def _refuse_foreign(self) -> None:
+        if not self.path.is_dir() or (self.path / DATA).is_file():
+            return
+        others = sorted(place.name for place in self.path.iterdir() if not place.name.startswith("."))
+        if others:
+            raise TrainingError(
+                f"'{self.path}' is not empty and holds no training ({', '.join(others[:3])}).",
+                remedy="Give --out a new folder.",
+                path=str(self.path),
+            )
+
+    def _refuse_other(self, recipe: Recipe, data: Mapping[str, Any]) -> None:
+        try:
+            before = json.loads((self.path / DATA).read_text(encoding="utf-8"))
+            old = tomllib.loads((self.path / RECIPE).read_text(encoding="utf-8"))
+            version = before["format"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TrainingError(
+                f"What '{self.path}' was asked for cannot be read: {error}.",
+                remedy="Give --fresh to begin anew, or another --out.",
+                path=str(self.path),
+            ) from error
+        if version != FORMAT:
+            raise TrainingError(
+                f"'{self.path}' was written by another version (format {version!r}; this one writes {FORMAT}).",
+                remedy="Go on with the version that wrote it, give --fresh to begin anew, or another --out.",
+                path=str(self.path),
+            )
+        now = tomllib.loads(toml_of(recipe))
+        found = [*differences(_without(old), _without(now)), *_other_data(before, data)]
+        if found:
+            more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+            raise TrainingError(
+                f"'{self.path}' holds another training: {'; '.join(found[:4])}{more}. Nothing was changed.",
+                remedy="Give --fresh to throw it away and begin anew, or another folder with --out.",
+                path=str(self.path),
+                differences=tuple(found),
+            )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is either the old one or the whole new one."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with writing(path):
+        try:
+            with partial.open("wb") as opened:
+                opened.write(text.encode("utf-8", "surrogatepass"))
+                opened.flush()
+                os.fsync(opened.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What the disk refuses, in our terms."""
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(
+            f"'{path}' cannot be read or written: {error.strerror or error}. What was saved before is kept.",
+            remedy="Free some space or choose another --out, and run the same command again.",
+            path=str(path),
+        ) from error
+
+
+def _without(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in recipe.items() if key not in _WORDS}
+
+
+def _other_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for key in dict.fromkeys((*before, *now)):
+        old, new = before.get(key), json.loads(json.dumps(now.get(key), default=str))
+        if old == new:
+            continue
+        if isinstance(old, list) and isinstance(new, list):
+            changed = [str(entry["name"]) for entry in new if entry not in old] or ["fewer files"]
+            yield f"the {key} data ({', '.join(dict.fromkeys(changed))}) changed"
+        else:
+            yield f"{key}: {old} before, {new} now"
+
+
+def _locked(folder: Path) -> IO[str]:
+    """The open file whose lock says that a process trains here; it ends with the process."""
+    lock = (folder / _LOCK).open("a")
+    try:
+        import fcntl
+    except ImportError:
+        return lock  # no such locks here: two trainings in one folder are not kept apart
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise StoreLockedError(
+            f"Another process is training in '{folder}'.",
+            remedy="Wait until it is done, or choose another folder with --out.",
+            path=str(folder),
+        ) from error
+    return lock

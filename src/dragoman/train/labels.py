@@ -1,0 +1,79 @@
+"""Thumbs given in use made into labelled turns: up, the gate decided rightly; down, it should have decided otherwise.
+
+A file of thumbs is JSON lines: {"context": [{"speaker", "text"}, ...], "retrieved": true, "thumb": "up"}, with
+`dialogue` where it is known, and `better`, what should have been said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.core.examples import Example, Gold, Problem
+from dragoman.core.values import Context, Turn
+from dragoman.datasets.lines import lines
+from dragoman.datasets.schema import TurnRow, explained
+
+
+@dataclass(frozen=True, slots=True)
+class Thumb:
+    """What somebody thought of a decision: `retrieved` is what was done, `up` whether that was right."""
+
+    context: Context
+    retrieved: bool
+    up: bool
+    better: str | None = None
+
+
+class ThumbRow(BaseModel):
+    """A line of a file of thumbs."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    context: tuple[TurnRow, ...] = Field(min_length=1)
+    retrieved: bool
+    thumb: Literal["up", "down"]
+    dialogue: str = ""
+    better: str | None = Field(default=None, min_length=1)
+
+
+def read_thumbs(path: Path) -> Iterator[Thumb | Problem]:
+    """The thumbs of a file, or what is wrong with a line of it."""
+    for number, line in lines(path):
+        try:
+            row = ThumbRow.model_validate_json(b"" if line is None else line)
+        except ValidationError as error:
+            yield Problem(str(path), number, explained(error, ThumbRow))
+            continue
+        turns = tuple(Turn(turn.speaker, turn.text) for turn in row.context)
+        if turns[-1].speaker != "user" or not turns[-1].text.strip():
+            yield Problem(str(path), number, "the last turn of 'context' is not the user's, or is empty.")
+            continue
+        # thumbs without a dialogue's name belong together where they begin with the same words
+        name = row.dialogue.strip() or hashlib.sha256(turns[0].text.encode()).hexdigest()[:12]
+        yield Thumb(Context(turns, dialogue=name), row.retrieved, row.thumb == "up", row.better)
+
+
+def from_thumbs(thumbs: Iterable[Thumb]) -> list[Example]:
+    """A labelled turn for each turn that has a thumb; where it has several, the last one counts."""
+    latest: dict[tuple[str, tuple[Turn, ...]], Thumb] = {}
+    for thumb in thumbs:
+        place = thumb.context.dialogue, thumb.context.turns
+        latest.pop(place, None)
+        latest[place] = thumb
+    examples: list[Example] = []
+    taken: dict[str, int] = {}
+    for thumb in latest.values():
+        context, position = thumb.context, sum(turn.speaker == "agent" for turn in thumb.context.turns)
+        name = f"{context.dialogue}#{position}"
+        taken[name] = taken.get(name, 0) + 1
+        if taken[name] > 1:  # two dialogues of one name
+            name = f"{name}.{taken[name]}"
+        gold = Gold(retrieve=thumb.retrieved is thumb.up, reply=thumb.better)
+        examples.append(Example(name, context, (), gold=gold, position=position))
+    return examples

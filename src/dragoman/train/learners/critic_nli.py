@@ -1,0 +1,146 @@
+"""Trains the NLI critic: pairs of what a reply rests on and the reply, consistent or not, over a pre-trained encoder.
+
+As SAFARI (App. C) and UniMS-RAG do it: gold evidence with its reply is consistent, evidence of elsewhere is not; and
+harder: evidence of the same place, and pairs of which one side was edited. The best weights are chosen on dev, where
+the papers chose them on test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from dragoman.core.errors import TrainingError
+from dragoman.critic.nli import HEAD, KIND
+from dragoman.models.part import Part, write_part
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.groundings import NEGATIVES, Grounded, Labelled, Negative, every_kind, groundings, labelled
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, TrunkTable, typed
+
+if TYPE_CHECKING:
+    from dragoman.models.scorer import Scorer
+
+_FEWEST = 8
+
+
+class NliInput(Table):
+    """What is learned from: how many negatives a positive gets, and of which kinds."""
+
+    negatives: int = Field(default=4, ge=1)
+    shares: dict[Negative, float] = Field(default_factory=lambda: dict.fromkeys(NEGATIVES, 1.0))
+    """How often each kind of negative is drawn, in proportion; 0 or left out: never."""
+    echo: float = Field(default=0.5, ge=0, le=1)
+    """How many of the positives are added once more with the same number or name exchanged on both sides."""
+    single: bool = True
+    """Whether each of several pieces of evidence is a pair of its own too, as the refiner will ask."""
+
+
+@learners.register(KIND)
+class NliLearner:
+    """Makes a `critic.nli` part. Needs sets with gold evidence and gold replies."""
+
+    def fit(self, job: Job) -> Part:
+        from dragoman.train.finish import Held, finish
+        from dragoman.train.loop import fit
+        from dragoman.train.text_task import TextTask
+
+        given, model = typed(NliInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        seed = job.recipe.train.seed
+        rows = labelled(
+            _found(job.train, "train", single=given.single),
+            negatives=given.negatives,
+            shares=given.shares,
+            echo=given.echo,
+            seed=seed,
+        )
+        judge = _Judge(every_kind(_found(job.dev, "dev", single=given.single), seed=seed), job)
+        _check(rows, judge.rows)
+        trunk, tokens = model.open({HEAD: 1}, seed=seed)
+        task = TextTask(
+            trunk,
+            tokens,
+            [row.texts for row in rows],
+            [float(row.consistent) for row in rows],
+            head=HEAD,
+            dev_texts=judge.texts,
+            dev_labels=[float(row.consistent) for row in judge.rows],
+            recipe=job.recipe,
+            device=job.device,
+            measure=lambda scores: judge.measured([float(score) for score in scores[:, 0]]),
+        )
+        fit(task, job)
+        chosen = judge.chosen
+        held = Held((HEAD,), [judge.texts[i] for i in chosen], [float(judge.rows[i].consistent) for i in chosen])
+        part = finish(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads={HEAD: held},
+            options={},
+            max_tokens=model.max_tokens,
+            measure=judge.deciding,
+            base=model.base,
+        )
+        return judge.told(part)
+
+
+class _Judge:
+    """Dev's rows, and what is measured on them."""
+
+    def __init__(self, rows: Sequence[Labelled], job: Job) -> None:
+        from dragoman.train.consistent import balanced
+
+        self.rows = rows
+        self.texts = [row.texts for row in rows]
+        self.chosen = balanced(rows, seed=job.recipe.train.seed)
+        self._recipe = job.recipe
+
+    def measured(self, scores: Sequence[float]) -> Mapping[str, float]:
+        """The figures of scores, calibrated by the rows that are as many consistent as not."""
+        from dragoman.train.calibrate import fit_calibration
+        from dragoman.train.consistent import figures, probabilities
+
+        labels = [self.rows[i].consistent for i in self.chosen]
+        fitted = fit_calibration([scores[i] for i in self.chosen], labels, self._recipe.calibrate.method)
+        return figures(self.rows, probabilities(scores, fitted))
+
+    def deciding(self, scorer: Scorer) -> float:
+        """What decides whether eight bits will do."""
+        return self.measured(scorer.scores(self.texts, HEAD)[:, 0].tolist())["accuracy"]
+
+    def told(self, part: Part) -> Part:
+        """The part with dev's figures, measured on what was exported."""
+        from dragoman.models.scorer import Scorer
+        from dragoman.train.consistent import figures
+
+        found = figures(self.rows, Scorer(part).probabilities(self.texts, HEAD))
+        counts = {kind: sum(row.kind == kind for row in self.rows) for kind in dict.fromkeys(r.kind for r in self.rows)}
+        metrics = {**part.made["metrics"], **{name: round(value, 6) for name, value in found.items()}}
+        return write_part(replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts}), tuple(part.files))
+
+
+def _found(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:
+    found = groundings(corpus, single=single)
+    if not found:
+        raise TrainingError(
+            f"No turn of the {side} data has both gold evidence and a reply, so there is nothing to hold replies to.",
+            remedy="Give a set with evidence and replies, as KBP, DSTC11 or a JSONL with `evidence` and `reply`.",
+        )
+    return found
+
+
+def _check(rows: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
+    """Refuse what cannot be learned from."""
+    for side, given in (("training", rows), ("dev", dev)):
+        yes = sum(row.consistent for row in given)
+        if min(yes, len(given) - yes) < _FEWEST:
+            raise TrainingError(
+                f"The {side} data gives {yes} consistent pairs and {len(given) - yes} others: {_FEWEST} of each are "
+                "the least.",
+                remedy="Give more dialogues: evidence of elsewhere needs other dialogues to come from.",
+            )

@@ -1,0 +1,231 @@
+"""RAGate-PEFT: a low-rank adapter on a causal language model, trained to say whether a turn is to be looked up."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field as Between
+
+from dragoman.core.examples import Example
+from dragoman.core.protocols import LanguageModel
+from dragoman.core.values import Prompt
+from dragoman.gate.inputs import Field, Inputs
+from dragoman.gate.tuned import HEAD, KIND, LABEL, OPTIONS, PROMPT, tuned_prompts
+from dragoman.models import weights as catalogue
+from dragoman.models.bases import base_digest, is_gguf
+from dragoman.models.chooser import LIGHT_ADAPTER, Chooser
+from dragoman.models.hf import HfModel, require_torch
+from dragoman.models.llamacpp import LlamaCppModel
+from dragoman.models.part import Head, Part, write_part
+from dragoman.train.contract import Job, Progress
+from dragoman.train.gate_inputs import gathered, kept_drafts
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, ViewTable, typed
+from dragoman.train.turns import gate_labels, gate_side
+
+if TYPE_CHECKING:
+    from dragoman.train.answer_task import AnswerTask
+
+_AT_ONCE = 64
+
+
+class InputTable(ViewTable):
+    """What is read: fields of `gate/inputs.py`, the view of the dialogue, and how long a prompt may be."""
+
+    fields: tuple[Field, ...] = ("contx",)
+    turns: int = Between(default=6, ge=0)
+    order: Literal["newest", "oldest"] = "oldest"
+    k: int = Between(default=3, ge=1)
+    tokens: int = Between(default=512, ge=128)
+    drafter: str = ""
+    """Who drafts `syn-resp`: weights of a language model; the base itself where it is not given."""
+    draft_tokens: int = Between(default=24, ge=1)
+
+
+class ModelTable(Table):
+    """The base, the adapter on it, and what is learned at the answer."""
+
+    base: str = "smollm2-135m-instruct"
+    quantise: Literal["auto", "4bit", "none"] = "auto"
+    rank: int = Between(default=16, ge=1)
+    alpha: int = Between(default=64, ge=1)
+    dropout: float = Between(default=0.05, ge=0, lt=1)
+    targets: Literal["all-linear"] | tuple[str, ...] = "all-linear"
+    over: Literal["vocabulary", "options"] = "vocabulary"
+    """The loss is over all words at the answer, as a language model's own, or over the two options alone."""
+    checkpointing: bool = False
+    """Compute activations again instead of keeping them: slower, for bases that do not fit otherwise."""
+    light: bool = True
+    """Write the adapter for llama.cpp too, where the base is a GGUF file."""
+    scored: Literal["torch", "llamacpp"] = "torch"
+    """By which runtime's scores probabilities are calibrated. They differ little; llama.cpp has no GPU here."""
+
+
+@learners.register(KIND)
+class TunedGateLearner:
+    """Makes a part of an adapter; the base's weights stay where they are, and are known by their SHA-256."""
+
+    def fit(self, job: Job) -> Part:
+        require_torch("Tuning a language model")
+        job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
+        return _Training(job).run()
+
+
+class _Training:
+    """One training while it runs."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._input = typed(InputTable, job.recipe.input, "input")
+        self._model = typed(ModelTable, job.recipe.model, "model")
+        self._inputs = Inputs(self._input.fields, self._input.view(job), self._input.k)
+
+    def run(self) -> Part:
+        from dragoman.train.folds import held_out_scores
+        from dragoman.train.loop import fit
+
+        job = self._job
+        asked = self._prompts()
+        folds = None
+        if job.recipe.calibrate.folds:
+            scores = held_out_scores(job, lambda inner, folder, held: self._fold(inner, folder, held, asked))
+            folds = scores, gate_labels(job.train.examples)
+        task = self._task(job, asked)
+        metrics = fit(task, job)
+        self._save(task)
+        del task
+        if job.device != "cpu":
+            gc.collect()  # the model is full of circles, and calibration may load another one
+        return self._finish([asked[id(example)] for example in job.dev.examples], metrics, folds)
+
+    def _prompts(self) -> dict[int, Prompt]:
+        """What the model is asked about each example, by the example's identity."""
+        job = self._job
+        examples = [*job.train.examples, *job.dev.examples]
+        drafts = self._drafts(examples) if "syn-resp" in self._input.fields else {}
+        found: dict[int, Prompt] = {}
+        for corpus in (job.train, job.dev):
+            given = gathered(corpus.examples, self._inputs, passages=corpus.passages, drafts=drafts)
+            asked = tuned_prompts(self._inputs, given)
+            found |= {id(example): prompt for example, prompt in zip(corpus.examples, asked, strict=True)}
+        return found
+
+    def _drafts(self, examples: Sequence[Example]) -> dict[str, str]:
+        drafter = self._input.drafter or self._model.base
+        model = _drafting(drafter, self._job.device)
+        try:
+            return kept_drafts(
+                examples,
+                model,
+                self._job.folder,
+                drafter=drafter,
+                language=self._inputs.view.language,
+                max_tokens=self._input.draft_tokens,
+                report=self._job.report,
+            )
+        finally:
+            model.close()
+
+    def _task(self, job: Job, asked: dict[int, Prompt]) -> AnswerTask:
+        """The task of a job over a fresh adapter."""
+        from dragoman.models.causal import ANSWER_ROOM, load_causal
+        from dragoman.models.lora import LoraSpec, add_adapter
+        from dragoman.train.answer_task import AnswerTask
+
+        table = self._model
+        causal = load_causal(table.base, device=job.device, quantise=table.quantise)
+        spec = LoraSpec(table.rank, table.alpha, table.dropout, table.targets)
+        causal = add_adapter(causal, spec, seed=job.recipe.train.seed)
+        if table.checkpointing:
+            causal.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        room = self._input.tokens - ANSWER_ROOM
+        encoded = [
+            [causal.encode(asked[id(example)].messages, room) for example in side]
+            for side in (job.train.examples, job.dev.examples)
+        ]
+        return AnswerTask(
+            causal,
+            encoded[0],
+            gate_labels(job.train.examples),
+            dev_rows=encoded[1],
+            dev_labels=gate_labels(job.dev.examples),
+            options=OPTIONS,
+            recipe=job.recipe,
+            over=table.over,
+        )
+
+    def _fold(self, job: Job, folder: Path, held: Sequence[Example], asked: dict[int, Prompt]) -> list[list[float]]:
+        """Train without some turns, as long as dev says, and score them."""
+        from dragoman.models.causal import ANSWER_ROOM
+        from dragoman.train.loop import fit
+
+        task = self._task(job, asked)
+        fit(task, job, folder=folder)
+        room = self._input.tokens - ANSWER_ROOM
+        rows = [task.causal.encode(asked[id(example)].messages, room) for example in held]
+        return [[score] for score in task.scores(rows).tolist()]
+
+    def _save(self, task: AnswerTask) -> None:
+        from dragoman.models.lora import save_adapter
+        from dragoman.models.lora_gguf import write_gguf_adapter
+
+        save_adapter(task.causal, self._job.folder, base=self._model.base)
+        base = catalogue.path(self._model.base)
+        if self._model.light and is_gguf(base):
+            write_gguf_adapter(self._job.folder, base)
+
+    def _finish(
+        self,
+        asked: Sequence[Prompt],
+        metrics: Mapping[str, float],
+        folds: tuple[Sequence[Sequence[float]], Sequence[float]] | None,
+    ) -> Part:
+        """Calibrate on dev's scores, as the saved adapter gives them, and write the part."""
+        from dragoman.models.lora import FILES
+        from dragoman.train.finish import Held, fit_head, head_metrics, made_from
+
+        job, table = self._job, self._model
+        light = table.light and is_gguf(catalogue.path(table.base))
+        names = (*FILES, LIGHT_ADAPTER) if light else FILES
+        options = {
+            "base": table.base,
+            "base_sha256": base_digest(table.base),
+            "inputs": self._inputs.to_json(),
+            "tokens": self._input.tokens,
+            "options": list(OPTIONS),
+            "prompt": PROMPT,
+        }
+        part = Part(job.folder, KIND, {HEAD: Head((LABEL,))}, options, dict.fromkeys(names, ""))
+        scores = self._scores(part, asked)
+        held = Held((LABEL,), (), gate_labels(job.dev.examples), folds=folds)
+        head = fit_head(held, scores, job.recipe.calibrate)
+        found = head_metrics(head, held, scores)
+        made = made_from(job, {"loss": metrics["loss"], **found}) | {
+            "base": table.base,
+            "runtime": "llamacpp" if light else "torch",
+        }
+        return write_part(replace(part, heads={HEAD: head}, files={}, made=made), names)
+
+    def _scores(self, part: Part, asked: Sequence[Prompt]) -> list[list[float]]:
+        runtime = self._model.scored if LIGHT_ADAPTER in part.files else "torch"
+        chooser = Chooser(part, runtime=runtime, device="cuda" if self._job.device.startswith("cuda") else "cpu")
+        found: list[list[float]] = []
+        try:
+            for start in range(0, len(asked), _AT_ONCE):
+                self._job.report(Progress("Calibrating", start, len(asked)))
+                found += [[score] for score in chooser.scores(asked[start : start + _AT_ONCE])]
+        finally:
+            chooser.close()
+        return found
+
+
+def _drafting(weights: str, device: str) -> Any:
+    """A language model to draft with: llama.cpp on a CPU where the weights are a GGUF file, else torch."""
+    if device == "cpu" and catalogue.path(weights).suffix == ".gguf":
+        return LlamaCppModel(weights=weights)
+    model: LanguageModel = HfModel(weights=weights, device="cpu" if device == "cpu" else "cuda", batch=32)
+    return model

@@ -1,0 +1,116 @@
+"""A planner from a pre-trained encoder: one label a source, each with a threshold of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import TrainingError
+from dragoman.core.examples import Example
+from dragoman.models.part import Part
+from dragoman.planner.classifier import HEAD, KIND
+from dragoman.text.view import View
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.folds import held_out_scores
+from dragoman.train.registry import learners
+from dragoman.train.tables import TrunkTable, ViewTable, typed
+from dragoman.train.turns import plan_side
+
+if TYPE_CHECKING:
+    from dragoman.models.trunk import Tokens, Trunk
+
+
+@learners.register(KIND)
+class PlannerClassifier:
+    """Learns which sources a turn needs from the text of the last turns."""
+
+    def fit(self, job: Job) -> Part:
+        model = typed(TrunkTable, job.recipe.model, "model")
+        view = typed(ViewTable, job.recipe.input, "input").view(job)
+        job = replace(job, train=plan_side(job.train, "training"), dev=plan_side(job.dev, "dev"))
+        return _Fitting(job, model, view, source_names(job.train)).part()
+
+
+class _Fitting:
+    def __init__(self, job: Job, model: TrunkTable, view: View, names: tuple[str, ...]) -> None:
+        self._job = job
+        self._model = model
+        self._view = view
+        self._names = names
+
+    def part(self) -> Part:
+        from dragoman.train.finish import Held, finish
+
+        job = self._job
+        folds = None
+        if job.recipe.calibrate.folds:
+            folds = held_out_scores(job, self._fold), self._labels(job.train.examples)
+        trunk, tokens = self._trained(job, job.folder)
+        truth = self._labels(job.dev.examples)
+        held = Held(self._names, self._texts(job.dev.examples), truth, kind="multi", folds=folds)
+        return finish(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads={HEAD: held},
+            options={"view": self._view.to_json()},
+            max_tokens=self._model.max_tokens,
+            base=self._model.base,
+        )
+
+    def _fold(self, job: Job, folder: Path, held: Sequence[Example]) -> Sequence[Sequence[float]]:
+        from dragoman.models.trunk import score
+
+        trunk, tokens = self._trained(job, folder)
+        found: list[list[float]] = score(trunk, tokens, self._texts(held), HEAD, device=job.device).tolist()
+        return found
+
+    def _trained(self, job: Job, folder: Path) -> tuple[Trunk, Tokens]:
+        from dragoman.train.loop import fit
+        from dragoman.train.text_task import TextTask
+
+        trunk, tokens = self._model.open({HEAD: len(self._names)}, seed=job.recipe.train.seed)
+        task = TextTask(
+            trunk,
+            tokens,
+            self._texts(job.train.examples),
+            self._labels(job.train.examples),
+            head=HEAD,
+            kind="multi",
+            dev_texts=self._texts(job.dev.examples),
+            dev_labels=self._labels(job.dev.examples),
+            recipe=job.recipe,
+            device=job.device,
+        )
+        fit(task, job, folder=folder)
+        return trunk, tokens
+
+    def _texts(self, examples: Sequence[Example]) -> list[str]:
+        return [self._view.text(example.context) for example in examples]
+
+    def _labels(self, examples: Sequence[Example]) -> list[list[float]]:
+        return [[float(name in (example.gold.plan or ())) for name in self._names] for example in examples]
+
+
+def source_names(corpus: Corpus) -> tuple[str, ...]:
+    """The sources that the training turns offer, in the order of the first that offers them: the labels.
+
+    A source that no plan asks has nothing to be learned of, and is left out; so it is never chosen.
+    """
+    offered = dict.fromkeys(source.name for example in corpus.examples for source in example.sources)
+    asked = {name for example in corpus.examples for name in example.gold.plan or ()}
+    names = tuple(name for name in offered if name in asked) or tuple(sorted(asked))
+    if not names:
+        raise TrainingError(
+            f"None of the {len(corpus.examples)} training turns asks a source: each plan is empty.",
+            remedy="Label turns with the sources that they need as well.",
+        )
+    if missing := sorted(asked - set(names)):
+        raise TrainingError(
+            f"A plan asks '{missing[0]}', which no turn offers as a source.",
+            remedy="Declare the source, or mend the plan.",
+        )
+    return names

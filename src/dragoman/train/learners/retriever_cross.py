@@ -1,0 +1,120 @@
+"""The cross-encoder: what is asked and what could be taken are read together, and the pair is scored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from dragoman.core.errors import ConfigError
+from dragoman.models.part import FILE, Part
+from dragoman.train.contract import Job
+from dragoman.train.pairs import Pairs
+from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, checked, labels, offered, small
+from dragoman.train.registry import learners
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+    from dragoman.models.scorer import Scorer
+
+KIND = "retriever.cross"
+_CANDIDATES = 6_000
+"""Candidates of dev by which the exported model is calibrated, and eight bits are judged."""
+_MEASURED = 60_000
+"""Candidates of dev that are scored after each epoch."""
+
+
+class CrossModel(Model):
+    """The trunk over pairs: `judging` weighs binary cross-entropy beside the list-wise loss."""
+
+    judging: float = Field(default=1.0, ge=0)
+
+
+@learners.register(KIND)
+class CrossEncoderLearner:
+    """Makes a part that `retriever.rerank` runs over another retriever's candidates."""
+
+    def fit(self, job: Job) -> Part:
+        from dragoman.models.trunk import load_trunk
+        from dragoman.retriever.trained import HEAD
+        from dragoman.train.checkpoint import identity
+        from dragoman.train.finish import Held, finish
+        from dragoman.train.loop import fit
+        from dragoman.train.negatives import Mined
+        from dragoman.train.rank_cross import CrossTask
+
+        given = checked(Input, job.recipe.input, "input")
+        spec = checked(CrossModel, job.recipe.model, "model")
+        if given.query == "mix":
+            raise ConfigError(
+                'A cross-encoder reads one text: query = "mix" is for vectors.', remedy='Use query = "history".'
+            )
+        seed = job.recipe.train.seed
+        train, dev = asked(job, given)
+        analyse = analyser(job.train)
+        trunk, tokens = load_trunk(
+            spec.base,
+            {HEAD: 1},
+            max_tokens=spec.max_tokens,
+            pooling=spec.pooling,
+            layers=spec.layers,
+            dropout=spec.dropout,
+            seed=seed,
+        )
+        task = CrossTask(
+            trunk,
+            tokens,
+            train,
+            small(dev, analyse, most=_MEASURED, seed=seed),
+            recipe=job.recipe,
+            negatives=spec.negatives(),
+            judging=spec.judging,
+            positives=spec.positives,
+            mined=Mined(job.folder, identity(job)),
+            analyse=analyse,
+            device=job.device,
+        )
+        metrics = fit(task, job)
+        (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
+        judged = small(dev, analyse, most=_CANDIDATES, seed=seed)
+        reading = _Reading(judged)
+        held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
+        part = finish(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads={HEAD: held},
+            options={**given.model_dump(), "pooling": spec.pooling},
+            max_tokens=spec.max_tokens,
+            measure=reading.hit,
+            metrics=metrics,
+            base=spec.base,
+        )
+        return by_source(part, judged, reading.last, job)
+
+
+class _Reading:
+    """What the exported model makes of dev, on the runtime that it will run on."""
+
+    def __init__(self, dev: Pairs) -> None:
+        self._dev = dev
+        self.last: list[float] = []
+
+    def scores(self, scorer: Scorer) -> FloatArray:
+        """The scores of the pairs that are offered, (N, 1)."""
+        found = self._all(scorer)[offered(self._dev)]
+        self.last = found[:, 0].tolist()
+        return found
+
+    def hit(self, scorer: Scorer) -> float:
+        """Hit@1 over what is offered."""
+        from dragoman.train.rank_cross import measured
+
+        return measured(self._dev, self._all(scorer)[:, 0].tolist())["hit@1"]
+
+    def _all(self, scorer: Scorer) -> FloatArray:
+        from dragoman.retriever.trained import HEAD
+        from dragoman.train.rank_cross import pair_texts
+
+        return scorer.scores(pair_texts(self._dev), HEAD)

@@ -1,0 +1,116 @@
+"""PK-ICR's persona model: does this persona, with the question, lead to the knowledge that is right? (Eq. 4-6)
+
+Trained with the true knowledge as it is used with the chosen one: the pair of "{persona} {question}" and the knowledge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import TrainingError
+from dragoman.core.examples import Example
+from dragoman.core.values import Passage
+from dragoman.models.part import Part
+from dragoman.retriever.joint import HEAD, KIND, Asking, asked
+from dragoman.retriever.search import Asked, search_text
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, TrunkTable, typed
+
+if TYPE_CHECKING:
+    from dragoman.models.trunk import Text
+
+LABEL = "grounded"
+
+
+class InputTable(Table):
+    """What of the dialogue is asked, with the persona or not at all; the paper reads the last turn alone."""
+
+    query: Asked = "last"
+    asking: Asking = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """Pairs with their labels, and the turn that each belongs to."""
+
+    pairs: Sequence[Text]
+    labels: Sequence[float]
+    turns: Sequence[str]
+
+
+def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -> Grounded:
+    """Every persona of every turn that needs knowledge, with the right knowledge; the label says if it was used."""
+    shared = {passage.id: passage for passage in corpus.passages}
+    pairs: list[Text] = []
+    labels: list[float] = []
+    turns: list[str] = []
+    for example in corpus.examples:
+        right = _right(example, shared)
+        personas = [passage for passage in example.candidates if _about(example, passage) != "world"]
+        knowledge = [passage for passage in right if _about(example, passage) == "world"]
+        if not knowledge or not personas:
+            continue
+        gold = {passage.id for passage in right}
+        question = search_text(example.context, query).text
+        for persona in personas:
+            pairs.append((asked(persona.text, question, asking), knowledge[0].indexed))
+            labels.append(float(persona.id in gold))
+            turns.append(example.id)
+    if not any(labels) or all(labels):
+        raise TrainingError(
+            f"The {side} data has no turn with right knowledge and with personas of which some are right.",
+            remedy="PK-ICR learns from turns with candidates about a person (user or bot) and about the world, "
+            "and evidence of both.",
+        )
+    return Grounded(pairs, labels, turns)
+
+
+@learners.register(KIND)
+class RetrieverJoint:
+    """Learns which persona a question and its knowledge rest on, as a cross-encoder."""
+
+    def fit(self, job: Job) -> Part:
+        from dragoman.train.finish import Held, finish
+        from dragoman.train.loop import fit
+        from dragoman.train.text_task import TextTask
+
+        given = typed(InputTable, job.recipe.input, "input")
+        model = typed(TrunkTable, job.recipe.model, "model")
+        train = grounded(job.train, given.query, "training", given.asking)
+        dev = grounded(job.dev, given.query, "dev", given.asking)
+        trunk, tokens = model.open({HEAD: 1}, seed=job.recipe.train.seed)
+        task = TextTask(
+            trunk,
+            tokens,
+            train.pairs,
+            train.labels,
+            head=HEAD,
+            dev_texts=dev.pairs,
+            dev_labels=dev.labels,
+            recipe=job.recipe,
+            device=job.device,
+        )
+        fit(task, job)
+        return finish(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads={HEAD: Held((LABEL,), dev.pairs, dev.labels)},
+            options=given.model_dump(),
+            max_tokens=model.max_tokens,
+            base=model.base,
+        )
+
+
+def _right(example: Example, shared: dict[str, Passage]) -> list[Passage]:
+    known = {passage.id: passage for passage in example.candidates}
+    found = [known.get(key) or shared.get(key) for key in example.gold.evidence or ()]
+    return [passage for passage in found if passage is not None]
+
+
+def _about(example: Example, passage: Passage) -> str:
+    return next((source.about for source in example.sources if source.name == passage.source), "world")

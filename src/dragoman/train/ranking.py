@@ -1,0 +1,50 @@
+"""Losses and measures of ranking: what is right against what it stands beside. Pure functions of scores and masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_NEVER = -1e9
+
+
+def contrastive(scores: Tensor, right: Tensor, wrong: Tensor) -> Tensor:
+    """UniMS-RAG Eq. 5: the mean of -log e^s+ / (e^s+ + sum over the wrong e^s-), of each that is right by itself.
+
+    `scores` are (Q, P); `right` and `wrong` are masks of that shape, and what is in neither does not count. A row's
+    loss is the mean over what is right in it; rows where nothing is right are left out. Scores are cosines (Eq. 6)
+    over a temperature.
+    """
+    scores = scores.float()
+    against = scores.masked_fill(~wrong, _NEVER).logsumexp(1, keepdim=True)  # (Q, 1)
+    each = torch.logaddexp(scores, against) - scores  # (Q, P): -log P(right | right or wrong)
+    count = right.sum(1)
+    mean = each.masked_fill(~right, 0.0).sum(1) / count.clamp(min=1)
+    return mean.sum() / (count > 0).sum().clamp(min=1)
+
+
+def judging(scores: Tensor, right: Tensor, counted: Tensor) -> Tensor:
+    """Binary cross-entropy of the pairs that count, so that a score is the log-odds of being right."""
+    each = functional.binary_cross_entropy_with_logits(scores.float(), right.float(), reduction="none")
+    return each.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)
+
+
+def first_right(scores: Sequence[float], right: Sequence[bool]) -> int | None:
+    """The rank of the best that is right, from 1; among equal scores the wrong come first. None where none is."""
+    order = sorted(range(len(scores)), key=lambda place: (-scores[place], right[place]))
+    return next((rank for rank, place in enumerate(order, start=1) if right[place]), None)
+
+
+def ranked(ranks: Iterable[int | None]) -> dict[str, float]:
+    """`hit@1` and `mrr` of questions by the rank of the best that is right; one that is not there is a miss."""
+    found = list(ranks)
+    if not found:
+        return {"hit@1": math.nan, "mrr": math.nan}
+    return {
+        "hit@1": sum(rank == 1 for rank in found) / len(found),
+        "mrr": sum(1 / rank for rank in found if rank) / len(found),
+    }

@@ -1,0 +1,112 @@
+"""One training from its recipe to its part: data read and checked, the folder claimed, learned, written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dragoman.core.errors import MissingExtraError, TrainingError
+from dragoman.models.part import Part, open_part
+from dragoman.train.card import card, size
+from dragoman.train.checks import check_sides
+from dragoman.train.contract import Corpus, Job, Learner, Report
+from dragoman.train.data import read_sides
+from dragoman.train.folder import CARD, METRICS, TrainingFolder, write_whole
+from dragoman.train.registry import learners
+from dragoman.train.spec import Recipe
+
+
+def train(
+    recipe: Recipe,
+    data: Mapping[str, Sequence[str]],
+    out: str | Path,
+    *,
+    fresh: bool = False,
+    skip_bad: bool = False,
+    device: str | None = None,
+    options: Mapping[str, object] | None = None,
+    report: Report | None = None,
+    command: str = "",
+) -> Part:
+    """Train a recipe on files by side ("train", "dev", "aux") into a folder, or go on with what was begun there.
+
+    A folder that is finished is given back as it is; one of another recipe or other data is refused unless `fresh`.
+    `options` go to the loaders; `command` is what the model card says made it.
+    """
+    learner = _learner(recipe.kind)
+    chosen = choose_device(device)
+    folder = Path(out).expanduser()
+    taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)
+    check_sides(recipe.kind, taught, dev)
+    with TrainingFolder(folder) as place:
+        told = _told({"train": taught, "dev": dev, "aux": aux})
+        place.begin(recipe, told | ({"options": dict(options)} if options else {}), fresh=fresh)
+        job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux)
+        part = open_part(folder) if place.is_finished else _fitted(learner, job)
+        if not (folder / METRICS).is_file():
+            write_whole(folder / CARD, card(part, job, command=command))
+            write_whole(folder / METRICS, _metrics(part, job))
+        return part
+
+
+def choose_device(wanted: str | None) -> str:
+    """The device that is asked for, or the best one here."""
+    if wanted == "cpu":
+        return "cpu"
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if wanted is None:
+            return "cpu"  # some parts are learned without it
+        raise _missing(error.name) from error
+    if torch.cuda.is_available():
+        return "cuda"
+    if wanted is None:
+        return "cpu"
+    raise TrainingError(f"There is no device '{wanted}' here.", remedy="Give --device cpu, or leave it out.")
+
+
+def _learner(kind: str) -> Learner:
+    with _named():
+        return learners.create(kind)
+
+
+def _fitted(learner: Learner, job: Job) -> Part:
+    with _named():
+        return learner.fit(job)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """What a learner imports, now or when it begins, may not be installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "dragoman":
+            raise
+        raise _missing(error.name) from error
+
+
+def _missing(name: str | None) -> MissingExtraError:
+    return MissingExtraError(
+        f"Training needs '{name}', which is not installed.", remedy="Run: pip install 'dragoman[train]'", extra="train"
+    )
+
+
+def _told(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
+    """data.json: the files of each side, and how many turns it has."""
+    given = {side: corpus for side, corpus in sides.items() if corpus is not None}
+    files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in given.items()}
+    return {**files, "turns": {side: len(corpus.examples) for side, corpus in given.items()}}
+
+
+def _metrics(part: Part, job: Job) -> str:
+    table = {
+        "metrics": dict(part.made.get("metrics") or {}),
+        "turns": {"train": len(job.train.examples), "dev": len(job.dev.examples)},
+        "thresholds": {name: dict(head.thresholds) for name, head in part.heads.items()},
+        "bytes": size(part),
+    }
+    return json.dumps(table, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,30 @@
+"""A trained gate as a teacher: its probabilities, mixed into the labels that another gate learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.core.errors import TrainingError
+from dragoman.core.registry import gates
+from dragoman.core.values import Context
+from dragoman.models.part import open_part
+
+_AT_ONCE = 256
+
+
+def teacher_probabilities(part: str | Path, turns: Sequence[Context]) -> list[float]:
+    """What a trained gate, of whatever kind, holds likely for some turns."""
+    role, _, name = open_part(part).kind.partition(".")
+    if role != "gate":
+        raise TrainingError(f"The teacher '{part}' is a {role}, not a gate.", remedy="Give the folder of a gate.")
+    gate = gates.factory(f"{name}.v1")(part=str(part))
+    found: list[float] = []
+    for start in range(0, len(turns), _AT_ONCE):
+        found += [verdict.probability for verdict in gate.decide(turns[start : start + _AT_ONCE])]
+    return found
+
+
+def soft_labels(labels: Sequence[float], probabilities: Sequence[float], share: float) -> list[float]:
+    """(1 - share) x label + share x what the teacher holds likely."""
+    return [(1 - share) * label + share * soft for label, soft in zip(labels, probabilities, strict=True)]

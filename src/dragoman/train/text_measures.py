@@ -1,0 +1,81 @@
+"""What is measured on dev while a head over texts is learned, from its scores alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dragoman.train.calibrate import best_threshold
+from dragoman.train.losses import binary_loss, listwise_loss
+from dragoman.train.measures import binary
+
+_KEPT = ("precision", "recall", "f1", "auc", "ap")
+
+
+def measures_of(
+    kind: Literal["binary", "multi", "listwise"], scores: Tensor, labels: Tensor, groups: Sequence[int] | None = None
+) -> dict[str, float]:
+    """Dev's measures of a kind of task: scores (N, L), labels (N,) or (N, L), both on the CPU.
+
+    F1, precision and recall are at the threshold that `best_threshold` finds on dev itself, to compare epochs by.
+    """
+    if kind == "listwise":
+        assert groups is not None
+        return list_measures(scores[:, 0], labels, groups)
+    return label_measures(scores, labels) if kind == "multi" else yes_measures(scores[:, 0], labels)
+
+
+def yes_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
+    """Loss without class weights, area under the ROC curve, average precision, and F1 at the threshold for it."""
+    probabilities, true = torch.sigmoid(scores.double()).tolist(), [value > 0.5 for value in labels.tolist()]
+    found = binary(probabilities, true, best_threshold(probabilities, true))
+    return {"loss": float(binary_loss(scores, labels)), **{name: found[name] for name in _KEPT}}
+
+
+def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
+    """Loss; the means of the labels' AUC and average precision, of those that have both classes; over all decisions
+    together (micro) precision, recall and F1, each label at its own threshold; `exact`, the share of rows with
+    every label right.
+    """
+    columns = [yes_measures(scores[:, i], labels[:, i]) for i in range(labels.shape[1])]
+    probabilities = torch.sigmoid(scores.double())
+    true = labels > 0.5
+    cuts = [best_threshold(probabilities[:, i].tolist(), true[:, i].tolist()) for i in range(labels.shape[1])]
+    said = probabilities >= torch.tensor(cuts, dtype=torch.float64)
+    hits, yes, positives = int((said & true).sum()), int(said.sum()), int(true.sum())
+    return {
+        "loss": float(binary_loss(scores, labels)),
+        "precision": hits / yes if yes else 0.0,
+        "recall": hits / positives if positives else math.nan,
+        "f1": 2 * hits / (yes + positives) if yes + positives else math.nan,
+        "auc": _mean([column["auc"] for column in columns]),
+        "ap": _mean([column["ap"] for column in columns]),
+        "exact": float((said == true).all(1).float().mean()),
+    }
+
+
+def list_measures(scores: Tensor, labels: Tensor, groups: Sequence[int]) -> dict[str, float]:
+    """Loss; `hit@1` and `mrr` over the lists where something is right. Among equal scores the wrong come first."""
+    members: dict[int, list[int]] = {}
+    for row, group in enumerate(groups):
+        members.setdefault(group, []).append(row)
+    ranks: list[int] = []
+    given, true = scores.tolist(), labels.tolist()
+    for rows in members.values():
+        order = sorted(rows, key=lambda row: (-given[row], true[row] > 0.5))
+        first = next((place for place, row in enumerate(order, start=1) if true[row] > 0.5), None)
+        ranks += [first] if first is not None else []
+    return {
+        "loss": float(listwise_loss(scores, labels, torch.tensor(list(groups)))),
+        "hit@1": sum(rank == 1 for rank in ranks) / len(ranks) if ranks else math.nan,
+        "mrr": sum(1 / rank for rank in ranks) / len(ranks) if ranks else math.nan,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan

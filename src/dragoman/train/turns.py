@@ -1,0 +1,27 @@
+"""The labelled turns of a side, as gates and planners learn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dragoman.core.examples import Example
+from dragoman.train.checks import check_classes, labelled
+from dragoman.train.contract import Corpus
+
+
+def gate_side(corpus: Corpus, side: str) -> Corpus:
+    """The turns that say whether to retrieve; those of one kind alone are refused."""
+    kept = labelled(corpus, ("retrieve",), side)
+    check_classes([example.gold.retrieve for example in kept], what="retrieve", side=side)
+    return replace(corpus, examples=kept)
+
+
+def plan_side(corpus: Corpus, side: str) -> Corpus:
+    """The turns that say which sources to ask; an empty plan is NULL."""
+    return replace(corpus, examples=labelled(corpus, ("plan",), side))
+
+
+def gate_labels(examples: Sequence[Example]) -> list[float]:
+    """1 for a turn that needs something looked up, 0 for one that does not."""
+    return [float(bool(example.gold.retrieve)) for example in examples]

@@ -1,0 +1,134 @@
+"""Torch and ONNX give the same scores: full weights to a ten-thousandth, eight bits within what is stated here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dragoman.core.errors import WeightsError
+from dragoman.models.part import Head, Part, open_part, write_part
+from dragoman.models.scorer import Scorer
+from dragoman.models.trunk import load_trunk, score
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.export import (
+    MODEL,
+    TOKENIZER,
+    export_part,
+    export_trunk,
+    narrow_where_it_holds,
+    rebuilt,
+    save_shape,
+)
+from dragoman.train.finish import keep
+from dragoman.train.spec import Recipe
+
+TEXTS = ["hello", "what is the price of a room", "thanks a lot", ("who are you", "a hotel"), "x " * 90]
+HEADS = {"gate": Head(("retrieve",)), "plan": Head(("a", "b", "c"))}
+BOUND = 0.05
+"""How far a probability may be moved by eight bits, on random weights that are larger than trained ones."""
+
+
+@pytest.fixture(scope="module")
+def trained(make_bert):
+    trunk, tokens = load_trunk(make_bert(width=128, layers=1), {"gate": 1, "plan": 3}, max_tokens=48)
+    return trunk.eval(), tokens
+
+
+@pytest.fixture(scope="module")
+def full(trained, tmp_path_factory):
+    """The folder of a training that exported its full weights."""
+    folder = tmp_path_factory.mktemp("full")
+    trunk, tokens = trained
+    save_shape(trunk, tokens, folder, max_tokens=48)
+    keep(trunk, Job(Recipe(kind="gate.encoder"), Corpus((), ()), Corpus((), ()), folder))
+    exported = export_trunk(trunk, tokens, folder, int8="never")
+    write_part(
+        Part(folder, "gate.encoder", HEADS, {"max_tokens": 48}, made={"bits": exported.bits}), (MODEL, TOKENIZER)
+    )
+    return folder
+
+
+@pytest.fixture
+def copied(full, tmp_path):
+    for path in full.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def onnx_scores(folder, head):
+    return Scorer(Part(folder, "gate.encoder", HEADS, {"max_tokens": 48}, {MODEL: "", TOKENIZER: ""})).scores(
+        TEXTS, head
+    )
+
+
+@pytest.mark.parametrize("head", ["gate", "plan"])
+def test_full_weights_give_torchs_scores(trained, full, head):
+    expected = score(*trained, TEXTS, head).numpy()
+    assert np.abs(onnx_scores(full, head) - expected).max() < 1e-4
+    assert expected.std() > 0.01
+
+
+def test_eight_bits_give_nearly_torchs_probabilities(trained, copied):
+    before = (copied / MODEL).stat().st_size
+    exported = narrow_where_it_holds(copied, int8="always", tolerance=0.0, measure=None)
+    expected = torch.sigmoid(score(*trained, TEXTS, "plan")).numpy()
+    found = 1 / (1 + np.exp(-onnx_scores(copied, "plan")))
+    assert np.abs(found - expected).max() < BOUND
+    assert not np.array_equal(found, expected)
+    assert exported.bits == 8
+    assert exported.bytes == (copied / MODEL).stat().st_size < 0.6 * before
+
+
+def test_eight_bits_are_taken_back_where_the_measure_falls(copied):
+    content = (copied / MODEL).read_bytes()
+    measured = iter([0.9, 0.8])
+    exported = narrow_where_it_holds(copied, int8="auto", tolerance=0.05, measure=lambda: next(measured))
+    assert (exported.bits, exported.full, exported.narrow) == (32, 0.9, 0.8)
+    assert (copied / MODEL).read_bytes() == content
+    assert not list(copied.glob(".*"))
+
+
+def test_eight_bits_stay_where_the_measure_holds(copied):
+    measured = iter([0.9, 0.89])
+    exported = narrow_where_it_holds(copied, int8="auto", tolerance=0.05, measure=lambda: next(measured))
+    assert (exported.bits, exported.narrow) == (8, 0.89)
+    assert not list(copied.glob(".*"))
+
+
+def test_measure_that_is_not_a_number_does_not_speak_for_eight_bits(copied):
+    measured = iter([0.9, float("nan")])
+    assert narrow_where_it_holds(copied, int8="auto", tolerance=0.05, measure=lambda: next(measured)).bits == 32
+
+
+def test_trunk_is_built_again_from_its_folder(trained, full):
+    trunk, tokens, table = rebuilt(full)
+    assert torch.allclose(score(trunk, tokens, TEXTS, "plan"), score(*trained, TEXTS, "plan"), atol=1e-6)
+    assert table["max_tokens"] == 48
+
+
+def test_exporting_again_keeps_to_what_was_decided(copied, monkeypatch):
+    decided = []
+
+    def exporting(trunk, tokens, folder, *, output, int8):
+        decided.append(int8)
+        return narrow_where_it_holds(folder, int8=int8, tolerance=0.0, measure=None)
+
+    monkeypatch.setattr("dragoman.train.export.export_trunk", exporting)
+    export_part(copied)
+    part, exported = export_part(copied, int8="always")
+    export_part(copied)
+    assert decided == ["never", "always", "always"]
+    assert exported.bits == part.made["bits"] == 8
+    assert open_part(copied) == part
+
+
+def test_part_that_runs_as_it_is_has_nothing_to_export(copied):
+    (copied / "trunk.json").unlink()
+    with pytest.raises(WeightsError, match="nothing to export"):
+        export_part(copied)
+
+
+def test_folder_of_no_training_is_told(tmp_path):
+    with pytest.raises(WeightsError, match="holds no trained model"):
+        rebuilt(tmp_path)

@@ -1,0 +1,138 @@
+"""Sweeps: every combination, or what Optuna chooses; gone on with after a kill; the best one's part."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.errors import ConfigError, TrainingError
+from dragoman.models.part import open_part
+from dragoman.train.sweep import load_sweep, sweep
+
+DATA = {"train": ["toy"], "dev": ["toy"]}
+FEW = {"dialogues": 20}
+STUDY = """
+trials = 3
+[parameters."model.weight"]
+low = 0.0
+high = 1.0
+"""
+
+
+@pytest.fixture
+def recipe(counting, tmp_path):
+    path = tmp_path / "counting.toml"
+    path.write_text(counting.RECIPE)
+    return path
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return str(path)
+
+
+def test_a_grid_is_every_combination():
+    spec = load_sweep(["train.rate=1e-5,5e-5", "train.schedule=linear,cosine"])
+    assert list(spec.combinations()) == [
+        {"train.rate": 1e-5, "train.schedule": "linear"},
+        {"train.rate": 1e-5, "train.schedule": "cosine"},
+        {"train.rate": 5e-5, "train.schedule": "linear"},
+        {"train.rate": 5e-5, "train.schedule": "cosine"},
+    ]
+    assert spec.count == 4
+
+
+def test_the_best_trial_becomes_the_part(recipe, counting, tmp_path):
+    spec = load_sweep(["model.weight=0.9,0.4,0.1"])
+    found = sweep(recipe, spec, DATA, tmp_path / "out", options=FEW)
+    assert [round(trial.score, 6) for trial in found.trials] == [0.4, 0.9, 0.8]
+    assert found.best.number == 1
+    assert open_part(tmp_path / "out").options == {"weight": 0.4}
+    assert (tmp_path / "out" / "README.md").exists()
+    assert sorted(path.name for path in (tmp_path / "out" / "trials").iterdir()) == ["000", "001", "002"]
+
+
+def test_a_lower_loss_is_the_better_one(recipe, tmp_path):
+    spec = load_sweep(["model.weight=0.9,0.4,0.1"])
+    found = sweep(recipe, spec, DATA, tmp_path / "out", options=FEW, overrides=["train.metric=loss"])
+    assert (found.metric, found.best.number) == ("loss", 1)
+
+
+def test_what_is_done_is_not_done_again(recipe, counting, tmp_path):
+    spec = load_sweep(["model.weight=0.9,0.4", "model.stop=false,true"])
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            sweep(recipe, spec, DATA, tmp_path / "out", options=FEW)
+    assert [job.folder.name for job in counting.jobs] == ["000", "001", "001"]
+
+
+def test_another_sweep_is_refused_and_afresh_begun_anew(recipe, counting, tmp_path):
+    sweep(recipe, load_sweep(["model.weight=0.9,0.4"]), DATA, tmp_path / "out", options=FEW)
+    with pytest.raises(TrainingError, match=r"holds another sweep.*--fresh"):
+        sweep(recipe, load_sweep(["model.weight=0.9"]), DATA, tmp_path / "out", options=FEW)
+    sweep(recipe, load_sweep(["model.weight=0.9"]), DATA, tmp_path / "out", options=FEW, fresh=True)
+    assert open_part(tmp_path / "out").options == {"weight": 0.9}
+    assert [path.name for path in (tmp_path / "out" / "trials").iterdir()] == ["000"]
+
+
+def test_a_trial_that_fails_is_told_and_the_others_go_on(recipe, tmp_path):
+    found = sweep(recipe, load_sweep(["model.fail=true,false"]), DATA, tmp_path / "out", options=FEW)
+    assert [trial.failed for trial in found.trials] == ["The loss is nan.", ""]
+    with pytest.raises(TrainingError, match=r"None of the 1 trials came to an end. The first: The loss is nan"):
+        sweep(recipe, load_sweep(["model.fail=true"]), DATA, tmp_path / "all", options=FEW)
+
+
+def test_a_folder_of_something_else_is_left_alone(recipe, tmp_path):
+    with pytest.raises(TrainingError, match="holds no sweep"):
+        sweep(recipe, load_sweep(["model.weight=1"]), DATA, tmp_path, options=FEW)
+
+
+def test_optuna_tries_as_often_as_it_is_told(recipe, study, tmp_path):
+    found = sweep(recipe, load_sweep([study]), DATA, tmp_path / "out", options=FEW)
+    assert len({trial.settings["model.weight"] for trial in found.trials}) == 3
+    assert found.best.score == max(trial.score for trial in found.trials)
+    assert (tmp_path / "out" / "study.db").exists()
+    more = sweep(recipe, load_sweep([study], trials=4), DATA, tmp_path / "out", options=FEW)
+    assert [trial.settings for trial in more.trials[:3]] == [trial.settings for trial in found.trials]
+    assert len(more.trials) == 4
+
+
+def test_a_killed_study_goes_on_as_if_nothing_had_happened(recipe, counting, study, tmp_path, monkeypatch):
+    whole = sweep(recipe, load_sweep([study]), DATA, tmp_path / "whole", options=FEW)
+    fit = counting.Counting.fit
+    calls = []
+
+    def stopped(self, job):
+        calls.append(job)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return fit(self, job)
+
+    monkeypatch.setattr(counting.Counting, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(recipe, load_sweep([study]), DATA, tmp_path / "killed", options=FEW)
+    again = sweep(recipe, load_sweep([study]), DATA, tmp_path / "killed", options=FEW)
+    assert len(calls) == 4
+    assert [trial.settings for trial in again.trials] == [trial.settings for trial in whole.trials]
+    assert [trial.score for trial in again.trials] == [trial.score for trial in whole.trials]
+
+
+def test_wrong_sweeps_are_told(recipe, study, tmp_path):
+    with pytest.raises(ConfigError, match="names no values"):
+        load_sweep(["train.rate="])
+    with pytest.raises(ConfigError, match="either one file"):
+        load_sweep([study, "train.rate=1"])
+    for text, told in (
+        ("[parameters.a]\nlow = 1.0", "give either values, or low and high"),
+        ("[parameters.a]\nlow = 1.0\nhigh = 0.5", "low must be less than high"),
+        ("[parameters.a]\nlow = 0.0\nhigh = 0.5\nlog = true", "log needs a low above 0"),
+        ("[parameters.a]\nlow = 0.0\nhigh = 0.5", "the number of trials must be given"),
+        ("[parameters.a]\nvalue = [1]", "Did you mean 'values'"),
+    ):
+        (tmp_path / "wrong.toml").write_text(text)
+        with pytest.raises(ConfigError, match=told):
+            load_sweep([str(tmp_path / "wrong.toml")])
+    with pytest.raises(ConfigError, match="Did you mean 'rate'"):
+        sweep(recipe, load_sweep(["train.rat=1,2"]), DATA, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
