@@ -11,11 +11,25 @@ from dragoman.evaluate.build import recipe
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.metrics.select import check_where
 from dragoman.evaluate.show.figures import KINDS
-from dragoman.evaluate.spec import load_experiment
+from dragoman.evaluate.spec import ROLES, load_experiment, marked
+from dragoman.train.recipe import load_recipe
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 TABLES = {"unims": range(3, 8), "ragate": range(1, 6), "pkicr": range(2, 5), "safari": range(4, 9)}
 NAMES = [f"{paper}-{number}" for paper, numbers in TABLES.items() for number in numbers]
+TABLES_OF = {
+    "critic.nli": (critic_nli.InputTable, critic_nli.ModelTable),
+    "gate.attention": (gate_attention.InputTable, gate_attention.ModelTable),
+    "gate.encoder": (gate_encoder.InputTable, gate_encoder.ModelTable),
+    "gate.linear": (gate_linear.InputTable, gate_linear.ModelTable),
+    "gate.tuned": (gate_tuned.InputTable, gate_tuned.ModelTable),
+    "gate.uncertainty": (gate_uncertainty.InputTable, gate_uncertainty.ModelTable),
+    "planner.classifier": (planner_classifier.InputTable, planner_classifier.ModelTable),
+    "retriever.bi": (Input, retriever_bi.BiModel),
+    "retriever.cross": (Input, retriever_cross.CrossModel),
+    "retriever.joint": (retriever_joint.InputTable, TrunkTable),
+}
+"""What the learners take as a recipe's [input] and [model]."""
 GENERATION = ["unims-5", "unims-6", "unims-7", "safari-6", "safari-7", "safari-8", "ragate-3", "ragate-4", "ragate-5"]
 
 
@@ -121,15 +135,69 @@ def test_generation_tables_have_the_two_rows_that_anything_must_beat(name):
         assert {"copy", "frequent"} <= readers, block.name
 
 
+def asks_a_model(whole, role):
+    """Whether a component asks a language model on every turn: a trained gate may have one and not need it."""
+    table = whole.tables[role]
+    if table["kind"] == "gate.tuned.v1":
+        return True
+    if table["kind"] == "gate.attention.v1" or table.get("drafts") == "never":
+        return False
+    return "language_model" in whole.drawn(role)
+
+
 def test_rows_that_call_the_model_can_be_left_out(experiment):
     for system in experiment.systems:
         if system.runs:
             whole = recipe(system)
-            drafts = whole.tables["reader"].get("drafts") == "never"
-            slow = any(
-                "language_model" in whole.drawn(role) for role in whole.roles if not (role == "reader" and drafts)
-            )
-            assert (system.group == "prompted") == slow, system.name
+            assert system.slow == any(asks_a_model(whole, role) for role in whole.roles), system.name
+            assert system.slow or system.group != "prompted", system.name
+
+
+def test_every_declared_part_is_used_and_its_recipe_takes_what_is_set(experiment):
+    used = [experiment.defaults, *(column.options for column in experiment.columns)]
+    used += [getattr(system, role) for system in experiment.systems for role in ROLES]
+    assert {part.name for part in experiment.parts} == set(marked(used))
+    for part in experiment.parts:
+        whole = load_recipe(part.recipe, part.set)
+        for table, name in zip(TABLES_OF[whole.kind], ("input", "model"), strict=True):
+            typed(table, getattr(whole, name), name)
+
+
+def is_held_out(block, part):
+    """Whether a set is the very share of dialogues that a training without a dev file holds out, by the same seed."""
+    share = part.set.get("dev", 0.2)
+    split = block.split
+    return bool(
+        split
+        and not split.pool
+        and (split.by, split.part, split.seed) == ("dialogue", "dev", load_recipe(part.recipe, part.set).train.seed)
+        and split.parts == {"train": 1 - share, "dev": share}
+        and "dev" not in part.data
+    )
+
+
+def test_no_trained_row_has_learned_from_the_turns_that_it_is_measured_on(experiment):
+    blocks = {block.name: block for block in experiment.data}
+    parts = {part.name: part for part in experiment.parts}
+    for system in experiment.systems:
+        for part in (parts[name] for name in marked([getattr(system, role) for role in ROLES])):
+            learned = {file for names in part.data.values() for file in names}
+            for block in (blocks[name] for name in system.data or blocks):
+                measured = {block.file, *(block.split.pool if block.split else ())}
+                assert not learned & measured or is_held_out(block, part), f"{system.name} on {block.name}"
+
+
+def parts_by_name():
+    for name in NAMES:
+        for part in load_experiment(FOLDER / f"{name}.toml").parts:
+            yield name, part
+
+
+def test_parts_of_one_name_are_the_same_in_all_files():
+    known = {}
+    for file, part in parts_by_name():
+        one = part.model_copy(update={"note": ""})
+        assert known.setdefault(part.name, one) == one, f"{file}: {part.name}"
 
 
 # What the papers print in several tables must be the same in all files.
@@ -210,7 +278,7 @@ def test_figures_are_those_of_the_papers(name, system, block, figures):
 
 def test_f1_of_the_gates_follows_from_the_printed_precision_and_recall():
     for row in load_experiment(FOLDER / "ragate-2.toml").systems:
-        if not row.runs:
+        if row.paper:
             printed = row.paper["ketod-gate"]
             p, r = printed["Precision"], printed["Recall"]
             assert 2 * p * r / (p + r) == pytest.approx(printed["F1"], abs=2e-4), row.name

@@ -229,3 +229,11 @@ def test_catalogue_entries_are_complete():
         for part in entry.files:
             assert len(part.sha256) == 64
             assert part.bytes > 0 and part.wheel_bytes > 0
+
+
+def test_a_folder_of_ones_own_goes_by_its_name_in_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    assert weights.path("mine") == tmp_path / "models" / "mine"
+    with pytest.raises(UnknownNameError):
+        weights.path("yours")

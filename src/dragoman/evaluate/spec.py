@@ -64,8 +64,8 @@ class SplitSpec(_Strict):
 class PartSpec(_Strict):
     """A trained part that rows use: a recipe, the files it learns from, and what is changed in the recipe.
 
-    `recipe` is a shipped one or a path; files are looked up below the data folder (`aux`: another set's, to begin with);
-    `options` are those of their loaders; `set` holds overrides of the recipe by path.
+    `recipe` is a shipped one or a path; files are looked up below the data folder (`aux`: another set's, to begin
+    with); `options` are those of their loaders; `set` holds overrides of the recipe by path.
     """
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
-from dragoman.models.scorer import LazyScorer, Scorer
+from dragoman.gate.inputs import unaided
+from dragoman.models.scorer import LazyScorer, Scorer, Text
 from dragoman.text.view import View
 
 if TYPE_CHECKING:
@@ -26,11 +28,20 @@ FIELDS: tuple[Field, ...] = get_args(Field)
 class EncoderGate:
     """Decides by a part that `dragoman train gate-encoder` made: fine-tuned, or frozen with a logistic head.
 
-    Evidence is not looked at. `threshold` stands in for the part's own.
+    Evidence is not looked at. `threshold` stands in for the part's own. One that was trained to read a reply needs a
+    `reader`, whose draft without evidence it reads.
     """
 
-    def __init__(self, *, part: str, threshold: float | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        part: str,
+        reader: Reader | None = None,
+        threshold: float | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self._scorer = LazyScorer(part, kind=KIND, folder=folder)
+        self._reader = reader
         self._threshold = threshold
 
     def warm_up(self) -> None:
@@ -43,20 +54,21 @@ class EncoderGate:
         scorer = self._scorer.get()
         head = scorer.part.head(HEAD)
         threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        replies = unaided(self._reader, turns) if scorer.part.options.get("reply") and turns else None
         verdicts = []
-        for score in gate_scores(scorer, turns)[:, 0]:
+        for score in gate_scores(scorer, turns, replies)[:, 0]:
             probability = head.probability(float(score), LABEL)
             reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
             verdicts.append(Verdict(probability >= threshold, probability, reason))
         return verdicts
 
 
-def gate_scores(scorer: Scorer, turns: Sequence[Context]) -> FloatArray:
+def gate_scores(scorer: Scorer, turns: Sequence[Context], replies: Sequence[str] | None = None) -> FloatArray:
     """The log-odds of some turns before calibration, (N, 1); those of a frozen encoder are the sum of its fields'."""
     options = scorer.part.options
     fields = options.get("fields")
     if not fields:
-        return scorer.scores(gate_texts(turns, options), HEAD)
+        return scorer.scores(gate_texts(turns, options, replies), HEAD)
     parts = [scorer.scores(field_texts(turns, options, field), field_head(field)) for field in fields]
     total = parts[0]
     for part in parts[1:]:
@@ -64,13 +76,17 @@ def gate_scores(scorer: Scorer, turns: Sequence[Context]) -> FloatArray:
     return total
 
 
-def gate_texts(turns: Sequence[Context], options: Mapping[str, Any]) -> list[str]:
-    """What a fine-tuned encoder reads of some turns."""
+def gate_texts(
+    turns: Sequence[Context], options: Mapping[str, Any], replies: Sequence[str] | None = None
+) -> list[Text]:
+    """What a fine-tuned encoder reads of some turns: the view, or, with replies, each reply and the view as a pair."""
     view = View.from_json(options["view"])
-    return [view.text(context) for context in turns]
+    if replies is None:
+        return [view.text(context) for context in turns]
+    return [(" ".join(reply.split()), view.text(context)) for context, reply in zip(turns, replies, strict=True)]
 
 
-def field_texts(turns: Sequence[Context], options: Mapping[str, Any], field: Field) -> list[str]:
+def field_texts(turns: Sequence[Context], options: Mapping[str, Any], field: Field) -> list[Text]:
     """One field of some turns; empty where there is nothing."""
     if field == "view":
         return gate_texts(turns, options)

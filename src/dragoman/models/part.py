@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,13 @@ class Part:
     files: Mapping[str, str] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
     """Where it comes from: recipe, base, data with hashes, metrics on dev, versions, licence."""
+    shares: str = ""
+    """The folder, from the part's own, in which its files lie where several parts are heads of one model."""
+
+    @property
+    def place(self) -> Path:
+        """Where the files lie."""
+        return self.folder / self.shares if self.shares else self.folder
 
     def file(self, name: str) -> Path:
         """The path of one of the part's files."""
@@ -65,7 +72,7 @@ class Part:
             raise WeightsError(
                 f"The part '{self.folder}' has no {name}.", remedy=f"Run `dragoman export {self.folder}`."
             )
-        return self.folder / name
+        return self.place / name
 
     def head(self, name: str) -> Head:
         if name not in self.heads:
@@ -93,7 +100,8 @@ def find_part(name_or_folder: str | Path, *, folder: Path | None = None) -> Path
 def shipped_parts() -> dict[str, Path]:
     """The parts that come with the package, by name."""
     root = Path(str(resources.files("dragoman.models"))) / "parts"
-    return {place.parent.name: place.parent for place in sorted(root.glob(f"*/{FILE}"))}
+    found = [*root.glob(f"*/{FILE}"), *root.glob(f"*/*/{FILE}")]
+    return {place.parent.relative_to(root).as_posix(): place.parent for place in sorted(found)}
 
 
 def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Path | None = None) -> Part:
@@ -108,9 +116,9 @@ def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Pa
     for name, digest in part.files.items():
         if Path(name).name != name:
             raise WeightsError(f"The part '{place}' names a file outside of it: {name}.", remedy="Do not use it.")
-        if not (place / name).is_file():
+        if not part.file(name).is_file():
             raise WeightsError(f"The part '{place}' lacks its file {name}.", remedy="Copy the whole folder again.")
-        if sha256(place / name) != digest:
+        if sha256(part.file(name)) != digest:
             raise WeightsError(
                 f"{name} of the part '{place}' is damaged: its SHA-256 is not the one in {FILE}.",
                 remedy=f"Copy the folder again, or run `dragoman export {place}`.",
@@ -120,7 +128,7 @@ def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Pa
 
 def write_part(part: Part, names: tuple[str, ...]) -> Part:
     """Write `part.json` over files that lie in the folder already; the last thing written, and at once."""
-    files = {name: sha256(part.folder / name) for name in names}
+    files = {name: sha256(part.place / name) for name in names}
     table = {
         "format": FORMAT,
         "kind": part.kind,
@@ -135,11 +143,11 @@ def write_part(part: Part, names: tuple[str, ...]) -> Part:
         "options": dict(part.options),
         "files": files,
         "made": dict(part.made),
-    }
+    } | ({"shares": part.shares} if part.shares else {})
     partial = part.folder / f".{FILE}.{os.getpid()}"
     partial.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     partial.replace(part.folder / FILE)
-    return Part(part.folder, part.kind, part.heads, part.options, files, part.made)
+    return replace(part, files=files)
 
 
 def sha256(path: Path) -> str:
@@ -162,7 +170,9 @@ def _read(place: Path) -> Part:
                 )
                 for name, head in table["heads"].items()
             }
-            return Part(place, table["kind"], heads, table["options"], table["files"], table["made"])
+            return Part(
+                place, table["kind"], heads, table["options"], table["files"], table["made"], table.get("shares", "")
+            )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise WeightsError(f"'{file}' cannot be read: {error!r}.", remedy="Train or copy the part again.") from error
     raise WeightsError(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
 
 from dragoman.core.errors import WeightsError
 from dragoman.models.part import Part, open_part
@@ -40,9 +41,10 @@ class Scorer:
         width = len(self.part.head(head).labels)
         session, tokenizer = self._load()
         outputs = [given.name for given in session.get_outputs()]
-        if head not in outputs:
+        output = self.part.options.get("outputs", {}).get(head, head)
+        if output not in outputs:
             raise WeightsError(
-                f"The model of '{self.part.folder}' has no head '{head}', only {', '.join(outputs)}.",
+                f"The model of '{self.part.folder}' has no head '{output}', only {', '.join(outputs)}.",
                 remedy=f"Run `dragoman export {self.part.folder}`.",
             )
         wanted = {given.name for given in session.get_inputs()}
@@ -53,7 +55,7 @@ class Scorer:
             ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
             types = np.array([encodings[row].type_ids for row in rows], dtype=np.int64)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-            scores = session.run([head], {name: value for name, value in feed.items() if name in wanted})[0]
+            scores = session.run([output], {name: value for name, value in feed.items() if name in wanted})[0]
             if scores.shape[1] != found.shape[1]:
                 raise WeightsError(
                     f"The model of '{self.part.folder}' gives {scores.shape[1]} scores for {found.shape[1]} labels.",
@@ -73,8 +75,24 @@ class Scorer:
         with self._loading:
             if self._loaded is None:
                 tokenizer = open_tokenizer(self.part.file("tokenizer.json").parent, self._max_tokens)
-                self._loaded = open_session(self.part.file("model.onnx").parent, self._threads), tokenizer
+                self._loaded = _session(self.part, self._threads), tokenizer
         return self._loaded
+
+
+_sessions: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
+def _session(part: Part, threads: int) -> Any:
+    """The session of a part's model: one for all parts that are heads of the same file."""
+    key = part.files["model.onnx"], threads
+    with _opening:
+        session = _sessions.get(key)
+        if session is None or not key[0]:  # a part that is being written has no hash yet
+            session = open_session(part.file("model.onnx").parent, threads)
+            if key[0]:
+                _sessions[key] = session
+        return session
 
 
 class LazyScorer:

@@ -219,7 +219,7 @@ class JointRetriever:
     def _personas(self, turns: Sequence[Turn], scoring: Scoring) -> dict[int, list[Evidence]]:
         """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place."""
         asking = {i: turn for i, turn in enumerate(turns) if turn.own and turn.personas}
-        chosen = {i: found[0][1] for i, turn in asking.items() if (found := turn.best(self._pairing))}
+        chosen = {i: ranked[0][1] for i, turn in asking.items() if (ranked := turn.best(self._pairing))}
         bare = (BARE,) if self._asking == "both" else ()  # no row of its own among personas that stand alone
         wanted = [
             (turns[i], place, passage)
@@ -227,7 +227,7 @@ class JointRetriever:
             for place in (*range(len(turns[i].personas)), *bare)
         ]
         scores = iter(scoring.score(wanted))
-        found = {}
+        found: dict[int, list[Evidence]] = {}
         for i, turn in asking.items():
             if i in chosen:
                 each = [next(scores) for _ in turn.personas]

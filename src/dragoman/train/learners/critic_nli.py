@@ -51,13 +51,13 @@ class NliLearner:
         given, model = typed(NliInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         seed = job.recipe.train.seed
         rows = labelled(
-            _found(job.train, "train", single=given.single),
+            found_pairs(job.train, "train", single=given.single),
             negatives=given.negatives,
             shares=given.shares,
             echo=given.echo,
             seed=seed,
         )
-        judge = _Judge(every_kind(_found(job.dev, "dev", single=given.single), seed=seed), job)
+        judge = Judge(every_kind(found_pairs(job.dev, "dev", single=given.single), seed=seed), job)
         _check(rows, judge.rows)
         trunk, tokens = model.open({HEAD: 1}, seed=seed)
         task = TextTask(
@@ -89,7 +89,7 @@ class NliLearner:
         return judge.told(part)
 
 
-class _Judge:
+class Judge:
     """Dev's rows, and what is measured on them."""
 
     def __init__(self, rows: Sequence[Labelled], job: Job) -> None:
@@ -124,7 +124,7 @@ class _Judge:
         return write_part(replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts}), tuple(part.files))
 
 
-def _found(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:
+def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:
     found = groundings(corpus, single=single)
     if not found:
         raise TrainingError(

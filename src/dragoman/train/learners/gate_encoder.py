@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field as Given
 
+from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
 from dragoman.core.values import Context
 from dragoman.gate.encoder import FIELDS, HEAD, KIND, LABEL, Field, field_head, field_texts, gate_scores, gate_texts
 from dragoman.models.part import Head, Part
 from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.folds import Scores, held_out_scores
+from dragoman.train.gate_inputs import gold_reply
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
 from dragoman.train.tables import TrunkTable, ViewTable, typed
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dragoman.models.trunk import Tokens, Trunk
+    from dragoman.models.trunk import Text, Tokens, Trunk
     from dragoman.train.finish import Held
 
 _STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
 """How freely a logistic regression on standardised vectors may fit (sklearn's C); dev decides."""
+
+
+class InputTable(ViewTable):
+    """The view of a turn; with `reply`, also a reply that was drafted without looking anything up ([contx;resp])."""
+
+    reply: bool = False
 
 
 class ModelTable(TrunkTable):
@@ -59,10 +67,12 @@ class GateEncoder:
 
     def fit(self, job: Job) -> Part:
         model = typed(ModelTable, job.recipe.model, "model")
-        view = typed(ViewTable, job.recipe.input, "input").view(job)
+        given = typed(InputTable, job.recipe.input, "input")
         aux = None if job.aux is None else gate_side(job.aux, "auxiliary")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"), aux=aux)
-        options = {"view": view.to_json()}
+        if given.reply and model.frozen:
+            raise ConfigError("A frozen encoder reads no reply.", remedy="Set model.frozen or input.reply to false.")
+        options = {"view": given.view(job).to_json()} | ({"reply": True} if given.reply else {})
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
 
 
@@ -82,7 +92,7 @@ class _Tuned:
             self._begin(job.aux)
         folds = held_out_scores(job, self._fold) if job.recipe.calibrate.folds else None
         trunk, tokens = self._trained(job, job.folder)
-        texts = gate_texts([example.context for example in job.dev.examples], self._options)
+        texts = example_texts(job.dev.examples, self._options)
         return finish(
             trunk,
             tokens,
@@ -107,7 +117,7 @@ class _Tuned:
         from dragoman.models.trunk import score
 
         trunk, tokens = self._trained(job, folder)
-        texts = gate_texts([example.context for example in held], self._options)
+        texts = example_texts(held, self._options)
         found: list[list[float]] = score(trunk, tokens, texts, HEAD, device=job.device).tolist()
         return found
 
@@ -123,10 +133,10 @@ class _Tuned:
         task = TextTask(
             trunk,
             tokens,
-            gate_texts(turns, self._options),
+            example_texts(job.train.examples, self._options, strict=taught),
             labels,
             head=HEAD,
-            dev_texts=gate_texts([example.context for example in job.dev.examples], self._options),
+            dev_texts=example_texts(job.dev.examples, self._options),
             dev_labels=gate_labels(job.dev.examples),
             recipe=job.recipe,
             device=job.device,
@@ -144,6 +154,14 @@ class _Tuned:
         trunk, tokens = self._fresh()
         read_weights(trunk, self._job.folder / "aux" / BEST)
         return trunk, tokens
+
+
+def example_texts(examples: Sequence[Example], options: Mapping[str, Any], *, strict: bool = True) -> list[Text]:
+    """What the gate reads of labelled turns; without `strict`, a turn may lack its reply."""
+    turns = [example.context for example in examples]
+    if not options.get("reply"):
+        return gate_texts(turns, options)
+    return gate_texts(turns, options, [gold_reply(e) if strict else e.gold.reply or "" for e in examples])
 
 
 class _Frozen:
@@ -258,7 +276,7 @@ class _Frozen:
                 head.bias.fill_(bias if i == 0 else 0.0)  # type: ignore[operator]
 
 
-def _held(job: Job, folds: Scores | None, *, texts: Sequence[str]) -> Held:
+def _held(job: Job, folds: Scores | None, *, texts: Sequence[Text]) -> Held:
     from dragoman.train.finish import Held
 
     pooled = None if folds is None else (folds, gate_labels(job.train.examples))

@@ -77,7 +77,7 @@ class CrossEncoderLearner:
         metrics = fit(task, job)
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=seed)
-        reading = _Reading(judged)
+        reading = Reading(judged)
         held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
         part = finish(
             trunk,
@@ -94,7 +94,7 @@ class CrossEncoderLearner:
         return by_source(part, judged, reading.last, job)
 
 
-class _Reading:
+class Reading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
     def __init__(self, dev: Pairs) -> None:

@@ -1,0 +1,252 @@
+"""One trunk with several heads: a gate, a gate that reads a reply, relevance, consistency. What ships is made so.
+
+Each head learns from the examples that have its labels; the parts that come out lie in folders of their own, are used
+like any other part, and share one model file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from dragoman.core.errors import TrainingError
+from dragoman.critic import nli
+from dragoman.gate import encoder as gate
+from dragoman.models.part import Head, Part, write_part
+from dragoman.retriever import trained
+from dragoman.train.contract import Corpus, Job, Task
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, TrunkTable, typed
+from dragoman.train.turns import gate_labels, gate_side
+
+if TYPE_CHECKING:
+    from dragoman.models.scorer import Scorer
+    from dragoman.models.trunk import Tokens, Trunk
+    from dragoman.train.finish import Held
+
+Name: TypeAlias = Literal["gate", "reply", "relevance", "critic"]
+KIND = "shared"
+_HEADS: Mapping[Name, str] = {"gate": gate.HEAD, "reply": "reply", "relevance": trained.HEAD, "critic": nli.HEAD}
+_KINDS: Mapping[Name, str] = {"gate": gate.KIND, "reply": gate.KIND, "relevance": trained.CROSS, "critic": nli.KIND}
+_DECIDING: Mapping[Name, str] = {"gate": "auc", "reply": "auc", "relevance": "hit@1", "critic": "accuracy"}
+
+
+class InputTable(Table):
+    """Which heads, how much each counts, and which recipe's tables each one takes (`tables.gate.input.turns = 4`)."""
+
+    heads: dict[Name, float] = Field(min_length=1)
+    tables: dict[Name, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One head: what its loop learns with how many rows, what it is calibrated on, how its part is used."""
+
+    task: Task
+    rows: int
+    held: Held
+    options: Mapping[str, Any]
+    measure: Callable[[Scorer], float]
+
+
+@learners.register(KIND)
+class SharedLearner:
+    """Makes a model with several heads, and a part for each."""
+
+    def fit(self, job: Job) -> Part:
+        from dragoman.train.finish import finish
+        from dragoman.train.loop import fit
+        from dragoman.train.mixed import MixedTask
+
+        given, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        trunk, tokens = model.open({_HEADS[name]: 1 for name in given.heads}, seed=job.recipe.train.seed)
+        studies: dict[Name, Study] = {
+            name: _STUDIES[name](_own(job, given.tables.get(name, {})), trunk, tokens) for name in given.heads
+        }
+        task = MixedTask(
+            trunk,
+            {name: (study.task, study.rows) for name, study in studies.items()},
+            deciding={name: _DECIDING[name] for name in studies},
+            weights=given.heads,
+            seed=job.recipe.train.seed,
+        )
+        metrics = fit(task, job)
+        part = finish(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads={_HEADS[name]: study.held for name, study in studies.items()},
+            options={},
+            max_tokens=model.max_tokens,
+            measure=lambda scorer: sum(study.measure(scorer) for study in studies.values()) / len(studies),
+            metrics={name: value for name, value in metrics.items() if "/" in name},
+            base=model.base,
+        )
+        for name, study in studies.items():
+            _write(part, name, study)
+        return part
+
+
+def _write(whole: Part, name: Name, study: Study) -> Part:
+    """The part of one head, beside the model that it shares."""
+    head = whole.head(_HEADS[name])
+    if name == "critic":  # calibrated on as many consistent pairs as others: even odds decide
+        head = Head(head.labels, head.calibrations, dict.fromkeys(head.labels, 0.5))
+    own = {gate.HEAD: "reply"} if name == "reply" else {}
+    inner = gate.HEAD if name == "reply" else _HEADS[name]
+    metrics = {
+        key.partition("/")[2]: value
+        for key, value in whole.made["metrics"].items()
+        if key.partition("/")[0] in (name, _HEADS[name])
+    }
+    folder = whole.folder / name
+    folder.mkdir(exist_ok=True)
+    options = {**study.options, "max_tokens": whole.options["max_tokens"]} | ({"outputs": own} if own else {})
+    made = {**whole.made, "metrics": metrics}
+    return write_part(Part(folder, _KINDS[name], {inner: head}, options, {}, made, shares=".."), tuple(whole.files))
+
+
+def _own(job: Job, tables: Mapping[str, Mapping[str, Any]]) -> Job:
+    """The job with a head's own tables in the recipe."""
+    recipe = job.recipe.model_copy(
+        update={
+            "input": dict(tables.get("input", {})),
+            "model": dict(tables.get("model", {})),
+            "balance": job.recipe.balance.model_copy(update=dict(tables.get("balance", {}))),
+            "train": job.recipe.train.model_copy(update=dict(tables.get("train", {}))),
+        }
+    )
+    return replace(job, recipe=recipe)
+
+
+def _gate(job: Job, trunk: Trunk, tokens: Tokens, *, head: str = gate.HEAD, reply: bool = False) -> Study:
+    from dragoman.train.finish import Held
+    from dragoman.train.learners.gate_encoder import InputTable as GateInput
+    from dragoman.train.learners.gate_encoder import example_texts
+    from dragoman.train.text_task import TextTask
+
+    given = typed(GateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
+    sides = [_replied(side) if reply else side for side in (job.train, job.dev)]
+    train, dev = gate_side(sides[0], "training"), gate_side(sides[1], "dev")
+    options = {"view": given.view(job).to_json()} | ({"reply": True} if reply else {})
+    texts, truth = example_texts(dev.examples, options), gate_labels(dev.examples)
+    task = TextTask(
+        trunk,
+        tokens,
+        example_texts(train.examples, options),
+        gate_labels(train.examples),
+        head=head,
+        dev_texts=texts,
+        dev_labels=truth,
+        recipe=job.recipe,
+        device=job.device,
+    )
+    held = Held((gate.LABEL,), texts, truth)
+    return Study(task, len(train.examples), held, options, lambda scorer: _auc(scorer, held, head))
+
+
+def _reply(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
+    return _gate(job, trunk, tokens, head="reply", reply=True)
+
+
+def _replied(corpus: Corpus) -> Corpus:
+    """The turns of sets in which turns of both kinds have replies: elsewhere the reply itself gives the label away."""
+    by_set: dict[str, set[bool]] = {}
+    for example in corpus.examples:
+        if example.gold.reply is not None and example.gold.retrieve is not None:
+            by_set.setdefault(example.context.scope.tenant, set()).add(example.gold.retrieve)
+    kept = [
+        example
+        for example in corpus.examples
+        if example.gold.reply is not None and len(by_set.get(example.context.scope.tenant, ())) == 2
+    ]
+    if not kept:
+        raise TrainingError(
+            "No set has replies to turns that need something and to turns that do not.",
+            remedy="Give one that has, or leave the head 'reply' out.",
+        )
+    return replace(corpus, examples=tuple(kept))
+
+
+def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
+    from dragoman.train.checkpoint import identity
+    from dragoman.train.finish import Held
+    from dragoman.train.learners.retriever_cross import CrossModel, Reading
+    from dragoman.train.negatives import Mined
+    from dragoman.train.rank_cross import CrossTask
+    from dragoman.train.rank_part import LABEL, Input, analyser, asked, checked, labels, small
+
+    given = checked(Input, job.recipe.input, "input.tables.relevance.input")
+    spec = checked(CrossModel, job.recipe.model, "input.tables.relevance.model")
+    seed = job.recipe.train.seed
+    train, dev = asked(replace(job, aux=None), given)
+    analyse = analyser(job.train)
+    task = CrossTask(
+        trunk,
+        tokens,
+        train,
+        small(dev, analyse, most=30_000, seed=seed),
+        recipe=job.recipe,
+        negatives=spec.negatives(),
+        judging=spec.judging,
+        positives=spec.positives,
+        mined=Mined(job.folder, identity(job)),
+        analyse=analyse,
+        device=job.device,
+    )
+    judged = small(dev, analyse, most=6_000, seed=seed)
+    reading = Reading(judged)
+    held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
+    return Study(task, len(train.questions), held, given.model_dump(), reading.hit)
+
+
+def _critic(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
+    from dragoman.train.finish import Held
+    from dragoman.train.groundings import every_kind, labelled
+    from dragoman.train.learners.critic_nli import Judge, NliInput, found_pairs
+    from dragoman.train.text_task import TextTask
+
+    given = typed(NliInput, job.recipe.input, "input.tables.critic.input")
+    seed = job.recipe.train.seed
+    rows = labelled(
+        found_pairs(job.train, "train", single=given.single),
+        negatives=given.negatives,
+        shares=given.shares,
+        echo=given.echo,
+        seed=seed,
+    )
+    judge = Judge(every_kind(found_pairs(job.dev, "dev", single=given.single), seed=seed), job)
+    task = TextTask(
+        trunk,
+        tokens,
+        [row.texts for row in rows],
+        [float(row.consistent) for row in rows],
+        head=nli.HEAD,
+        dev_texts=judge.texts,
+        dev_labels=[float(row.consistent) for row in judge.rows],
+        recipe=job.recipe,
+        device=job.device,
+        measure=lambda scores: judge.measured([float(score) for score in scores[:, 0]]),
+    )
+    chosen = judge.chosen
+    held = Held((nli.HEAD,), [judge.texts[i] for i in chosen], [float(judge.rows[i].consistent) for i in chosen])
+    return Study(task, len(rows), held, {}, judge.deciding)
+
+
+_STUDIES: Mapping[Name, Callable[[Job, Trunk, Tokens], Study]] = {
+    "gate": _gate,
+    "reply": _reply,
+    "relevance": _relevance,
+    "critic": _critic,
+}
+
+
+def _auc(scorer: Scorer, held: Held, head: str) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    scores: Sequence[float] = scorer.scores(held.texts, head)[:, 0].tolist()
+    return float(roc_auc_score([float(value) > 0.5 for value in held.truth], scores))  # type: ignore[arg-type]
