@@ -130,6 +130,15 @@ def test_another_name_for_the_same_part_finds_the_same_folder(learning_file, tmp
     assert found == trainer.orders[0].folder
 
 
+def test_auxiliary_data_is_part_of_what_a_part_is(learning_file, tmp_path):
+    part = load_experiment(learning_file).parts[0]
+    other = part.model_copy(update={"data": {**part.data, "aux": ("toy",)}})
+    assert identity(other) != identity(part)
+    order = Parts(load_experiment(learning_file).model_copy(update={"parts": (other,)}))._order("small")
+    assert order.data["aux"] == ("toy",)
+    assert "--data aux=toy" in order.command
+
+
 def test_a_column_whose_critic_is_not_trained_says_so(learning_file, tmp_path):
     judged = (
         '{title = "C", metric = "consistency", source = "DOCUMENTS", critic = {kind = "learned-test", part = "@small"}}'

@@ -12,19 +12,32 @@ from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.metrics.select import check_where
 from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import ROLES, load_experiment, marked
+from dragoman.train.learners import (
+    critic_nli,
+    gate_attention,
+    gate_encoder,
+    gate_linear,
+    gate_tuned,
+    gate_uncertainty,
+    retriever_bi,
+    retriever_cross,
+    retriever_joint,
+)
+from dragoman.train.rank_part import Input
 from dragoman.train.recipe import load_recipe
+from dragoman.train.tables import TrunkTable, ViewTable, typed
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 TABLES = {"unims": range(3, 8), "ragate": range(1, 6), "pkicr": range(2, 5), "safari": range(4, 9)}
 NAMES = [f"{paper}-{number}" for paper, numbers in TABLES.items() for number in numbers]
 TABLES_OF = {
-    "critic.nli": (critic_nli.InputTable, critic_nli.ModelTable),
+    "critic.nli": (critic_nli.NliInput, TrunkTable),
     "gate.attention": (gate_attention.InputTable, gate_attention.ModelTable),
     "gate.encoder": (gate_encoder.InputTable, gate_encoder.ModelTable),
     "gate.linear": (gate_linear.InputTable, gate_linear.ModelTable),
     "gate.tuned": (gate_tuned.InputTable, gate_tuned.ModelTable),
     "gate.uncertainty": (gate_uncertainty.InputTable, gate_uncertainty.ModelTable),
-    "planner.classifier": (planner_classifier.InputTable, planner_classifier.ModelTable),
+    "planner.classifier": (ViewTable, TrunkTable),
     "retriever.bi": (Input, retriever_bi.BiModel),
     "retriever.cross": (Input, retriever_cross.CrossModel),
     "retriever.joint": (retriever_joint.InputTable, TrunkTable),

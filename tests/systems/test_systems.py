@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from dragoman.agent.build import load
+from dragoman.core.errors import ConfigError
 from dragoman.core.parts import Parts
+from dragoman.gate.features import Features
+from dragoman.gate.linear import Linear, write_linear
+from dragoman.models.part import Head, Part, write_part
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.systems import pkicr, ragate, safari, unims
@@ -52,6 +59,62 @@ def test_unims_refines_what_has_evidence(parts, options, rounds):
     assert question.trace.of("refiner")[0].value.replaced
 
 
-def test_pkicr_asks_every_source_on_every_turn(parts):
+def test_ragate_refuses_a_learned_gate_without_its_part(parts):
+    with pytest.raises(ConfigError, match="needs a trained part") as caught:
+        ragate(parts, "attention")
+    assert "train gate-attention" in caught.value.remedy
+
+
+@pytest.mark.parametrize("gate", ["linear", "encoder", "attention", "tuned", "uncertainty"])
+def test_ragate_is_composed_with_each_learned_gate(parts, gate):
+    agent = ragate(parts, gate, "nowhere", threshold=0.5)
+    assert agent.names["gate"] == f"gate.{gate}.v1"
+
+
+def test_ragate_runs_a_trained_gate(parts, tmp_path):
+    features = Features(("user",), structure=False)
+    weights = {"user": {"ticket": (1.0, 4.0), "hello": (1.0, -4.0)}}
+    names = write_linear(Linear(features, weights, {}, 0.0), tmp_path)
+    head = Head(("retrieve",), {}, {"retrieve": 0.5})
+    write_part(Part(tmp_path, "gate.linear", {"gate": head}, {"features": features.to_json()}, {}), names)
+    hello, question = ragate(parts, "linear", str(tmp_path)).run([HELLO, QUESTION])
+    assert not hello.verdict.retrieve
+    assert question.verdict.retrieve
+    assert set(question.plan.sources) == {"PERSONA", "MEMORY", "DOCUMENTS"}
+
+
+def test_a_gate_that_reads_a_reply_is_given_a_reader(parts):
+    agent = ragate(parts, "tuned", "nowhere", replies="prompted")
+    assert agent.names["gate"] == "gate.tuned.v1"
+    with pytest.raises(ConfigError, match="reader"):
+        ragate(parts, "uncertainty", replies="prompted")  # it drafts by itself
+
+
+def test_uncertainty_gates_without_a_part(parts):
+    [reply] = ragate(parts, "uncertainty").run([QUESTION])
+    assert reply.trace.of("gate")[0].component == "gate.uncertainty.v1"
+
+
+def test_pkicr_asks_every_source_on_every_turn_in_one_step(parts):
     for reply in pkicr(parts).run([HELLO, QUESTION]):
-        assert set(reply.plan.sources) == {"PERSONA", "MEMORY", "DOCUMENTS"}
+        assert [set(step) for step in reply.plan.steps] == [{"PERSONA", "MEMORY", "DOCUMENTS"}]
+        assert reply.trace.of("retriever")[0].component == "retriever.joint.v1"
+
+
+def test_pkicr_takes_at_most_one_persona_and_none_below_the_threshold(parts):
+    [every] = pkicr(parts, threshold=0.0).run([QUESTION])
+    [none] = pkicr(parts, threshold=1.0).run([QUESTION])
+    about = [piece.source for piece in every.evidence]
+    assert about.count("DOCUMENTS") == 1
+    assert len(about) == 2
+    assert [piece.source for piece in none.evidence] == ["DOCUMENTS"]
+
+
+@pytest.mark.parametrize(("name", "system"), [("ragate", ragate), ("pkicr", pkicr)])
+def test_the_sample_config_of_a_system_is_that_composition(parts, tmp_path, name, system):
+    models = ("models.language.kind=scripted", "models.encoder.kind=scripted")
+    folder = Path(__file__).parents[2] / "examples" / name
+    with load(folder, overrides=models, state=tmp_path) as assistant:
+        assert assistant.agent.names.items() >= system(parts).names.items()
+        reply = assistant.ask("When does the ferry leave?")
+        assert reply.trace.of("gate")

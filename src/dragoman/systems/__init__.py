@@ -1,6 +1,6 @@
 """The papers as short compositions of registered parts: no algorithms here.
 
-They use the prompted, weight-free variants; the trained ones take their places when they exist.
+Without a trained part they use the prompted or zero-shot variants.
 """
 
 from dragoman.systems.pkicr import pkicr
