@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.core.errors import TrainingError
-from dragoman.models.trunk import Encoded, Pooling, Tokens, Trunk, embed
+from dragoman.models.trunk import Encoded, Pooling, Tokens, Trunk, at_once, embed
 from dragoman.retriever.vectors import MIX
 from dragoman.train.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
 from dragoman.train.pairs import Pairs, Question
@@ -24,8 +24,6 @@ from dragoman.train.spec import Recipe
 
 _COLDEST = 100.0
 """Cosines are multiplied by no more."""
-_CHUNK = 128
-"""Texts that pass the trunk at once, sorted by length: less padding."""
 
 
 class Towers(Trunk):
@@ -171,8 +169,9 @@ class BiTask:
         """Unit vectors with their gradients, (N, D)."""
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
         found = []
-        for start in range(0, len(order), _CHUNK):
-            rows = self._tokens.rows([encodings[row] for row in order[start : start + _CHUNK]], self._device)
+        size = at_once(self._device)
+        for start in range(0, len(order), size):
+            rows = self._tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
             found.append(self._towers.vectors(rows).float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)

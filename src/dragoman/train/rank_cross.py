@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dragoman.core.errors import TrainingError
-from dragoman.models.trunk import Tokens, Trunk, score
+from dragoman.models.trunk import Tokens, Trunk, at_once, score
 from dragoman.retriever.trained import HEAD
 from dragoman.train.negatives import Analyse, Hard, Mined, by_words, drawn
 from dragoman.train.pairs import Pairs
@@ -21,8 +21,6 @@ from dragoman.train.rank_bi import Negatives
 from dragoman.train.ranking import contrastive, first_right, judging, ranked
 from dragoman.train.spec import Recipe
 
-_CHUNK = 64
-"""Pairs that pass the trunk at once, sorted by length."""
 _WIDEST = 64
 """Own candidates of a question that the model looks at when it mines: more of them by chance."""
 
@@ -121,8 +119,9 @@ class CrossTask:
         encodings = self._tokens.encode(pairs)
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
         found = []
-        for start in range(0, len(order), _CHUNK):
-            rows = self._tokens.rows([encodings[row] for row in order[start : start + _CHUNK]], self._device)
+        size = at_once(self._device)
+        for start in range(0, len(order), size):
+            rows = self._tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
             found.append(self._trunk(rows)[HEAD][:, 0].float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)

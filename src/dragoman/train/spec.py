@@ -30,7 +30,7 @@ class LoopSpec(_Strict):
     """The measure on dev that decides which weights are kept, and when to stop."""
     patience: int = Field(default=0, ge=0)
     """Stop after so many epochs without a better one; 0: never."""
-    save: int = Field(default=200, ge=1)
+    save: int = Field(default=500, ge=1)
     """A checkpoint every so many steps, and after each epoch."""
 
 

@@ -70,7 +70,7 @@ class SharedLearner:
             trunk,
             {name: (study.task, study.rows) for name, study in studies.items()},
             deciding={name: _DECIDING[name] for name in studies},
-            weights=given.heads,
+            weights={str(name): weight for name, weight in given.heads.items()},
             seed=job.recipe.train.seed,
         )
         metrics = fit(task, job)
