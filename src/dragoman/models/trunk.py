@@ -228,7 +228,7 @@ def score(
 def embed(
     trunk: Trunk,
     tokens: Tokens,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     *,
     batch: int | None = None,
     device: str = "cpu",
