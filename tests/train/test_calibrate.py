@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import TrainingError
 from dragoman.models.calibration import Isotonic, Logistic
-from dragoman.train.calibrate import best_threshold, expected_threshold, fit_calibration
+from dragoman.train.calibrate import best_threshold, common_threshold, expected_threshold, fit_calibration
 
 METHODS = ["temperature", "platt", "isotonic", "none"]
 FINITE = st.floats(-50, 50, allow_nan=False)
@@ -185,3 +185,19 @@ def test_a_threshold_is_a_cut_between_turns_whatever_their_order(rows):
         assert any(value >= cut for value in probabilities)
     turned = best_threshold(probabilities[::-1], labels[::-1])
     assert [value >= turned for value in probabilities] == [value >= cut for value in probabilities]
+
+
+def test_a_common_threshold_suits_a_small_set_as_much_as_a_large_one():
+    large = [(0.9, True)] * 400 + [(0.7, False)] * 400
+    small = [(0.3, True)] * 20 + [(0.1, False)] * 20
+    rows = large + small
+    names = ["large"] * len(large) + ["small"] * len(small)
+    probabilities, labels = [p for p, _ in rows], [label for _, label in rows]
+    # yes above 0.7: large is right, small says never yes. Yes above 0.1: small is right, large says yes to all: 2/3.
+    assert best_threshold(probabilities, labels) > 0.3
+    assert 0.1 < common_threshold(probabilities, labels, names) < 0.3
+
+
+def test_a_common_threshold_of_one_set_is_its_own():
+    probabilities, labels = [0.9, 0.8, 0.4, 0.3, 0.2], [True, True, False, True, False]
+    assert common_threshold(probabilities, labels, ["a"] * 5) == pytest.approx(best_threshold(probabilities, labels))

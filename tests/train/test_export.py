@@ -132,3 +132,24 @@ def test_part_that_runs_as_it_is_has_nothing_to_export(copied):
 def test_folder_of_no_training_is_told(tmp_path):
     with pytest.raises(WeightsError, match="holds no trained model"):
         rebuilt(tmp_path)
+
+
+def test_export_mends_a_damaged_model(copied):
+    (copied / MODEL).write_bytes(b"broken")
+    with pytest.raises(WeightsError, match="damaged"):
+        open_part(copied)
+    export_part(copied)
+    assert open_part(copied).kind == "gate.encoder"
+
+
+def test_export_keeps_the_parts_that_share_a_model_in_use(copied):
+    inner = copied / "gate"
+    inner.mkdir()
+    write_part(
+        Part(inner, "gate.encoder", {"gate": HEADS["gate"]}, {"max_tokens": 48}, shares=".."), (MODEL, TOKENIZER)
+    )
+    export_part(copied, int8="always")
+    assert open_part(inner).files == open_part(copied).files
+    part, exported = export_part(inner, int8="never")  # by the part: the model is the same
+    assert (part.folder.resolve(), exported.bits) == (copied.resolve(), 32)
+    assert open_part(inner).files == open_part(copied).files

@@ -21,6 +21,7 @@ from dragoman.core.values import Prompt, Scope
 if TYPE_CHECKING:
     from dragoman.config import AgentConfig
     from dragoman.core.protocols import Encoder, LanguageModel
+    from dragoman.models.part import Part
     from dragoman.stores.sidecars import IndexState
     from dragoman.stores.sqlite import Verification
 
@@ -57,6 +58,7 @@ def examine(agent: str) -> list[Finding]:
         _tried("home", _home, "Set DRAGOMAN_HOME to a folder that can be written."),
         *_components(),
         *_agent(agent),
+        *_shipped(),
         *_extras(),
     ]
 
@@ -116,6 +118,22 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"extra {extra}", "ok", f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             yield Finding(f"extra {extra}", "note", f"not installed: {what}", f"pip install 'dragoman[{extra}]'")
+
+
+def _shipped() -> Iterator[Finding]:
+    """The trained parts that come with the package: whether their files are sound, and what they are for."""
+    from dragoman.models.part import open_part, shipped_parts
+
+    for name in shipped_parts():
+        yield _tried(f"part {name}", partial(_trained, name, open_part), "Install the package again.")
+
+
+def _trained(name: str, opened: Callable[[str], Part]) -> Finding:
+    part = opened(name)
+    if part.kind == "shared":
+        return Finding(f"part {name}", "ok", f"one model of {', '.join(part.heads)}, from {part.made.get('base', '')}")
+    role, _, kind = part.kind.partition(".")
+    return Finding(f"part {name}", "ok", f'{part.kind}: for an agent\'s {role}, kind = "{kind}", part = "{name}"')
 
 
 def _agent(agent: str) -> Iterator[Finding]:

@@ -183,7 +183,7 @@ def export_part(
             extra="train",
         ) from error
     part, exported = export.export_part(folder, int8=int8.value)
-    typer.echo(f"{folder}: {exported.bytes / 1e6:.1f} MB, weights in {exported.bits} bits.")
+    typer.echo(f"{part.folder}: {exported.bytes / 1e6:.1f} MB, weights in {exported.bits} bits.")
     _use(part)
 
 
@@ -277,11 +277,14 @@ def _summary(part: Part, metric: str) -> None:
 
 
 def _use(part: Part) -> None:
-    role, _, kind = part.kind.partition(".")
-    named = shlex.quote(str(part.folder))
+    from dragoman.train.use import uses
+
     typer.echo(f"Its card:   {part.folder / 'README.md'}")
-    typer.echo(f"Try it:     dragoman chat --set {role}.kind={kind} --set {role}.part={named}")
-    typer.echo(f'Keep it:    in agent.toml, [{role}] kind = "{kind}", part = "{part.folder}"')
+    for use in uses(part, str(part.folder)):
+        typer.echo(f"Try it:     {use.command}")
+        typer.echo(f"Keep it:    in agent.toml, {use.line}")
+        if use.note:
+            typer.echo(f"            {use.note}")
 
 
 def _list() -> None:

@@ -107,7 +107,7 @@ def shipped_parts() -> dict[str, Path]:
 def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Path | None = None) -> Part:
     """Read a part and check it: its format, its kind where one is wanted, and the hash of every file."""
     place = find_part(name_or_folder, folder=folder)
-    part = _read(place)
+    part = read_part(place)
     if kind is not None and part.kind != kind:
         raise WeightsError(
             f"The part '{place}' is a {part.kind}, not a {kind}.",
@@ -156,7 +156,8 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _read(place: Path) -> Part:
+def read_part(place: Path) -> Part:
+    """What the `part.json` of a folder says; its other files are not looked at."""
     file = place / FILE
     try:
         table = json.loads(file.read_text(encoding="utf-8"))

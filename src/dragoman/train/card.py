@@ -7,19 +7,21 @@ from typing import Any
 
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
+from dragoman.train.use import SHARED, uses
 
 _USES = {
     "gate": "decides whether a turn of a dialogue needs something to be looked up",
     "planner": "decides which sources to ask for a turn, and in which order",
     "retriever": "ranks the passages of the sources for a turn",
     "critic": "judges whether a reply holds by the evidence it rests on",
+    SHARED: "is one model under several parts of an agent",
 }
 
 
 def card(part: Part, job: Job, *, command: str = "") -> str:
     """README.md of a training folder."""
     recipe = job.recipe
-    role, _, short = part.kind.partition(".")
+    role = part.kind.partition(".")[0]
     name = recipe.name or f"{part.kind} ({job.folder.name})"
     used = _USES.get(role, "is a trained part of an agent")
     lines = [f"# {name}", "", f"A trained part for Dragoman: it {used}.", ""]
@@ -36,12 +38,8 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
         "the figures at the threshold are a little too good.",
         "",
     ]
-    lines += ["## Use", "", "In an agent.toml:", "", "```toml", f"[{role}]", f'kind = "{short}"']
-    lines += [f'part = "{job.folder.name}"', "```", ""]
-    lines += [
-        f"This folder, or a copy of {_listed(part)}, lies beside the agent.toml, or `part` is its whole path.",
-        "",
-    ]
+    lines += ["## Use", "", "In an agent.toml:", "", *_use(part, job.folder.name)]
+    lines += [f"{_copied(part)} lies beside the agent.toml, or its whole path is given.", ""]
     lines += ["## Limits", "", *_limits(job), ""]
     lines += ["## Made by", ""]
     if command:
@@ -114,5 +112,15 @@ def _limits(job: Job) -> Sequence[str]:
     return lines
 
 
-def _listed(part: Part) -> str:
-    return ", ".join(f"`{name}`" for name in (FILE, *part.files))
+def _use(part: Part, named: str) -> list[str]:
+    lines: list[str] = []
+    for use in uses(part, named):
+        lines += ["```toml", use.toml, "```", ""]
+        lines += [use.note, ""] if use.note else []
+    return lines
+
+
+def _copied(part: Part) -> str:
+    if part.kind == SHARED:
+        return "This folder, with those in it,"
+    return f"This folder, or a copy of {', '.join(f'`{name}`' for name in (FILE, *part.files))},"

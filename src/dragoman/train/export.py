@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.core.errors import WeightsError
-from dragoman.models.part import Part, open_part, write_part
+from dragoman.models.part import FILE, Part, find_part, read_part, write_part
 from dragoman.models.trunk import Pooling, Tokens, Trunk, read_weights
 
 if TYPE_CHECKING:
@@ -226,8 +226,12 @@ def rebuilt(folder: Path) -> tuple[Trunk, Tokens, dict[str, Any]]:
 
 
 def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
-    """Export a trained folder anew. `auto` keeps to what was decided on dev when it was trained."""
-    part = open_part(folder)
+    """Export a trained folder anew, and with it the parts that share its model. `auto` keeps to what was decided on
+    dev when it was trained. A model that was damaged is made again."""
+    folder = find_part(folder)
+    part = read_part(folder)
+    if part.shares:
+        return export_part(part.place.resolve(), int8=int8)
     decided: Int8 = "never" if part.made.get("bits") == 32 else "always"
     if part.kind == "gate.attention":
         from dragoman.train.attention_export import export_again
@@ -240,7 +244,12 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
     trunk, tokens, table = rebuilt(folder)
     exported = export_trunk(trunk, tokens, folder, output=table["output"], int8=decided if int8 == "auto" else int8)
     made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
-    return write_part(replace(part, made=made), tuple(part.files)), exported
+    whole = write_part(replace(part, made=made), tuple(part.files))
+    for place in sorted(folder.glob(f"*/{FILE}")):
+        inner = read_part(place.parent)
+        if inner.shares and inner.place.resolve() == folder.resolve():
+            write_part(inner, tuple(inner.files))
+    return whole, exported
 
 
 @contextmanager

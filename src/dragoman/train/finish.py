@@ -19,7 +19,7 @@ from dragoman.core.errors import UnknownNameError
 from dragoman.models.part import Head, Part, write_part
 from dragoman.models.scorer import Scorer
 from dragoman.models.trunk import Text, Tokens, Trunk
-from dragoman.train.calibrate import best_threshold, fit_calibration
+from dragoman.train.calibrate import best_threshold, common_threshold, fit_calibration
 from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.export import BEST, MODEL, TOKENIZER, export_trunk, save_shape
 from dragoman.train.measures import binary
@@ -38,7 +38,8 @@ class Held:
     """What a head is calibrated and judged on: dev's texts with the truth, and held-out folds' scores with theirs.
 
     `scores` reads dev's scores off a model where they are not simply the head's scores of `texts`, (N, labels).
-    `folds` holds scores (M, labels) and truth like `truth`.
+    `folds` holds scores (M, labels) and truth like `truth`. `sets` names the set of each text, where there are several
+    and the threshold is to suit them all alike.
     """
 
     labels: tuple[str, ...]
@@ -48,6 +49,7 @@ class Held:
     groups: Sequence[Hashable] | None = None
     scores: Callable[[Scorer], FloatArray] | None = None
     folds: tuple[Sequence[Sequence[float]], Labels] | None = None
+    sets: Sequence[str] | None = None
 
 
 def finish(
@@ -112,7 +114,11 @@ def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: C
         if held.folds is not None:
             given, true = given + column(held.folds[0], place), true + truth_of(held.folds[1], place)
         calibrations[label] = fitted = fit_calibration(given, true, spec.method)
-        thresholds[label] = _threshold([fitted.probability(score) for score in given], true, spec)
+        probabilities = [fitted.probability(score) for score in given]
+        if held.sets is not None and spec.threshold == "f1" and held.folds is None:
+            thresholds[label] = common_threshold(probabilities, true, held.sets)
+        else:
+            thresholds[label] = _threshold(probabilities, true, spec)
     return Head(held.labels, calibrations, thresholds)
 
 

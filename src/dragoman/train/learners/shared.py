@@ -145,7 +145,7 @@ def _gate(job: Job, trunk: Trunk, tokens: Tokens, *, head: str = gate.HEAD, repl
         recipe=job.recipe,
         device=job.device,
     )
-    held = Held((gate.LABEL,), texts, truth)
+    held = Held((gate.LABEL,), texts, truth, sets=[example.context.scope.tenant for example in dev.examples])
     return Study(task, len(train.examples), held, options, lambda scorer: _auc(scorer, held, head))
 
 

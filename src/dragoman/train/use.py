@@ -1,0 +1,95 @@
+"""How a trained part is put into an agent: which tables of agent.toml name it, and with what beside it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.models.part import FILE, Part, open_part
+
+SHARED = "shared"
+_ORDER = ("gate", "reply", "relevance", "critic")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Tables of agent.toml, and what to know; `state` is a folder for a new state, where an old one would not do."""
+
+    tables: Mapping[str, Mapping[str, str | bool]]
+    note: str = ""
+    state: str = ""
+
+    @property
+    def command(self) -> str:
+        """A conversation with the sample agent, or the one in this folder, that has the part."""
+        words = ["dragoman", "chat", *(("--state", self.state) if self.state else ())]
+        for table, values in self.tables.items():
+            for key, value in values.items():
+                words += ["--set", f"{table}.{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        return shlex.join(words)
+
+    @property
+    def toml(self) -> str:
+        """The tables as they stand in the file."""
+        blocks = [[f"[{table}]", *_lines(values)] for table, values in self.tables.items()]
+        return "\n".join(line for block in blocks for line in block)
+
+    @property
+    def line(self) -> str:
+        """The same in one line, to be read."""
+        return "; ".join(f"[{table}] {', '.join(_lines(values))}" for table, values in self.tables.items())
+
+
+def uses(part: Part, named: str) -> tuple[Use, ...]:
+    """How to use a part that an agent knows as `named`; of a model with several parts, each of them."""
+    if part.kind == SHARED:
+        inner = [place.parent for place in part.folder.glob(f"*/{FILE}") if place.parent.name in _ORDER]
+        inner.sort(key=lambda place: _ORDER.index(place.name))
+        return tuple(use for place in inner for use in uses(open_part(place), f"{named}/{place.name}"))
+    role, _, kind = part.kind.partition(".")
+    return (_retriever(kind, named) if role == "retriever" else _other(role, kind, named, part.options),)
+
+
+def _retriever(kind: str, named: str) -> Use:
+    if kind == "bi":
+        return Use(
+            {"models.encoder": {"weights": named}, "retriever": {"kind": "dense", "part": named}},
+            "The agent's encoder is then this one, and vectors of another do not fit it: the state must be new. "
+            'kind = "hybrid" finds by words too.',
+            state=f"{named}-state",
+        )
+    if kind == "cross":
+        table: Mapping[str, str | bool] = {"kind": "rerank", "inner": "hybrid", "part": named}
+        return Use({"retriever": table}, "It puts in order what the inner retriever finds; any other may be that.")
+    if kind == "joint":
+        return Use(
+            {"planner": {"kind": "all", "joint": True}, "retriever": {"kind": "joint", "part": named}},
+            "It scores the personas. The pairs are scored by the agent's encoder, or by what `knowledge` names: a part "
+            "of retriever-cross, or of retriever-bi where that is the agent's encoder.",
+        )
+    return Use({"retriever": {"kind": kind, "part": named}})
+
+
+def _other(role: str, kind: str, named: str, options: Mapping[str, Any]) -> Use:
+    table: dict[str, str | bool] = {"kind": kind, "part": named}
+    if role == "critic":
+        told = "A critic is heard where the refiner is on, and by the metrics of consistency."
+        return Use({role: table, "refiner": {"mode": "within-step"}}, told)
+    if role == "gate" and _reads_reply(options):
+        told = "It was trained to read a reply: a reader drafts one, without evidence, before it decides."
+        return Use({role: {**table, "reader": "grounded"}}, told)
+    return Use({role: table})
+
+
+def _lines(values: Mapping[str, str | bool]) -> list[str]:
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+
+
+def _reads_reply(options: Mapping[str, Any]) -> bool:
+    """Whether a gate's options, or those of its features or inputs, name a reply among what is read."""
+    if options.get("reply") is True or "resp" in (options.get("fields") or ()):
+        return True
+    return any(_reads_reply(value) for value in options.values() if isinstance(value, Mapping))
