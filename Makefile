@@ -26,13 +26,13 @@ help:
 chat: $(VENV)/.core $(VENV)/.weights
 	@$(BIN)/dragoman chat
 
-test: $(VENV)/.dev $(VENV)/.weights
+test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
 	@echo "== unit tests"
 	@$(BIN)/python -m pytest -m "not integration and not slow"
 	@echo "== tests with real weights"
 	@$(BIN)/python -m pytest -m "integration and not slow"
 
-slow: $(VENV)/.dev $(VENV)/.weights
+slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
 	@echo "== slow tests"
 	@$(BIN)/python -m pytest -m slow
 
@@ -87,4 +87,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 # Fetched at first use as well; the stamp only saves looking each time.
 $(VENV)/.weights: | $(VENV)/.core
 	@$(BIN)/dragoman models pull >&2 </dev/null
+	@touch $@
+
+# What tests of training begin from.
+$(VENV)/.bases: | $(VENV)/.dev
+	@$(BIN)/dragoman models pull all-minilm-l6-v2 >&2 </dev/null
 	@touch $@

@@ -27,11 +27,11 @@ def test_list_says_what_is_here_and_what_to_do_next():
     assert "Next: dragoman models pull smollm2-135m-instruct\n" in output
 
 
-def test_pull_fetches_all_where_none_is_named(monkeypatch):
+def test_pull_fetches_all_that_an_agent_needs_where_none_is_named(monkeypatch):
     pulled = []
     monkeypatch.setattr(weights, "pull", lambda name, progress: (pulled.append(name), progress(name, 1, 2))[0])
     result = run("pull")
-    assert pulled == list(weights.CATALOGUE)
+    assert pulled == ["smollm2-135m-instruct", "all-minilm-l6-v2-int8"]
     assert "Next: dragoman chat" in result.output
 
 

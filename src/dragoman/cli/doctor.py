@@ -129,11 +129,12 @@ def _shipped() -> Iterator[Finding]:
 
 
 def _trained(name: str, opened: Callable[[str], Part]) -> Finding:
+    from dragoman.train.use import uses
+
     part = opened(name)
     if part.kind == "shared":
         return Finding(f"part {name}", "ok", f"one model of {', '.join(part.heads)}, from {part.made.get('base', '')}")
-    role, _, kind = part.kind.partition(".")
-    return Finding(f"part {name}", "ok", f'{part.kind}: for an agent\'s {role}, kind = "{kind}", part = "{name}"')
+    return Finding(f"part {name}", "ok", f"to use it: {uses(part, name)[0].line}")
 
 
 def _agent(agent: str) -> Iterator[Finding]:

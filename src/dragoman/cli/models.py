@@ -23,7 +23,8 @@ def list_() -> None:
         here = "yes" if entry.is_present else "no"
         table.add_row(entry.name, _megabytes(entry.bytes), entry.licence, here, entry.about)
     Console().print(table)
-    missing = [entry.name for entry in weights.CATALOGUE.values() if not entry.is_present]
+    wanted = [entry for entry in weights.CATALOGUE.values() if not entry.for_training]
+    missing = [entry.name for entry in wanted if not entry.is_present]
     if missing:
         typer.echo(f"Next: dragoman models pull {' '.join(missing)}")
     else:
@@ -32,13 +33,16 @@ def list_() -> None:
 
 @app.command()
 def pull(
-    names: Annotated[list[str] | None, typer.Argument(help="Which weights; all where none is named.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which weights; where none is named, all that an agent needs.")
+    ] = None,
 ) -> None:
     """Fetch weights and check their SHA-256; what is here and sound is left alone."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-    entries = [weights.find(name) for name in names or weights.CATALOGUE]
+    needed = [entry.name for entry in weights.CATALOGUE.values() if not entry.for_training]
+    entries = [weights.find(name) for name in names or needed]
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     placed: dict[str, Path] = {}
     with Progress(*columns, console=Console(stderr=True)) as bars:

@@ -55,6 +55,8 @@ class Weights:
     files: tuple[File, ...]
     licence: str
     about: str
+    for_training: bool = False
+    """Nothing but training needs them: they are fetched when a recipe names them, or by name."""
 
     @property
     def bytes(self) -> int:
@@ -136,6 +138,7 @@ CATALOGUE: dict[str, Weights] = {
             ),
             "Apache-2.0",
             "MiniLM L6 v2 in full: what encoders are trained from; only training needs it",
+            for_training=True,
         ),
     )
 }
