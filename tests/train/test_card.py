@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.models.part import Head, Part, write_part
-from dragoman.train.card import card
+from dragoman.train.card import card, size
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.spec import Recipe
 
@@ -41,3 +41,10 @@ def test_the_card_of_a_shared_model_names_its_parts_and_is_not_to_be_copied_in_p
     assert 'part = "mine/gate"' in told
     assert 'part = "mine/critic"' in told
     assert "This folder, with those in it, lies beside" in told
+
+
+def test_the_size_of_a_part_is_that_of_the_files_it_runs_wherever_they_lie(tmp_path):
+    (tmp_path / "gate").mkdir()
+    (tmp_path / "model.onnx").write_bytes(b"12345")
+    part = Part(tmp_path / "gate", "gate.encoder", {"gate": Head(("retrieve",))}, shares="..")
+    assert size(write_part(part, ("model.onnx",))) == 5

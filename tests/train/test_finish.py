@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from dragoman.models.calibration import Logistic
@@ -78,3 +80,21 @@ def test_part_says_where_it_comes_from(tmp_path):
     assert made["metrics"] == {"f1": 0.123457}
     assert (made["licence"], made["recipe"]["kind"]) == ("MIT", "gate.x")
     assert {"dragoman", "torch"} <= set(made["versions"])
+
+
+def test_labels_are_judged_together_at_the_thresholds_of_the_head():
+    held = Held(("a", "b"), (), [[1, 0], [0, 1], [1, 1], [0, 0]], kind="multi")
+    scores = [[2.0, 0.5], [-2.0, 2.0], [0.5, 2.0], [-2.0, -2.0]]
+    head = fit_head(held, scores, CalibrationSpec(method="none", threshold=0.8))
+    found = head_metrics(head, held, scores)
+    # yes from log 4 = 1.39 on: of the four that are true three are found, and nothing else
+    assert (found["precision"], found["recall"], found["f1"]) == pytest.approx((1.0, 3 / 4, 6 / 7))
+    assert found["exact"] == 3 / 4
+    assert found["loss"] == pytest.approx(
+        sum(math.log1p(math.exp(-score)) for score in (2.0, -0.5, 2.0, 2.0, 0.5, 2.0, 2.0, 2.0)) / 8
+    )
+
+
+def test_threshold_of_what_is_held_stands_in_for_the_recipes():
+    head = fit_head(Held(("retrieve",), (), TRUTH, threshold=0.5), SCORES, CalibrationSpec())
+    assert head.threshold() == 0.5

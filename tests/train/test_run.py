@@ -8,7 +8,11 @@ import pytest
 
 from dragoman.core.errors import MissingExtraError, StoreLockedError, TrainingError, UnknownNameError
 from dragoman.models.part import open_part
+from dragoman.train.export import MODEL, SHAPE, TOKENIZER
 from dragoman.train.folder import TrainingFolder
+from dragoman.train.folds import FILE as SCORES
+from dragoman.train.gate_inputs import DRAFTS
+from dragoman.train.negatives import FOLDER as MINED
 from dragoman.train.recipe import load_recipe
 from dragoman.train.registry import learners
 from dragoman.train.run import choose_device, train
@@ -161,3 +165,25 @@ def test_the_device_is_chosen_or_refused(monkeypatch):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device(None) == "cuda"
+
+
+def test_afresh_takes_away_what_learners_left(recipe, tmp_path):
+    out = tmp_path / "out"
+    train(recipe(), TOY, out, options=FEW)
+    for name in (SHAPE, MODEL, TOKENIZER, DRAFTS, f"{MINED}/1.json", f"fold-0/{SCORES}", "aux/log.jsonl"):
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("{}")
+    for name in (f"analysis/{SCORES}", "fold-x/notes.txt", "gate/part.json"):  # none of a training's
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text('{"shares": "../elsewhere"}')
+    TrainingFolder(out).clear()
+    left = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert left == {f"analysis/{SCORES}", "fold-x/notes.txt", "gate/part.json"}
+
+
+def test_afresh_trains_folds_again_that_were_of_another_recipe(recipe, tmp_path):
+    train(recipe(), TOY, tmp_path / "out", options=FEW)
+    (tmp_path / "out" / "fold-0").mkdir()
+    (tmp_path / "out" / "fold-0" / SCORES).write_text('{"of": {}, "scores": []}')
+    train(recipe("model.weight=0.5"), TOY, tmp_path / "out", options=FEW, fresh=True)
+    assert not (tmp_path / "out" / "fold-0").exists()

@@ -6,7 +6,8 @@ import pytest
 
 from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.models.part import open_part
-from dragoman.train.sweep import load_sweep, sweep
+from dragoman.train.recipe import load_recipe, shipped_recipes
+from dragoman.train.sweep import SweepSpec, deciding, load_sweep, sweep
 
 DATA = {"train": ["toy"], "dev": ["toy"]}
 FEW = {"dialogues": 20}
@@ -136,3 +137,21 @@ def test_wrong_sweeps_are_told(recipe, study, tmp_path):
     with pytest.raises(ConfigError, match="Did you mean 'rate'"):
         sweep(recipe, load_sweep(["train.rat=1,2"]), DATA, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_loss_decides_only_where_parts_of_the_kind_hold_it():
+    grid, named = load_sweep(["train.seed=1,2"]), SweepSpec(parameters={"train.seed": {"values": [1]}}, metric="auc")
+    shipped = {name: deciding(load_recipe(path), grid) for name, path in shipped_recipes().items()}
+    assert (shipped["gate-linear"], shipped["gate-uncertainty"], shipped["english"]) == ("f1", "f1", "mean")
+    assert "loss" not in shipped.values()
+    assert deciding(load_recipe("gate-linear", ["train.metric=ap"]), grid) == "ap"
+    assert deciding(load_recipe("gate-tuned", ["train.metric=loss"]), grid) == "loss"
+    assert deciding(load_recipe("gate-linear"), named) == "auc"
+
+
+def test_a_recipe_that_names_no_metric_is_swept(tmp_path):
+    spec = load_sweep(["model.strength=0.5,2.0"])
+    found = sweep("gate-linear", spec, DATA, tmp_path / "out", overrides=["calibrate.folds=0"], options=FEW)
+    assert found.metric == "f1"
+    assert found.best.score == max(trial.score for trial in found.trials)
+    assert open_part(tmp_path / "out").kind == "gate.linear"

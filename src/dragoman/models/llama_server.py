@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from dragoman.core.errors import ModelError, WeightsError
@@ -124,9 +126,10 @@ class LlamaServer:
         params.cache_ram_mib = 0  # slots keep their prefix; more copies of prompts are not wanted
         params.n_threads_http = 2
         try:
-            server = xllamacpp.Server(params)
             # a server that is let go of before its loop has begun waits for it for ever; an answer proves it has
-            server.handle_completions({"prompt": ".", "n_predict": 1, "cache_prompt": False})
+            with _interrupts_held():
+                server = xllamacpp.Server(params)
+                server.handle_completions({"prompt": ".", "n_predict": 1, "cache_prompt": False})
             return server
         except RuntimeError as error:
             raise WeightsError(
@@ -170,6 +173,23 @@ def _brief_spinning() -> Iterator[None]:
         yield
     finally:
         del os.environ["GOMP_SPINCOUNT"]
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let an interrupt wait for the end of the block; only the main thread is ever interrupted."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
 
 
 def _checked(answer: Json) -> Json:

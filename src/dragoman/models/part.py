@@ -21,6 +21,7 @@ from dragoman.models.calibration import Calibration, Logistic, from_json, to_jso
 
 FORMAT = 1
 FILE = "part.json"
+PARENT = ".."
 _CHUNK = 1 << 20
 
 
@@ -59,7 +60,7 @@ class Part:
     made: Mapping[str, Any] = field(default_factory=dict)
     """Where it comes from: recipe, base, data with hashes, metrics on dev, versions, licence."""
     shares: str = ""
-    """The folder, from the part's own, in which its files lie where several parts are heads of one model."""
+    """`..` where several parts are heads of one model, whose files lie in the folder around them; else nothing."""
 
     @property
     def place(self) -> Path:
@@ -171,9 +172,13 @@ def read_part(place: Path) -> Part:
                 )
                 for name, head in table["heads"].items()
             }
-            return Part(
-                place, table["kind"], heads, table["options"], table["files"], table["made"], table.get("shares", "")
-            )
+            shares = table.get("shares", "")
+            if shares not in ("", PARENT):
+                raise WeightsError(
+                    f"The part '{place}' takes its files from {shares!r}: only the folder around it may be shared.",
+                    remedy="Do not use it.",
+                )
+            return Part(place, table["kind"], heads, table["options"], table["files"], table["made"], shares)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise WeightsError(f"'{file}' cannot be read: {error!r}.", remedy="Train or copy the part again.") from error
     raise WeightsError(

@@ -53,7 +53,7 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
 
 def size(part: Part) -> int:
     """The bytes of the files that run."""
-    return sum((part.folder / name).stat().st_size for name in part.files if (part.folder / name).is_file())
+    return sum((part.place / name).stat().st_size for name in part.files if (part.place / name).is_file())
 
 
 def _bits(part: Part) -> str:

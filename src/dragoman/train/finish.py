@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +24,7 @@ from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.export import BEST, MODEL, TOKENIZER, export_trunk, save_shape
 from dragoman.train.measures import binary
 from dragoman.train.spec import CalibrationSpec
-from dragoman.train.text_measures import measures_of
+from dragoman.train.text_measures import decision_measures, measures_of
 from dragoman.train.text_task import Kind, Labels, numbered
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Held:
 
     `scores` reads dev's scores off a model where they are not simply the head's scores of `texts`, (N, labels).
     `folds` holds scores (M, labels) and truth like `truth`. `sets` names the set of each text, where there are several
-    and the threshold is to suit them all alike.
+    and the threshold is to suit them all alike. `threshold` stands in for the recipe's.
     """
 
     labels: tuple[str, ...]
@@ -50,6 +50,7 @@ class Held:
     scores: Callable[[Scorer], FloatArray] | None = None
     folds: tuple[Sequence[Sequence[float]], Labels] | None = None
     sets: Sequence[str] | None = None
+    threshold: float | None = None
 
 
 def finish(
@@ -66,13 +67,15 @@ def finish(
     metrics: Mapping[str, float] | None = None,
     more_heads: Mapping[str, Head] | None = None,
     base: str = "",
+    completed: Callable[[Part], Part] | None = None,
 ) -> Part:
     """Write the part of a trained trunk into the job's folder.
 
     `options` is what the component that runs it needs; `max_tokens` is added. What decides between eight bits and
     full ones is `measure` (the higher the better), or else the recipe's metric of the first head. `more_heads` are
     outputs of the model that are not calibrated; `metrics` are added to those of the heads. The training folder gets
-    what `dragoman export` needs as well. The last thing written is `part.json`.
+    what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
+    beside it, is done by `completed`, which is given the part as it would be written.
     """
     job.report(Progress("Exporting", 0, 1))
     made_of = {**options, "max_tokens": max_tokens}
@@ -102,8 +105,11 @@ def finish(
     more = {"base": base, "bits": exported.bits, "bytes": exported.bytes}
     told = {"full": exported.full, "narrow": exported.narrow}
     made = made_from(job, found) | more | {"export": {key: value for key, value in told.items() if value is not None}}
+    part = replace(draft, heads=fitted, made=made)
+    if completed is not None:
+        part = completed(part)
     job.report(Progress("Exporting", 1, 1))
-    return write_part(Part(job.folder, kind, fitted, made_of, {}, made), (MODEL, TOKENIZER))
+    return write_part(part, (MODEL, TOKENIZER))
 
 
 def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: CalibrationSpec) -> Head:
@@ -115,7 +121,9 @@ def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: C
             given, true = given + column(held.folds[0], place), true + truth_of(held.folds[1], place)
         calibrations[label] = fitted = fit_calibration(given, true, spec.method)
         probabilities = [fitted.probability(score) for score in given]
-        if held.sets is not None and spec.threshold == "f1" and held.folds is None:
+        if held.threshold is not None:
+            thresholds[label] = held.threshold
+        elif held.sets is not None and spec.threshold == "f1" and held.folds is None:
             thresholds[label] = common_threshold(probabilities, true, held.sets)
         else:
             thresholds[label] = _threshold(probabilities, true, spec)
@@ -137,8 +145,7 @@ def head_metrics(head: Head, held: Held, scores: Sequence[Sequence[float]] | Flo
             probabilities = [head.probability(score, label) for score in column(given, place)]
             measured = binary(probabilities, truth_of(truth, place), head.threshold(label))
             found |= {f"{side}{prefix}{name}": value for name, value in measured.items()}
-    if held.kind != "binary":
-        found |= _ranked(held, scores)
+    found |= _together(head, held, scores)
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -207,10 +214,22 @@ def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dic
     return measures_of(held.kind, given, torch.tensor(held.truth, dtype=torch.float32), groups)
 
 
-def _ranked(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
-    """What is measured over labels or lists together."""
-    wanted = ("hit@1", "mrr") if held.kind == "listwise" else ("exact",)
-    return {name: value for name, value in _measured(held, scores).items() if name in wanted}
+def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    """What is measured over labels or lists together; decisions are those at the head's own thresholds."""
+    if held.kind == "binary":
+        return {}
+    found = _measured(held, scores)
+    if held.kind == "listwise":
+        return {name: found[name] for name in ("hit@1", "mrr")}
+    said = [
+        [
+            head.probability(float(score), label) >= head.threshold(label)
+            for label, score in zip(held.labels, row, strict=True)
+        ]
+        for row in scores
+    ]
+    true = [[float(value) > 0.5 for value in row] for row in held.truth]  # type: ignore[union-attr]
+    return {name: found[name] for name in ("loss", "auc", "ap")} | decision_measures(said, true)
 
 
 def _threshold(probabilities: Sequence[float], truth: Sequence[bool], spec: CalibrationSpec) -> float:

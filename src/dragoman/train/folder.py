@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import IO, Any
 
 from dragoman.core.errors import StoreLockedError, TrainingError
 from dragoman.models.part import FILE as PART
+from dragoman.models.part import PARENT
 from dragoman.train.recipe import differences, toml_of
 from dragoman.train.spec import Recipe
 
@@ -21,7 +23,11 @@ FORMAT = 1
 RECIPE, DATA, METRICS, CARD = "recipe.toml", "data.json", "metrics.json", "README.md"
 CHECKPOINT, BEST, LOG, EVENTS = "checkpoint", "best.safetensors", "log.jsonl", "tensorboard"
 _LOCK = ".lock"
-_OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, _LOCK)
+_LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "mined")
+"""What learners leave here that a part, or one that is not finished, does not name among its files."""
+_OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, *_LEARNERS)
+_INNER = re.compile(r"fold-\d+|aux|pretrain")
+"""The folders of trainings within this one: a fold, a beginning on something else."""
 _WORDS = ("about", "name", "licence")
 """What a recipe says of itself, which makes no difference to what is learned."""
 
@@ -71,15 +77,18 @@ class TrainingFolder:
 
     def clear(self) -> None:
         """Take away everything that trainings wrote here, and nothing else."""
-        names = {*_OWN} - {_LOCK}
+        names = {*_OWN}
         with writing(self.path), suppress(ValueError, AttributeError, OSError):
             names |= set(json.loads((self.path / PART).read_text(encoding="utf-8")).get("files", ()))
         with writing(self.path):
             (self.path / PART).unlink(missing_ok=True)  # first: what is half cleared is no part
             for place in list(self.path.iterdir()) if self.path.is_dir() else ():
-                inner = place.is_dir() and any((place / name).exists() for name in (CHECKPOINT, DATA))
-                if place.is_dir() and (place.name in names or inner):
+                if place.is_dir() and (place.name in names or _is_training(place)):
                     shutil.rmtree(place)
+                elif place.is_dir() and _shares(place):
+                    (place / PART).unlink()
+                    with suppress(OSError):
+                        place.rmdir()  # only where nothing else lies there
                 elif place.name in names and not place.is_dir():
                     place.unlink()
 
@@ -148,6 +157,20 @@ def writing(path: Path) -> Iterator[None]:
             remedy="Free some space or choose another --out, and run the same command again.",
             path=str(path),
         ) from error
+
+
+def _is_training(place: Path) -> bool:
+    """Whether a folder holds a training, be it one that a fold is done with."""
+    signs = (CHECKPOINT, DATA, *((LOG, "scores.json") if _INNER.fullmatch(place.name) else ()))
+    return any((place / name).exists() for name in signs)
+
+
+def _shares(place: Path) -> bool:
+    """Whether a folder is a part of the model around it."""
+    try:
+        return bool(json.loads((place / PART).read_text(encoding="utf-8"))["shares"] == PARENT)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _without(recipe: Mapping[str, Any]) -> dict[str, Any]:

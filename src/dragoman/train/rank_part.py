@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman.core.toml import explained
-from dragoman.models.part import Head, Part, write_part
+from dragoman.models.part import Head, Part
 from dragoman.retriever.search import Asked, Dependency
 from dragoman.retriever.trained import HEAD
 from dragoman.train.calibrate import fit_calibration
@@ -141,7 +141,7 @@ def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part
         if min(sum(right), len(right) - sum(right)) >= _ENOUGH and source not in found:
             found[source] = fit_calibration([score for score, _ in mine], right, job.recipe.calibrate.method)
     heads = {**part.heads, HEAD: Head(head.labels, found, head.thresholds)}
-    return write_part(replace(part, heads=heads), tuple(part.files))
+    return replace(part, heads=heads)
 
 
 def _judged(dev: Pairs) -> list[tuple[str, bool]]:

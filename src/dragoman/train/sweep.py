@@ -34,6 +34,16 @@ from dragoman.train.spec import Recipe
 
 SWEEP, STUDY, TRIALS = "sweep.json", "study.db", "trials"
 _NOT_COPIED = (LOG, CHECKPOINT, EVENTS)
+_INSTEAD_OF_LOSS = {
+    "critic.nli": "accuracy",
+    "gate.attention": "f1",
+    "gate.encoder": "auc",
+    "gate.linear": "f1",
+    "gate.uncertainty": "f1",
+    "retriever.joint": "f1",
+    "shared": "mean",
+}
+"""By which figure to compare parts that hold no loss on dev, by kind."""
 
 
 class _Strict(BaseModel):
@@ -68,7 +78,7 @@ class SweepSpec(_Strict):
     trials: int | None = Field(default=None, ge=1)
     seed: int = 1
     metric: str | None = None
-    """The measure on dev that decides; `train.metric` where it is not given."""
+    """The measure on dev that decides; `train.metric` where it is not given, but see `deciding`."""
 
     @property
     def is_grid(self) -> bool:
@@ -162,7 +172,7 @@ def sweep(
             command=command,
         )
 
-    runner = _Runner(trained, spec, folder, metric=spec.metric or with_settings({}).train.metric, report=report)
+    runner = _Runner(trained, spec, folder, metric=deciding(with_settings({}), spec), report=report)
     trials = list(runner.grid() if spec.is_grid else runner.study())
     good = [trial for trial in trials if trial.score is not None]
     if not good:
@@ -173,6 +183,13 @@ def sweep(
     lower = runner.metric == "loss"
     best = (min if lower else max)(good, key=lambda trial: (trial.score or 0.0, trial.number * (1 if lower else -1)))
     return Swept(tuple(trials), runner.metric, best, _take(best.folder, folder))
+
+
+def deciding(recipe: Recipe, spec: SweepSpec) -> str:
+    """The measure that trials are compared by: the sweep's, the recipe's, or, where that is the loss and the kind of
+    part does not hold it, the one that suits the kind."""
+    named = spec.metric or recipe.train.metric
+    return _INSTEAD_OF_LOSS.get(recipe.kind, named) if named == "loss" else named
 
 
 class _Runner:

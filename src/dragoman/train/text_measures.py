@@ -46,15 +46,26 @@ def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
     true = labels > 0.5
     cuts = [best_threshold(probabilities[:, i].tolist(), true[:, i].tolist()) for i in range(labels.shape[1])]
     said = probabilities >= torch.tensor(cuts, dtype=torch.float64)
-    hits, yes, positives = int((said & true).sum()), int(said.sum()), int(true.sum())
     return {
         "loss": float(binary_loss(scores, labels)),
+        "auc": _mean([column["auc"] for column in columns]),
+        "ap": _mean([column["ap"] for column in columns]),
+        **decision_measures(said.tolist(), true.tolist()),
+    }
+
+
+def decision_measures(said: Sequence[Sequence[bool]], true: Sequence[Sequence[bool]]) -> dict[str, float]:
+    """Precision, recall and F1 over the decisions of all rows and labels together (micro), and the share of rows with
+    every label right."""
+    pairs = [pair for row, truth in zip(said, true, strict=True) for pair in zip(row, truth, strict=True)]
+    hits = sum(a and b for a, b in pairs)
+    yes, positives = sum(a for a, _ in pairs), sum(b for _, b in pairs)
+    right = sum(list(row) == list(truth) for row, truth in zip(said, true, strict=True))
+    return {
         "precision": hits / yes if yes else 0.0,
         "recall": hits / positives if positives else math.nan,
         "f1": 2 * hits / (yes + positives) if yes + positives else math.nan,
-        "auc": _mean([column["auc"] for column in columns]),
-        "ap": _mean([column["ap"] for column in columns]),
-        "exact": float((said == true).all(1).float().mean()),
+        "exact": right / len(said) if said else math.nan,
     }
 
 

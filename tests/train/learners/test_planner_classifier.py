@@ -67,7 +67,7 @@ def test_labels_are_the_sources_that_plans_ask(part):
 def test_part_holds_what_a_plan_depends_on(part):
     assert open_part(part.folder) == part
     assert part.made["metrics"]["exact"] == 1.0
-    assert {"persona/f1", "documents/f1"} <= set(part.made["metrics"])
+    assert {"persona/f1", "documents/f1", "f1", "loss"} <= set(part.made["metrics"])
 
 
 def test_papers_thresholds_are_an_option(make_bert, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from dragoman.core.errors import TrainingError
 from dragoman.critic.nli import HEAD, KIND
-from dragoman.models.part import Part, write_part
+from dragoman.models.part import Part
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.groundings import NEGATIVES, Grounded, Labelled, Negative, every_kind, groundings, labelled
 from dragoman.train.registry import learners
@@ -75,7 +75,7 @@ class NliLearner:
         fit(task, job)
         chosen = judge.chosen
         held = Held((HEAD,), [judge.texts[i] for i in chosen], [float(judge.rows[i].consistent) for i in chosen])
-        part = finish(
+        return finish(
             trunk,
             tokens,
             job,
@@ -85,8 +85,8 @@ class NliLearner:
             max_tokens=model.max_tokens,
             measure=judge.deciding,
             base=model.base,
+            completed=judge.told,
         )
-        return judge.told(part)
 
 
 class Judge:
@@ -121,7 +121,7 @@ class Judge:
         found = figures(self.rows, Scorer(part).probabilities(self.texts, HEAD))
         counts = {kind: sum(row.kind == kind for row in self.rows) for kind in dict.fromkeys(r.kind for r in self.rows)}
         metrics = {**part.made["metrics"], **{name: round(value, 6) for name, value in found.items()}}
-        return write_part(replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts}), tuple(part.files))
+        return replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts})
 
 
 def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:

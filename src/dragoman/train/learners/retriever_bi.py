@@ -75,7 +75,7 @@ class BiEncoderLearner:
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=job.recipe.train.seed)
         reading = _Reading(judged, spec, _shares(towers))
-        part = finish(
+        return finish(
             towers,
             tokens,
             job,
@@ -87,8 +87,8 @@ class BiEncoderLearner:
             measure=reading.hit,
             metrics=metrics,
             base=spec.base,
+            completed=lambda part: by_source(part, judged, reading.last, job),
         )
-        return by_source(part, judged, reading.last, job)
 
 
 class _Reading:

@@ -79,7 +79,7 @@ class CrossEncoderLearner:
         judged = small(dev, analyse, most=_CANDIDATES, seed=seed)
         reading = Reading(judged)
         held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
-        part = finish(
+        return finish(
             trunk,
             tokens,
             job,
@@ -90,8 +90,8 @@ class CrossEncoderLearner:
             measure=reading.hit,
             metrics=metrics,
             base=spec.base,
+            completed=lambda part: by_source(part, judged, reading.last, job),
         )
-        return by_source(part, judged, reading.last, job)
 
 
 class Reading:

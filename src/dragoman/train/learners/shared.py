@@ -15,7 +15,7 @@ from pydantic import Field
 from dragoman.core.errors import TrainingError
 from dragoman.critic import nli
 from dragoman.gate import encoder as gate
-from dragoman.models.part import Head, Part, write_part
+from dragoman.models.part import PARENT, Part, write_part
 from dragoman.retriever import trained
 from dragoman.train.contract import Corpus, Job, Task
 from dragoman.train.registry import learners
@@ -59,7 +59,7 @@ class SharedLearner:
     def fit(self, job: Job) -> Part:
         from dragoman.train.finish import finish
         from dragoman.train.loop import fit
-        from dragoman.train.mixed import MixedTask
+        from dragoman.train.mixed import MEAN, MixedTask
 
         given, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         trunk, tokens = model.open({_HEADS[name]: 1 for name in given.heads}, seed=job.recipe.train.seed)
@@ -74,7 +74,13 @@ class SharedLearner:
             seed=job.recipe.train.seed,
         )
         metrics = fit(task, job)
-        part = finish(
+
+        def completed(whole: Part) -> Part:  # before the whole: a folder that counts as finished has all of its parts
+            for name, study in studies.items():
+                _write(whole, name, study)
+            return whole
+
+        return finish(
             trunk,
             tokens,
             job,
@@ -83,19 +89,15 @@ class SharedLearner:
             options={},
             max_tokens=model.max_tokens,
             measure=lambda scorer: sum(study.measure(scorer) for study in studies.values()) / len(studies),
-            metrics={name: value for name, value in metrics.items() if "/" in name},
+            metrics={name: value for name, value in metrics.items() if "/" in name or name == MEAN},
             base=model.base,
+            completed=completed,
         )
-        for name, study in studies.items():
-            _write(part, name, study)
-        return part
 
 
 def _write(whole: Part, name: Name, study: Study) -> Part:
     """The part of one head, beside the model that it shares."""
     head = whole.head(_HEADS[name])
-    if name == "critic":  # calibrated on as many consistent pairs as others: even odds decide
-        head = Head(head.labels, head.calibrations, dict.fromkeys(head.labels, 0.5))
     own = {gate.HEAD: "reply"} if name == "reply" else {}
     inner = gate.HEAD if name == "reply" else _HEADS[name]
     metrics = {
@@ -107,7 +109,7 @@ def _write(whole: Part, name: Name, study: Study) -> Part:
     folder.mkdir(exist_ok=True)
     options = {**study.options, "max_tokens": whole.options["max_tokens"]} | ({"outputs": own} if own else {})
     made = {**whole.made, "metrics": metrics}
-    return write_part(Part(folder, _KINDS[name], {inner: head}, options, {}, made, shares=".."), tuple(whole.files))
+    return write_part(Part(folder, _KINDS[name], {inner: head}, options, {}, made, shares=PARENT), tuple(whole.files))
 
 
 def _own(job: Job, tables: Mapping[str, Mapping[str, Any]]) -> Job:
@@ -233,7 +235,9 @@ def _critic(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
         measure=lambda scores: judge.measured([float(score) for score in scores[:, 0]]),
     )
     chosen = judge.chosen
-    held = Held((nli.HEAD,), [judge.texts[i] for i in chosen], [float(judge.rows[i].consistent) for i in chosen])
+    truth = [float(judge.rows[i].consistent) for i in chosen]
+    # as many consistent pairs as others: even odds decide
+    held = Held((nli.HEAD,), [judge.texts[i] for i in chosen], truth, threshold=0.5)
     return Study(task, len(rows), held, {}, judge.deciding)
 
 
