@@ -118,7 +118,7 @@ def test_the_readers_draft_is_the_reply_that_is_read() -> None:
 def test_a_reply_without_a_reader_is_refused() -> None:
     gate = AttentionGate(part="unused")
     opened(gate, Reading(Inputs(("contx", "resp"))))
-    with pytest.raises(ConfigError, match="nobody says one|has none"):
+    with pytest.raises(ConfigError, match="has none"):
         gate.decide([TALK])
 
 

@@ -27,8 +27,11 @@ def tiny():
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
+    import gc
+
     import torch
 
+    gc.freeze()  # what torch brought stays: looking through it again and again takes seconds
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -40,6 +40,7 @@ def stop_at(step):
     return after
 
 
+@pytest.mark.slow
 def test_a_training_killed_mid_epoch_ends_with_byte_identical_weights(tiny, tmp_path):
     """Six steps an epoch, saved every second: killed in the middle of epoch 2, after a step that was not saved."""
     assert started(tmp_path / "killed", "--kill", "12").returncode == -signal.SIGKILL

@@ -134,6 +134,7 @@ def test_folder_of_no_training_is_told(tmp_path):
         rebuilt(tmp_path)
 
 
+@pytest.mark.slow
 def test_export_mends_a_damaged_model(copied):
     (copied / MODEL).write_bytes(b"broken")
     with pytest.raises(WeightsError, match="damaged"):
@@ -142,6 +143,7 @@ def test_export_mends_a_damaged_model(copied):
     assert open_part(copied).kind == "gate.encoder"
 
 
+@pytest.mark.slow
 def test_export_keeps_the_parts_that_share_a_model_in_use(copied):
     inner = copied / "gate"
     inner.mkdir()

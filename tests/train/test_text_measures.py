@@ -9,7 +9,6 @@ import torch
 
 from dragoman.train.text_measures import measures_of
 
-
 MANY = 40
 """Thresholds are fitted to all rows: where each stands so often, they part what can be parted."""
 

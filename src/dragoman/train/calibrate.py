@@ -21,6 +21,8 @@ _MOST_POINTS = 12
 _FEWEST_ROWS = 8
 _LEAST_SCALE = 1e-3
 _EDGE = 1e-12
+_EQUAL = 1e-6
+"""Fits and sums of the same numbers differ in their last digits."""
 
 
 def fit_calibration(scores: Sequence[float], labels: Sequence[bool], method: Method) -> Calibration:
@@ -56,9 +58,11 @@ def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> fl
     given, true = _checked(probabilities, labels)
     if not true.sum():
         return 0.5
+    order = np.lexsort((true, given))  # sums in another order would decide between equal cuts
+    given, true = given[order], true[order]
     inside = np.clip(given, _EDGE, 1 - _EDGE)
     odds = np.log(inside) - np.log1p(-inside)
-    fitted = fit_calibration(odds.tolist(), labels, "platt")
+    fitted = fit_calibration(odds.tolist(), [bool(label) for label in true], "platt")
     return _best_cut(given, np.array([fitted.probability(value) for value in odds]))
 
 
@@ -86,7 +90,7 @@ def common_threshold(probabilities: Sequence[float], labels: Sequence[bool], set
         gains += 2 * (said @ chances) / (said.sum(1) + chances.sum())
     if not gains.any():
         return 0.5
-    return _middle(cuts, int(np.flatnonzero(gains >= gains.max() - 1e-12)[0]))
+    return _middle(cuts, int(np.flatnonzero(gains >= gains.max() - _EQUAL)[0]))
 
 
 def expected_threshold(probabilities: Sequence[float]) -> float:
@@ -107,8 +111,7 @@ def _best_cut(given: Floats, chances: Floats) -> float:
         return 0.5
     values, hits, said = _cuts(given, chances)
     gains = 2 * hits / (said + chances.sum())
-    # sums of the same numbers differ in their last digits
-    return _middle(values, int(np.flatnonzero(gains >= gains.max() - 1e-12)[0]))
+    return _middle(values, int(np.flatnonzero(gains >= gains.max() - _EQUAL)[0]))
 
 
 def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:

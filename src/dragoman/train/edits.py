@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,7 @@ def change_number(text: str, old: str, new: str) -> str | None:
 
 def other_number(number: str, dice: random.Random) -> str:
     """A number near another one and never the same: years stay years, times stay times, small stays small."""
+    number = unicodedata.normalize("NFKC", number)  # digits of full width are digits
     if ":" in number:
         hours, _, minutes = number.partition(":")
         day = 12 if 1 <= int(hours) <= 12 else 24

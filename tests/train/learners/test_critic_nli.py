@@ -59,6 +59,7 @@ def made(tmp_path_factory, base):
     return NliLearner().fit(job(folder, base)), folder
 
 
+@pytest.mark.slow
 def test_the_part_says_how_well_it_does_kind_by_kind(made):
     part, folder = made
     metrics = open_part(folder, kind="critic.nli").made["metrics"]
@@ -68,6 +69,7 @@ def test_the_part_says_how_well_it_does_kind_by_kind(made):
     assert part.head("consistent").threshold() == 0.5
 
 
+@pytest.mark.slow
 def test_the_critic_runs_what_was_trained(made):
     _, folder = made
     critic = NliCritic(part=str(folder))
@@ -79,6 +81,7 @@ def test_the_critic_runs_what_was_trained(made):
     assert together == pytest.approx([critic.consistency([pair])[0] for pair in pairs], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_exported_critic_says_what_torch_says(made):
     from dragoman.models.scorer import Scorer
     from dragoman.models.trunk import score

@@ -71,12 +71,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_learns_what_can_be_learned(trained: Path) -> None:
     part = open_part(trained, kind="gate.attention")
     assert part.made["metrics"]["f1"] > 0.9
     assert part.made["metrics"]["folds/f1"] > 0.9
 
 
+@pytest.mark.slow
 def test_the_trained_gate_decides(trained: Path) -> None:
     gate = AttentionGate(part=str(trained))
     asked, thanked = gate.decide([Context.of("when does the castle open"), Context.of("thanks for the castle")])
@@ -85,6 +87,7 @@ def test_the_trained_gate_decides(trained: Path) -> None:
     assert not gate.reads_evidence
 
 
+@pytest.mark.slow
 def test_a_turn_fares_the_same_in_whatever_batch(trained: Path) -> None:
     gate = AttentionGate(part=str(trained))
     turns = [example.context for example in examples()[:20]] + [Context.of(""), Context(())]
@@ -93,11 +96,13 @@ def test_a_turn_fares_the_same_in_whatever_batch(trained: Path) -> None:
     assert together == pytest.approx(alone, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_threshold_of_ones_own_stands_in_for_the_parts(trained: Path) -> None:
     (verdict,) = AttentionGate(part=str(trained), threshold=0.0).decide([Context.of("thanks for the castle")])
     assert verdict.retrieve
 
 
+@pytest.mark.slow
 def test_no_turns_are_no_verdicts(trained: Path) -> None:
     assert AttentionGate(part=str(trained)).decide([]) == []
 
@@ -114,6 +119,7 @@ def _torch_scores(part: Part, turns: Sequence[Sequence[Any]]) -> list[float]:
     return list(attention_scores(encoder, rows)[:, 0].tolist())
 
 
+@pytest.mark.slow
 def test_the_exported_model_agrees_with_torch(trained: Path) -> None:
     part = open_part(trained)
     reading = Reading.from_json(part.options["reading"])
@@ -141,6 +147,7 @@ def _weights(folder: Path) -> dict[str, Any]:
     return dict(load_file(folder / "best.safetensors"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(trained: Path, tmp_path: Path, without_export: None) -> None:
     fit(job(tmp_path, train={"epochs": 10}))
     again = _weights(tmp_path)
@@ -181,6 +188,7 @@ def test_variants_in_one_row_learn(tmp_path: Path, without_export: None, fields:
     assert part.options["reading"]["inputs"]["fields"] == fields
 
 
+@pytest.mark.slow
 def test_context_by_knowledge_decides_when_it_has_the_evidence(tmp_path: Path) -> None:
     part = fit(job(tmp_path, given={"fields": ["contx", "know"], "cross": True}, train={"epochs": 8}))
     gate = AttentionGate(part=str(part.folder))
@@ -231,6 +239,7 @@ def base(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "embeddings"), [("pieces", "alone"), ("all", "table")])
 def test_it_begins_with_what_an_encoder_knows(
     tmp_path: Path, base: Path, without_export: None, words: str, embeddings: str
@@ -269,6 +278,7 @@ def test_a_teacher_labels_turns_that_have_no_labels(
     assert seen["labels"] == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_folds_are_scored_in_units_of_their_own_model(
     tmp_path: Path, without_export: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,6 +178,7 @@ def frozen(base, tmp_path_factory):
     return learners.create("gate.encoder").fit(given)
 
 
+@pytest.mark.slow
 def test_frozen_gate_scores_as_its_regression_did(frozen):
     dev = corpus(24, 2)
     gate = EncoderGate(part=str(frozen.folder))
@@ -187,6 +188,7 @@ def test_frozen_gate_scores_as_its_regression_did(frozen):
     assert measured["auc"] == pytest.approx(frozen.made["metrics"]["auc"]) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_frozen_encoder_keeps_its_weights(frozen, base):
     from dragoman.models.trunk import load_trunk
 

@@ -94,10 +94,10 @@ def test_the_gate_scores_as_the_learner_measured(learned):
 @pytest.mark.parametrize(
     "fields",
     [
-        ["contx", "resp"],
-        ["contx", "syn-resp", "ner"],
+        pytest.param(["contx", "resp"], marks=pytest.mark.slow),
+        pytest.param(["contx", "syn-resp", "ner"], marks=pytest.mark.slow),
         ["contx", "syn-resp", "ner", "know"],
-        ["contx", "syn-resp", "ner", "source"],
+        pytest.param(["contx", "syn-resp", "ner", "source"], marks=pytest.mark.slow),
     ],
     ids="-".join,
 )

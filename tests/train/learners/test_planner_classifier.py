@@ -53,17 +53,20 @@ def part(make_bert, tmp_path_factory):
     return learners.create("planner.classifier").fit(job(tmp_path_factory.mktemp("planner"), base))
 
 
+@pytest.mark.slow
 def test_learned_planner_plans_new_turns(part):
     fresh = corpus(18, 3)
     plans = ClassifierPlanner(part=str(part.folder)).plan([e.context for e in fresh.examples], SOURCES)
     assert [plan.sources for plan in plans] == [example.gold.plan for example in fresh.examples]
 
 
+@pytest.mark.slow
 def test_labels_are_the_sources_that_plans_ask(part):
     assert part.heads["plan"].labels == ("persona", "documents")
     assert set(part.heads["plan"].thresholds) == {"persona", "documents"}
 
 
+@pytest.mark.slow
 def test_part_holds_what_a_plan_depends_on(part):
     assert open_part(part.folder) == part
     assert part.made["metrics"]["exact"] == 1.0

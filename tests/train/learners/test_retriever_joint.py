@@ -63,6 +63,7 @@ def trained(make_bert, tmp_path):
     return RetrieverJoint().fit(Job(recipe, corpus(8), corpus(4, start=8), tmp_path / "part"))
 
 
+@pytest.mark.slow
 def test_it_is_used_as_it_was_trained(trained):
     assert trained.options["query"] == "history"
     assert trained.options["asking"] == "persona"

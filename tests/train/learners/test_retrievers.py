@@ -108,6 +108,7 @@ def dense(encoder, example, **options):
     return DenseRetriever(store=store, encoder=encoder, analyse=analyse, **options)
 
 
+@pytest.mark.slow
 def test_a_learned_bi_encoder_finds_what_shares_no_word(bi):
     folder = str(bi.folder)
     encoder = OnnxEncoder(weights=folder)
@@ -118,6 +119,7 @@ def test_a_learned_bi_encoder_finds_what_shares_no_word(bi):
     assert hits(retrieve, corpus(30, 3)) >= 0.9, "a quarter by chance"
 
 
+@pytest.mark.slow
 def test_relevance_is_calibrated_on_turns_that_were_not_trained_on(bi):
     """One of four is right: that is the mean relevance, and what is right has more of it."""
     folder = str(bi.folder)
@@ -130,6 +132,7 @@ def test_relevance_is_calibrated_on_turns_that_were_not_trained_on(bi):
     assert np.mean(right) > 2 * np.mean(wrong)
 
 
+@pytest.mark.slow
 def test_the_encoder_reads_a_part_as_it_was_trained(bi):
     """The exported vectors are torch's, up to eight bits, at the part's own length."""
     trunk, tokens, _ = rebuilt(bi.folder)
@@ -139,6 +142,7 @@ def test_the_encoder_reads_a_part_as_it_was_trained(bi):
     assert (found * expected).sum(1) == pytest.approx([1.0, 1.0], abs=5e-3)
 
 
+@pytest.mark.slow
 def test_a_mix_is_learned_and_stored_with_the_part(bi):
     shares = bi.options["mix"]
     assert set(shares) == {"last", "history", "given"}
@@ -146,6 +150,7 @@ def test_a_mix_is_learned_and_stored_with_the_part(bi):
     assert all(abs(shares[name] - 1 / 3) > 1e-5 for name in ("last", "history")), "the shares moved"
 
 
+@pytest.mark.slow
 def test_a_part_says_how_it_is_asked_and_what_it_measured(bi, cross):
     assert bi.options["query"] == "mix"
     assert cross.options["query"] == "last"
@@ -163,6 +168,7 @@ def test_a_trained_folder_can_be_exported_anew(bi):
     assert part.heads == bi.heads
 
 
+@pytest.mark.slow
 def test_a_learned_cross_encoder_puts_the_right_passage_first(cross):
     folder = str(cross.folder)
 
@@ -182,6 +188,7 @@ def test_a_learned_cross_encoder_puts_the_right_passage_first(cross):
     assert hits(retrieve, corpus(30, 3, marked=True)) >= 0.9
 
 
+@pytest.mark.slow
 def test_exported_and_torch_scores_agree(cross):
     from dragoman.models.trunk import score
 

@@ -59,12 +59,14 @@ def folder(base, tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_one_model_has_four_heads(folder):
     whole = open_part(folder, kind="shared")
     assert set(whole.heads) == {"gate", "reply", "relevance", "consistent"}
     assert {name: open_part(folder / name).kind for name in NAMES} == KINDS
 
 
+@pytest.mark.slow
 def test_the_parts_share_one_file(folder):
     files = open_part(folder).files
     for name in NAMES:
@@ -73,6 +75,7 @@ def test_the_parts_share_one_file(folder):
         assert [path.name for path in (folder / name).iterdir()] == ["part.json"]
 
 
+@pytest.mark.slow
 def test_each_part_decides_as_the_whole_says(folder):
     """The reply's part is a gate, whose output is the head that read replies."""
     whole = open_part(folder)
@@ -86,6 +89,7 @@ def test_each_part_decides_as_the_whole_says(folder):
     assert scores["gate"] != scores["reply"]
 
 
+@pytest.mark.slow
 def test_even_odds_decide_what_is_consistent_wherever_it_is_told(folder):
     assert open_part(folder).head("consistent").threshold() == 0.5
     assert open_part(folder / "critic").head("consistent").threshold() == 0.5
@@ -94,6 +98,7 @@ def test_even_odds_decide_what_is_consistent_wherever_it_is_told(folder):
     assert open_part(folder).head("gate").threshold() != 0.5
 
 
+@pytest.mark.slow
 def test_figures_of_a_head_go_to_its_part_and_their_mean_to_the_whole(folder):
     metrics = open_part(folder).made["metrics"]
     assert {"gate/auc", "reply/auc", "relevance/hit@1", "critic/accuracy"} <= set(metrics)
@@ -106,6 +111,7 @@ def test_figures_of_a_head_go_to_its_part_and_their_mean_to_the_whole(folder):
     assert "mean" not in critic
 
 
+@pytest.mark.slow
 def test_the_components_take_the_parts(folder):
     turns = [Context.of("Hello!"), Context.of("When does the museum open?")]
     gate = EncoderGate(part="mine/gate", folder=folder.parent)
@@ -116,12 +122,14 @@ def test_the_components_take_the_parts(folder):
     assert judged == pytest.approx(open_part(folder).head("consistent").probability(float(expected)), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_part_is_that_of_the_file_it_shares(folder):
     from dragoman.train.card import size
 
     assert size(open_part(folder / "gate")) == size(open_part(folder)) > (folder / MODEL).stat().st_size
 
 
+@pytest.mark.slow
 def test_a_training_that_was_killed_at_its_end_is_finished_by_the_next(base, folder, tmp_path, monkeypatch):
     """The whole is written last, so that a folder that counts as finished has all its parts."""
     copied = tmp_path / "copied"
@@ -152,6 +160,7 @@ def test_a_training_that_was_killed_at_its_end_is_finished_by_the_next(base, fol
     assert [open_part(copied / name).kind for name in NAMES] == list(KINDS.values())
 
 
+@pytest.mark.slow
 def test_afresh_takes_the_parts_away_and_leaves_what_is_ones_own(folder, tmp_path):
     from dragoman.train.folder import TrainingFolder
 
@@ -165,6 +174,7 @@ def test_afresh_takes_the_parts_away_and_leaves_what_is_ones_own(folder, tmp_pat
     assert left == {"critic/notes.txt", "other/part.json"}
 
 
+@pytest.mark.slow
 def test_a_sweep_compares_by_the_mean(base, folder, tmp_path, monkeypatch):
     from dragoman.train import recipe as recipes
 
