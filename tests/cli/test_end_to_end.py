@@ -90,7 +90,7 @@ def test_interrupt_while_starting_or_answering_is_clean_and_loses_nothing(agent)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=60)
         # by the signal, which a shell shows as 130 too: it came before the interpreter was there to meet it, or in code
-        # that was run from a string (a dataclass that was being made), after which the interpreter ends by it regardless
+        # run from a string (a dataclass that was being made), after which the interpreter ends by it regardless
         assert process.returncode in (0, 130, -signal.SIGINT), errors.decode()
         assert b"Traceback" not in errors
     assert b"Comet" in run("recall", cwd=agent).stdout
