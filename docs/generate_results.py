@@ -25,10 +25,10 @@ from pathlib import Path
 from rich.progress import Progress
 
 from dragoman.evaluate.locate import find, shipped
+from dragoman.evaluate.record import RESULTS, load_run
 from dragoman.evaluate.results import Cell, Result
 from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
-from dragoman.evaluate.record import RESULTS, load_run
 from dragoman.evaluate.study import run_experiment
 
 PAGE = Path(__file__).with_name("results.md")
