@@ -162,6 +162,6 @@ def test_an_adapter_runs_in_llama_cpp_as_it_does_in_torch(tmp_path):
         theirs = light.choose(prompts, ("Yes", "No"))
     finally:
         light.close()
-    assert abs(ours[0]["Yes"] - plain[0]["Yes"]) > 0.15, "the adapter does something"
+    assert abs(ours[0]["Yes"] - plain[0]["Yes"]) > 0.08, "the adapter does something"
     for one, other in zip(ours, theirs, strict=True):
         assert other["Yes"] == pytest.approx(one["Yes"], abs=0.05)

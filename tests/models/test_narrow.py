@@ -104,10 +104,10 @@ def test_fields_come_back_as_they_were_written():
 
 @pytest.mark.integration
 def test_the_default_encoder_is_narrowed_and_its_vectors_stay_within_a_thousandth(weights_home, monkeypatch):
-    from dragoman.models import onnx
+    from dragoman.models import onnx, session
 
     texts = ["The ferry leaves at nine.", "Dogs travel free if they stay on a lead.", "How much is a ticket?"]
     ours = onnx.OnnxEncoder().encode(texts)
-    monkeypatch.setattr(onnx, "narrowed", lambda path: None)
+    monkeypatch.setattr(session, "narrowed", lambda path: None)
     as_floats = onnx.OnnxEncoder().encode(texts)
     assert 0.998 < (ours * as_floats).sum(axis=1).min() < 0.9999999

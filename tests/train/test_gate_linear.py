@@ -44,7 +44,7 @@ def job(folder, train, dev, *settings):
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory):
-    return GateLinear().fit(job(tmp_path_factory.mktemp("gate"), turns(240), turns(80, seed=1, prefix="e")))
+    return GateLinear().fit(job(tmp_path_factory.mktemp("gate"), turns(160), turns(60, seed=1, prefix="e")))
 
 
 def test_scores_are_those_of_a_pipeline_of_scikit_learn():
@@ -92,7 +92,7 @@ def test_dev_and_folds_are_measured_and_the_recipe_is_kept(part):
     for name in ("f1", "auc", "ap", "ece", "folds/f1", "folds/auc", "folds/ece"):
         assert 0.0 <= measured["metrics"][name] <= 1.0
     assert measured["recipe"]["kind"] == "gate.linear"
-    assert measured["data"]["train"]["examples"] == 240
+    assert measured["data"]["train"]["examples"] == 160
 
 
 def test_a_word_that_only_training_has_does_not_make_it_sure(part):
@@ -105,7 +105,7 @@ def test_a_word_that_only_training_has_does_not_make_it_sure(part):
 
 
 def test_the_same_seed_gives_the_same_files(part, tmp_path):
-    again = GateLinear().fit(job(tmp_path, turns(240), turns(80, seed=1, prefix="e")))
+    again = GateLinear().fit(job(tmp_path, turns(160), turns(60, seed=1, prefix="e")))
     assert again.files == part.files
     assert again.heads == part.heads
 

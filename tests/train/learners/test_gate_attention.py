@@ -253,6 +253,7 @@ def test_it_begins_with_what_an_encoder_knows(
     assert "castle" in vocabulary
 
 
+@pytest.mark.slow
 def test_a_teacher_labels_turns_that_have_no_labels(
     tmp_path: Path, without_export: None, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

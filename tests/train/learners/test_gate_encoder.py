@@ -75,6 +75,7 @@ def without_export(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_learned_gate_tells_new_turns_apart(tuned):
     part, _ = tuned
     fresh = corpus(30, 3)
@@ -82,6 +83,7 @@ def test_learned_gate_tells_new_turns_apart(tuned):
     assert [verdict.retrieve for verdict in verdicts] == [example.gold.retrieve for example in fresh.examples]
 
 
+@pytest.mark.slow
 def test_part_holds_what_a_decision_depends_on(tuned):
     part, _ = tuned
     assert open_part(part.folder) == part
@@ -92,6 +94,7 @@ def test_part_holds_what_a_decision_depends_on(tuned):
     assert {"model.onnx", "tokenizer.json"} == set(part.files)
 
 
+@pytest.mark.slow
 def test_folds_and_training_are_reported(tuned):
     _, reports = tuned
     assert {"Training", "Training fold-0", "Training fold-1", "Exporting"} <= {report.stage for report in reports}
@@ -150,6 +153,7 @@ def test_auxiliary_turns_are_at_most_as_many_as_the_recipe_says(base, tmp_path, 
     assert [weight for _, _, weight in seen] == ["none", 3.0]
 
 
+@pytest.mark.slow
 def test_teacher_softens_the_labels(base, tmp_path, without_export, monkeypatch, tuned):
     seen = []
 
