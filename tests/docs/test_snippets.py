@@ -12,6 +12,7 @@ from pages import ROOT, Reader, blocks, commands, install, is_offline, pages
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in pages().items()}
 OFFLINE = [name for name, text in PAGES.items() if is_offline(text)]
 ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
+LONG = ("docs/howto/train-a-retriever.md", "docs/howto/train-a-planner-and-a-critic.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 _ALLOWED_UNRUN = 8
@@ -23,7 +24,7 @@ def test_page_does_what_it_says_without_weights(name, tmp_path):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in ONLINE])
 def test_page_does_what_it_says(name, tmp_path):
     Reader(tmp_path).follow(PAGES[name])
 

@@ -34,6 +34,7 @@ class TestHfConforms(LanguageModelConformance):
         return model
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 class TestHfConformsWithRealWeights(LanguageModelConformance):
     tolerance = 1e-4
@@ -167,6 +168,7 @@ def test_half_a_character_is_held_back_until_it_is_whole():
     assert writing.fresh() == "在"
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_gguf_file_says_in_torch_what_it_says_in_llama_cpp():
     from dragoman.models import LlamaCppModel
@@ -180,6 +182,7 @@ def test_a_gguf_file_says_in_torch_what_it_says_in_llama_cpp():
         assert ours["Yes"] == pytest.approx(theirs["Yes"], abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_loading_and_answering_write_nothing_to_the_terminal(capfd):
     HfModel(weights=str(weights.path("smollm2-135m-instruct"))).generate([SKY], max_tokens=2)

@@ -136,6 +136,7 @@ def test_a_base_is_known_by_the_hash_of_its_weights(tiny_causal, tmp_path):
     assert base_digest(copied) != base_digest(tiny_causal)
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_an_adapter_runs_in_llama_cpp_as_it_does_in_torch(tmp_path):
     """The adapter is on the queries and keys alone, whose rows the two formats order differently."""

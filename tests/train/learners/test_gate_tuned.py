@@ -147,6 +147,7 @@ def test_the_recipe_that_ships_has_the_papers_adapter():
     assert typed(InputTable, recipe.input, "input").fields == ("contx",)
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp_path):
     """The scores of the two runtimes are those of the same adapter."""
@@ -170,4 +171,4 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     finally:
         light.close()
     spread = max(score for score, _ in pairs) - min(score for score, _ in pairs)
-    assert all(abs(one - other) < 0.15 * spread for one, other in pairs)
+    assert max(abs(one - other) for one, other in pairs) < 0.15 * spread, pairs

@@ -15,7 +15,7 @@ from dragoman.train.export import export_trunk, rebuilt
 from dragoman.train.recipe import load_recipe
 from dragoman.train.run import train
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 BOUND = 0.05
 """How far eight bits may move a probability before calibration."""
@@ -25,7 +25,7 @@ BOUND = 0.05
 def gate(weights_home, tmp_path_factory):
     """A gate trained by the shipped recipe, but for a smaller model and a shorter, quicker training."""
     quick = ["train.epochs=2", "train.batch=16", "train.rate=3e-4", "input.turns=1", "model.layers=2"]
-    recipe = load_recipe("gate-encoder", [*quick, "model.max_tokens=32"])
+    recipe = load_recipe("gate-encoder", [*quick, "model.fixed=1", "model.max_tokens=32"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRAGOMAN_HOME", str(weights_home))
         data = {"train": ["toy"], "dev": ["toy"]}
@@ -37,6 +37,7 @@ def test_few_steps_are_better_than_chance(gate):
     assert gate.made["base"] == "all-minilm-l6-v2"
 
 
+@pytest.mark.slow
 def test_torch_and_exported_model_agree(gate, tmp_path):
     trunk, tokens, _ = rebuilt(gate.folder)
     texts = ["User: Hello!", "User: When does the museum open? Agent: Hello!", "User: Thanks " * 30]
