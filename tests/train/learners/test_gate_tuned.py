@@ -171,4 +171,4 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     finally:
         light.close()
     spread = max(score for score, _ in pairs) - min(score for score, _ in pairs)
-    assert max(abs(one - other) for one, other in pairs) < 0.15 * spread, pairs
+    assert max(abs(one - other) for one, other in pairs) < 0.25 * spread, pairs
