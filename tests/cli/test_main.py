@@ -130,3 +130,14 @@ def test_interrupt_that_fell_into_a_callback_is_not_lost(capfd, stub, monkeypatc
     monkeypatch.setattr(stub, "stream", ask)
     code, _, err = outcome(capfd, "ask", "hi")
     assert (code, err) == (130, "Stopped.\n")
+
+
+def test_interrupt_that_passed_through_exec_still_ends_with_the_code(tmp_path):
+    (tmp_path / "stopped.py").write_text(
+        "import dragoman.cli.app, dragoman.cli.main\n"
+        "dragoman.cli.app.app = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        "dragoman.cli.main.run([])\n"
+    )
+    command = [sys.executable, "-m", "stopped"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")

@@ -75,10 +75,13 @@ def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
 def _stop() -> None:
     """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal.
 
-    A native library that was stopped in the middle of loading may never return; then the alarm ends the process.
+    A native library that was stopped in the middle of loading may never return; then the alarm ends the process. An
+    interrupt that passed through `exec` (dataclasses are made by it) left the mark by which the interpreter ends itself
+    with SIGINT whatever the exit code; the next `exec` wipes it off.
     """
     import signal
 
+    exec("")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "alarm"):
         signal.alarm(5)

@@ -17,6 +17,8 @@ Side: TypeAlias = Literal["held", "rest", "dropped"]
 _NEAR = 0.95
 """Whole groups that come this near to the wanted share need no search."""
 _STEPS_EACH, _MOST_STEPS = 60, 300_000
+_AFFORDED = 16_000
+"""Steps that take no time: a small graph is heated again until they are spent, as one walk may end in a poor corner."""
 _HOT, _COLD = 1.0, 0.1
 """Temperatures, in dialogues gained or lost on the held-out side."""
 _KEEP = 0.05
@@ -67,8 +69,8 @@ class _Border:
         """Move single evidence, or all of a dialogue's, over the border; worse borders ever more rarely."""
         steps = min(_MOST_STEPS, _STEPS_EACH * (len(self._edges) + len(self._at)))
         best, kept, score = self._inside[:], self._score(), self._score()
-        for step in range(steps):
-            temperature = _HOT * (_COLD / _HOT) ** (step / steps) / self._share
+        for step in range(steps * max(1, _AFFORDED // steps)):
+            temperature = _HOT * (_COLD / _HOT) ** (step % steps / steps) / self._share
             vertices = self._proposed(random)
             self._move(vertices)
             new = self._score()
