@@ -5,6 +5,8 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# Two processes share the tests; one that is alone with a test runs it by `pytest PATH`.
+BOTH := -n 2 --dist worksteal
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
@@ -28,9 +30,9 @@ chat: $(VENV)/.core $(VENV)/.weights
 
 test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
 	@echo "== unit tests"
-	@$(BIN)/python -m pytest -m "not integration and not slow"
+	@$(BIN)/python -m pytest $(BOTH) -m "not integration and not slow"
 	@echo "== tests with real weights"
-	@$(BIN)/python -m pytest -m "integration and not slow"
+	@$(BIN)/python -m pytest $(BOTH) -m "integration and not slow"
 
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
 	@echo "== slow tests"

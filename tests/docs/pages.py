@@ -65,7 +65,10 @@ class Reader:
         self._folder = folder
         self._printed = ""
         paths = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-        self._environment = os.environ | {
+        inherited = {
+            name: value for name, value in os.environ.items() if name != "LINES"
+        }  # with it, rich believes COLUMNS
+        self._environment = inherited | {
             "PATH": os.pathsep.join(paths),
             "PYTHONPATH": str(folder),
             "COLUMNS": COLUMNS,

@@ -195,7 +195,7 @@ def test_a_damaged_index_is_rebuilt_with_a_warning(tmp_path, store, damage, capl
     damage(tmp_path / "index")
     with caplog.at_level(logging.WARNING, logger="dragoman"):
         assert [list(map(ids, store.lexical(asked))), list(map(ids, store.nearest(asked)))] == before
-    assert caplog.records and "w1" not in caplog.text
+    assert caplog.records and "w1" not in " ".join(caplog.messages).replace(str(tmp_path), "")
 
 
 def test_an_index_half_written_is_rebuilt(tmp_path, store, rebuilt):
