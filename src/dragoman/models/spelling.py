@@ -1,0 +1,100 @@
+"""How the tokens of a grammar are said in a vocabulary: as new rows, as tokens kept in reserve, or as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from dragoman.core.errors import WeightsError
+from dragoman.core.tokens import STEPS, Grammar, Token
+
+Way: TypeAlias = Literal["rows", "reserved", "text"]
+_TENTHS = (*map(str, range(STEPS)), "T")
+"""Evaluation tokens in plain text: one character each, T for ten tenths."""
+
+
+class Vocabulary(Protocol):
+    """What a spelling needs to know of a tokenizer."""
+
+    @property
+    def size(self) -> int:
+        """The rows of the embedding that the base has; new ones follow."""
+        ...
+
+    @property
+    def reserved(self) -> Sequence[int]:
+        """Tokens that no text becomes and that the base has no use for, in order."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of plain text: what spells a control token is text too."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The ids of each token of a grammar."""
+
+    way: Way
+    ids: Mapping[Token, tuple[int, ...]]
+
+    def one(self, token: Token) -> int:
+        """The single id of a token that is chosen among others."""
+        (found,) = self.ids[token]
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {"way": self.way, "ids": [[token.kind, token.name, list(ids)] for token, ids in self.ids.items()]}
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> Spelling:
+        try:
+            return cls(table["way"], {Token(kind, name): tuple(map(int, ids)) for kind, name, ids in table["ids"]})
+        except (KeyError, TypeError, ValueError) as error:
+            raise WeightsError(f"A spelling of tokens cannot be read: {error!r}.", remedy="Train again.") from error
+
+
+def spell(grammar: Grammar, way: Way, vocabulary: Vocabulary) -> Spelling:
+    """The spelling of all tokens of a grammar in one of the three ways.
+
+    Reserved tokens may be too few: then similarities, which are only ever read at a place of their own, are said as
+    single characters, and the others take the reserved ones.
+    """
+    if way == "rows":
+        return Spelling(way, {token: (vocabulary.size + i,) for i, token in enumerate(grammar.tokens)})
+    if way == "text":
+        return _checked(Spelling(way, _tenths(grammar, vocabulary) | _plain(grammar, vocabulary)), grammar)
+    reserved = list(vocabulary.reserved)
+    if len(reserved) >= len(grammar.tokens):
+        return Spelling(way, {token: (spare,) for token, spare in zip(grammar.tokens, reserved, strict=False)})
+    others = (*grammar.indicators, *grammar.acting)
+    if len(reserved) < len(others):
+        raise WeightsError(
+            f"The base keeps {len(reserved)} tokens in reserve, and {len(others)} are needed for "
+            f"{len(grammar.sources)} sources.",
+            remedy='Set model.tokens = "rows" or "text".',
+        )
+    named = {token: (spare,) for token, spare in zip(others, reserved, strict=False)}
+    return _checked(Spelling(way, _tenths(grammar, vocabulary) | named), grammar)
+
+
+def _tenths(grammar: Grammar, vocabulary: Vocabulary) -> dict[Token, tuple[int, ...]]:
+    return {token: tuple(vocabulary.encode(said)) for token, said in zip(grammar.evaluation, _TENTHS, strict=False)}
+
+
+def _plain(grammar: Grammar, vocabulary: Vocabulary) -> dict[Token, tuple[int, ...]]:
+    return {token: tuple(vocabulary.encode(str(token))) for token in (*grammar.indicators, *grammar.acting)}
+
+
+def _checked(spelling: Spelling, grammar: Grammar) -> Spelling:
+    """Refuse a vocabulary in which a similarity takes several tokens, or two tokens are spelt alike."""
+    for token in grammar.evaluation:
+        if len(spelling.ids[token]) != 1:
+            raise WeightsError(
+                f"The tokenizer splits the similarity {token} into {len(spelling.ids[token])} tokens.",
+                remedy='Set model.tokens = "rows".',
+            )
+    if len(set(spelling.ids.values())) < len(spelling.ids) or not all(spelling.ids.values()):
+        raise WeightsError("The tokenizer spells two special tokens alike.", remedy='Set model.tokens = "rows".')
+    return spelling

@@ -1,0 +1,169 @@
+"""One language model that plans, judges evidence and answers: what its runtimes have in common.
+
+`Shape` says how a turn becomes tokens, the same when it is trained and when it runs; `Turns` makes the tokens;
+`Unified` is what a runtime does, in torch (`unified_torch.py`) or in llama.cpp (`unified_llama.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
+
+from dragoman.core.errors import InputError, WeightsError
+from dragoman.core.tokens import CHECK, Grammar, Piece, Shown, Written
+from dragoman.core.values import Context, Draft, SourceName
+from dragoman.models.spelling import Spelling
+from dragoman.text.view import View
+
+KIND = "unified"
+Order: TypeAlias = tuple[SourceName, ...]
+LayoutName: TypeAlias = Literal["tree", "paper", "plain"]
+LAYOUTS: tuple[LayoutName, ...] = ("tree", "paper", "plain")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a turn becomes a tree of tokens.
+
+    tree:  the dialogue is the trunk; each candidate is a branch on it, or on the candidate that it depends on; the
+           plan, the evidence that was taken and the response are one plain branch.
+    paper: dialogue and plan are the trunk; each piece of evidence is a branch that sees no other; the response sees
+           them all.
+    plain: everything in one line, each sees all before it (SAFARI; UniMS-RAG without its mask).
+    """
+
+    grammar: Grammar
+    layout: LayoutName = "tree"
+    view: View = field(default_factory=lambda: View(turns=0, order="oldest"))
+    window: int = 1024
+    """The most tokens of a line from the dialogue's beginning to the response's end."""
+    candidate: int = 96
+    """The most tokens of a piece of evidence."""
+    response: int = 128
+    """The most tokens of a response."""
+
+    def to_json(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("layout", "window", "candidate", "response")}
+        return own | {
+            "sources": list(self.grammar.sources),
+            "style": self.grammar.style,
+            "view": self.view.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> Shape:
+        try:
+            rest = {name: value for name, value in table.items() if name not in ("sources", "style", "view")}
+            grammar = Grammar(tuple(table["sources"]), table["style"])
+            shape = cls(grammar, view=View.from_json(table["view"]), **rest)
+            if shape.layout in LAYOUTS:
+                return shape
+        except (KeyError, TypeError) as error:
+            raise WeightsError(f"A unified part cannot be read: {error!r}.", remedy="Train it again.") from error
+        raise WeightsError(f"Unknown layout '{shape.layout}' of a unified part.", remedy="Train it again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage to be judged; `parent` is the place in the same list of the one that it depends on."""
+
+    source: SourceName
+    text: str
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The candidates of one turn; `plan` is what was planned, which only the paper's layout reads."""
+
+    context: Context
+    candidates: tuple[Candidate, ...]
+    plan: Order = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A response to be written: after a plan and evidence with their similarities; `written.response` is empty."""
+
+    context: Context
+    written: Written
+
+
+class Unified(Protocol):
+    """What a runtime of a unified model does. Every probability comes out of one closed choice and sums to one."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    def plan(self, contexts: Sequence[Context], orders: Sequence[Order]) -> list[dict[Order, float]]:
+        """The probability of each order of sources, from the dialogue alone; orders are legal, () is NULL."""
+        ...
+
+    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+        """The expected similarity of each candidate, all of a turn in one packed pass."""
+        ...
+
+    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+        """The probability of each order after all candidates were read, and the candidates' similarities."""
+        ...
+
+    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]: ...
+
+    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
+
+    def warm_up(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Makes tokens of turns: a shape, a spelling, a tokenizer's `encode` for plain text, the id that ends a text."""
+
+    shape: Shape
+    spelling: Spelling
+    encode: Callable[[str], list[int]]
+    end: int
+
+    def trunk(self, context: Context, room: int) -> tuple[tuple[int, ...], int]:
+        """The dialogue in at most `room` tokens, the newest turns kept whole where they fit; the number left out."""
+        if room < 1:
+            raise InputError("There is no room for the dialogue.", remedy="Raise the window, or shorten the evidence.")
+        turns = context.turns
+        kept = self._said(context)
+        while len(kept) > room and len(turns) > 1:
+            turns = turns[1:]
+            kept = self._said(replace(context, turns=turns))
+        return tuple(kept[-room:]), len(context.turns) - len(turns)
+
+    def plan(self, order: Order) -> tuple[int, ...]:
+        """[SOURCE] K.. [EOS]."""
+        return self.ids(self.shape.grammar.plan(order))
+
+    def check(self, order: Order) -> tuple[int, ...]:
+        """[CHECK] [SOURCE] K.. [EOS]."""
+        return self.ids((CHECK, *self.shape.grammar.plan(order)))
+
+    def branch(self, source: SourceName, text: str) -> tuple[int, ...]:
+        """[EVIDENCE] K text [EOE], the text cut to what a candidate may have."""
+        opening = self.shape.grammar.opened(Shown(source, ""))
+        text_ids = self.encode(text)[: self.shape.candidate]
+        return (*self.ids(opening[:2]), *text_ids, *self.ids(opening[3:]))
+
+    def evidence(self, evidence: Sequence[Shown]) -> tuple[int, ...]:
+        """All evidence in a line, as it stands between plan and response, each cut to what a candidate may have."""
+        return self.ids(self.shape.grammar.evidence(evidence), cut=self.shape.candidate)
+
+    def response(self, text: str) -> tuple[int, ...]:
+        """The response and its end."""
+        return (*self.encode(text)[: self.shape.response - 1], self.end)
+
+    def ids(self, pieces: Sequence[Piece], *, cut: int | None = None) -> tuple[int, ...]:
+        found: list[int] = []
+        for piece in pieces:
+            found += self.encode(piece)[:cut] if isinstance(piece, str) else self.spelling.ids[piece]
+        return tuple(found)
+
+    def _said(self, context: Context) -> list[int]:
+        return self.encode(self.shape.view.text(context) + "\n")

@@ -1,0 +1,116 @@
+"""A turn as a tree, by layout, over a vocabulary of letters."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.errors import InputError, WeightsError
+from dragoman.core.tokens import Grammar, Shown, Written
+from dragoman.core.values import Context
+from dragoman.models.masks import dense_mask
+from dragoman.models.spelling import spell
+from dragoman.models.tree import laid_out
+from dragoman.models.turn_trees import checking, judged, judging, writing
+from dragoman.models.unified import Candidate, Judging, Shape, Turns, Writing
+from dragoman.text.view import View
+
+GRAMMAR = Grammar(("P", "D"))
+CONTEXT = Context.of("hi", "yes", "ok")
+NAMES = {200 + i: str(token) for i, token in enumerate(GRAMMAR.tokens)}
+
+
+class Letters:
+    size, reserved = 200, ()
+
+    def encode(self, text):
+        return [ord(letter) for letter in text]
+
+
+def turns(layout="tree", **lengths):
+    shape = Shape(GRAMMAR, layout, View(turns=0, order="oldest", labels=False), **lengths)
+    return Turns(shape, spell(GRAMMAR, "rows", Letters()), Letters().encode, end=0)
+
+
+def told(tokens):
+    return "".join(NAMES.get(token) or chr(token) for token in tokens)
+
+
+def lines(planted):
+    return [told(segment.tokens) for segment in planted.segments]
+
+
+ASKED = Judging(CONTEXT, (Candidate("P", "a"), Candidate("D", "b", 0), Candidate("P", "c")), ("P", "D"))
+
+
+def test_in_the_tree_a_document_stands_on_its_persona():
+    found = judging(turns(), ASKED)
+    assert lines(found) == ["hi yes ok\n", "[EVIDENCE][P]a[EOE]", "[EVIDENCE][D]b[EOE]", "[EVIDENCE][P]c[EOE]"]
+    assert [segment.parent for segment in found.segments] == [None, 0, 1, 0]
+    assert found.candidates == (1, 2, 3)
+
+
+def test_in_the_papers_layout_the_plan_is_in_the_trunk_and_no_evidence_sees_another():
+    found = judging(turns("paper"), ASKED)
+    assert lines(found)[0] == "hi yes ok\n[SOURCE][P][D][EOS]"
+    assert [segment.parent for segment in found.segments] == [None, 0, 0, 0]
+
+
+def test_a_plan_after_reading_sees_every_candidate():
+    found = checking(turns(), ASKED, ("P",))
+    assert lines(found)[-1] == "[CHECK][SOURCE][P][EOS]"
+    assert dense_mask(laid_out(found.segments))[-1].all()
+
+
+def test_a_plain_branch_is_written_after_plan_and_evidence():
+    written = Written(("P",), (Shown("P", "a", 7),))
+    assert lines(writing(turns(), Writing(CONTEXT, written))) == ["hi yes ok\n[SOURCE][P][EOS][EVIDENCE][P]a[EOE][0.7]"]
+
+
+def test_the_papers_response_sees_all_evidence_and_the_evidence_only_itself():
+    written = Written(("P",), (Shown("P", "a", 7), Shown("P", "bb", 0)))
+    found = writing(turns("paper"), Writing(CONTEXT, written))
+    assert lines(found)[1:] == ["[EVIDENCE][P]a[EOE][0.7]", "[EVIDENCE][P]bb[EOE][0.0]", "[EOE]"]
+    layout = laid_out(found.segments)
+    mask = dense_mask(layout)
+    assert mask[-1].all()
+    assert not mask[layout.place(2, -1), layout.starts[1] : layout.starts[2]].any()
+    assert layout.positions[-1] == layout.positions[layout.place(2, -1)] + 1
+
+
+def test_evidence_is_cut_to_its_most_tokens_wherever_it_stands():
+    short = turns(candidate=2)
+    assert told(short.branch("P", "abcdef")) == "[EVIDENCE][P]ab[EOE]"
+    assert told(judged(short, Shown("P", "abcdef", 1))) == "[EVIDENCE][P]ab[EOE][0.1]"
+    assert told(short.evidence([Shown("P", "abcdef", 1)])) == "[EVIDENCE][P]ab[EOE][0.1]"
+
+
+def test_the_oldest_turns_give_way_first_and_are_counted():
+    assert told(turns().trunk(CONTEXT, 7)[0]) == "yes ok\n"
+    assert turns().trunk(CONTEXT, 7)[1] == 1
+    assert told(turns().trunk(CONTEXT, 2)[0]) == "k\n"
+    with pytest.raises(InputError, match="no room"):
+        turns().trunk(CONTEXT, 0)
+
+
+def test_a_window_leaves_room_for_what_follows():
+    small = turns(window=64, response=16, candidate=8)
+    long = Context.of("x" * 100)
+    found = writing(small, Writing(long, Written(("P",), (Shown("P", "y" * 30, 5),))))
+    assert len(found.segments[0].tokens) + 16 == 64
+    assert len(judging(small, Judging(long, (Candidate("P", "z" * 30),))).segments[0].tokens) < 64
+
+
+def test_a_candidate_before_its_parent_and_branches_of_a_line_are_refused():
+    with pytest.raises(InputError, match="depends on candidate 1"):
+        judging(turns(), Judging(CONTEXT, (Candidate("D", "b", 1), Candidate("P", "a"))))
+    with pytest.raises(InputError, match="no branches"):
+        judging(turns("plain"), ASKED)
+
+
+def test_a_shape_is_read_back_as_it_was():
+    shape = turns("paper", window=77).shape
+    assert Shape.from_json(shape.to_json()) == shape
+    with pytest.raises(WeightsError, match="Unknown layout"):
+        Shape.from_json(shape.to_json() | {"layout": "bush"})
+    with pytest.raises(WeightsError, match="cannot be read"):
+        Shape.from_json({"layout": "tree"})
