@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar
 
@@ -69,16 +69,21 @@ class Registry:
         if self._loaded:
             return
         importlib.import_module(self._package)
-        for point in _plugins().select(group=f"dragoman.{self.role}"):
-            try:
-                factory = point.load()
-            except (ImportError, AttributeError) as error:
-                raise ConfigError(
-                    f"The plugin '{self.role}.{point.name}' cannot be loaded: {error}.",
-                    remedy="Mend or uninstall the package that brings it.",
-                ) from error
-            self.register(point.name)(factory)
+        for name, factory in plugins(self.role):
+            self.register(name)(factory)
         self._loaded = True
+
+
+def plugins(role: str) -> Iterator[tuple[str, Any]]:
+    """What installed packages offer in the group `dragoman.<role>`, by name."""
+    for point in _plugins().select(group=f"dragoman.{role}"):
+        try:
+            yield point.name, point.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"The plugin '{role}.{point.name}' cannot be loaded: {error}.",
+                remedy="Mend or uninstall the package that brings it.",
+            ) from error
 
 
 @cache

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dragoman.core.errors import UnknownNameError
+from dragoman.core.registry import plugins
 from dragoman.train.contract import Learner
 
 L = TypeVar("L", bound=Callable[[], Learner])
 
 
 class Learners:
-    """Every learner; the files of `train/learners/` are imported when one is first asked for."""
+    """Every learner; the files of `train/learners/`, and strangers' of the entry-point group `dragoman.learner`, are
+    imported when one is first asked for."""
 
     def __init__(self) -> None:
         self._made: dict[str, Callable[[], Learner]] = {}
@@ -46,6 +48,8 @@ class Learners:
         package = importlib.import_module("dragoman.train.learners")
         for found in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{found.name}")
+        for kind, factory in plugins("learner"):
+            self.register(kind)(factory)
         self._loaded = True
 
 
