@@ -20,6 +20,8 @@ GOLDEN = {
     ("en", "lasting.v1"): "ff52d0c34a10a475",
     ("en", "plan-in-context.v1"): "fc35f77c10725cde",
     ("en", "plan-zero-shot.v1"): "19921d2fa2879bb8",
+    ("en", "relevance-list-again.v1"): "1cf3fd336e09557c",
+    ("en", "relevance-list.v1"): "d4d00a4f98bc1ae3",
     ("en", "relevance.v1"): "1578faa34f70bd02",
     ("zh", "answer.v1"): "9a4fb05094e8da9c",
     ("zh", "chat.v1"): "7ce309fabbfed66c",
@@ -29,6 +31,8 @@ GOLDEN = {
     ("zh", "lasting.v1"): "8cab2982c8cccc34",
     ("zh", "plan-in-context.v1"): "30d1397dfff3e9f1",
     ("zh", "plan-zero-shot.v1"): "ec9c21771b7ffabd",
+    ("zh", "relevance-list-again.v1"): "871370a06d1ab338",
+    ("zh", "relevance-list.v1"): "464f051a9a531692",
     ("zh", "relevance.v1"): "f99ac376a83434de",
 }
 

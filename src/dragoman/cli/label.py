@@ -1,4 +1,4 @@
-"""`dragoman label`: labelled turns from what users thought of an agent's decisions."""
+"""`dragoman label`: labelled turns from what users thought of an agent's decisions; `relevance` is in its own file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import show
+from dragoman.cli import label_relevance, show
 from dragoman.cli.session import Agent, State, User, again, opened
 from dragoman.core.errors import InputError
 
@@ -20,7 +20,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _label() -> None:
-    """Make labelled turns, from which a gate is trained."""
+    """Make labels to train on: of turns, from thumbs; of evidence, by its relevance."""
 
 
 @app.command()
@@ -59,6 +59,9 @@ def thumbs(
     typer.echo(f"Next: dragoman train gate-linear --data train={shlex.quote(str(out))} --out gate")
 
 
+label_relevance.add_to(app)
+
+
 def _of_file(file: Path) -> list[Thumb]:
     from dragoman.train.labels import Thumb, read_thumbs
 
@@ -76,6 +79,6 @@ def _of_store(agent: str | None, user: str, state: Path | None) -> list[Thumb]:
 
     with opened(agent, state=state) as assistant:
         return [
-            Thumb(rating.context, rating.retrieved, rating.good)
+            Thumb(rating.context, rating.retrieved, rating.good, rating.better)
             for rating in ratings(assistant.store, assistant.scope(user))
         ]

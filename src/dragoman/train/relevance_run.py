@@ -1,0 +1,106 @@
+"""Labelling from end to end: turns in, a label file out, which a run that was stopped goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeAlias
+
+from dragoman.core.errors import InputError, ModelError
+from dragoman.train.contract import Corpus
+from dragoman.train.relevance_file import Row, header_of
+from dragoman.train.relevance_labels import Judged, RelevanceMethod, Unanswered, tenth
+from dragoman.train.relevance_part_file import BATCH, Growing
+from dragoman.train.relevance_pools import Asked, Which, asked
+
+Report: TypeAlias = Callable[[int, int], None]
+"""Told after each batch: turns done, turns in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What came out: the turns, their labels, and how many of them an earlier run had made."""
+
+    path: Path
+    turns: tuple[Asked, ...]
+    rows: tuple[Row, ...]
+    found: int
+
+    @property
+    def failed(self) -> int:
+        """Turns of which a source has no labels."""
+        return sum(bool(row.failed) for row in self.rows)
+
+
+def label_relevance(
+    corpus: Corpus,
+    method: RelevanceMethod,
+    out: Path,
+    *,
+    which: Which = "plan",
+    fresh: bool = False,
+    skip_failed: bool = False,
+    report: Report = lambda done, total: None,
+) -> Labelled:
+    """Label the candidates of every turn. The same call goes on after a kill, and does nothing once all is done.
+
+    A pool that the method cannot judge stops it, with what was done kept; `skip_failed` leaves that pool without labels
+    and goes on.
+    """
+    turns = to_label(corpus, which)
+    header = header_of(turns, by=method.about, which=which, files=_files(corpus), version=version("dragoman"))
+    with Growing(out, header, turns, fresh=fresh) as file:
+        found = len(file.rows)
+        if not file.is_finished:
+            report(found, len(turns))
+            for start in range(found, len(turns), BATCH):
+                file.add(_rows(turns[start : start + BATCH], method, skip_failed))
+                report(len(file.rows), len(turns))
+            file.finish()
+        return Labelled(out, turns, tuple(file.rows), found)
+
+
+def to_label(corpus: Corpus, which: Which) -> tuple[Asked, ...]:
+    """The turns that have something to label."""
+    found = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
+    if found:
+        return found
+    if not any(example.candidates for example in corpus.examples):
+        raise InputError(
+            "No turn of the data has candidates of its own, so that there is nothing to label.",
+            remedy="Give a set that has `candidates`; of dstc11, --option pool=gold or pool=mentioned.",
+        )
+    raise InputError("No turn's plan names a source that it has candidates of.", remedy="Give --sources all.")
+
+
+def _rows(turns: Sequence[Asked], method: RelevanceMethod, skip_failed: bool) -> list[Row]:
+    judged = iter(method.judge([pool for turn in turns for pool in turn.pools]))
+    return [_row(turn, {pool.source.name: next(judged) for pool in turn.pools}, skip_failed) for turn in turns]
+
+
+def _row(turn: Asked, judged: Mapping[str, Judged], skip_failed: bool) -> Row:
+    scores: dict[str, float] = {}
+    failed: dict[str, str] = {}
+    for pool in turn.pools:
+        found = judged[pool.source.name]
+        if isinstance(found, Unanswered):
+            failed[pool.source.name] = found.why
+            continue
+        for passage, relevance in zip(pool.candidates, found, strict=True):
+            scores[passage.id] = tenth(relevance)
+    if failed and not skip_failed:
+        source, why = next(iter(failed.items()))
+        raise ModelError(
+            f"The candidates of the turn '{turn.example.id}' in {source} could not be labelled: {why}.",
+            remedy="Give --skip-failed to leave such turns without labels; or, with --fresh, more --retries (no answer "
+            "is paid for twice), --ask choose or another model. What was done is kept.",
+            turn=turn.example.id,
+            source=source,
+        )
+    return Row(id=turn.example.id, sha256=turn.sha256, scores=scores, failed=failed)
+
+
+def _files(corpus: Corpus) -> list[Mapping[str, str]]:
+    return [{"name": str(entry["name"]), "sha256": str(entry["sha256"])} for entry in corpus.origin]
