@@ -11,10 +11,11 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat test slow check bench bench-peers results docs-help clean help
+.PHONY: chat serve test slow check bench bench-peers results docs-help clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
+	@echo "make serve      set up, and serve the sample agent on this machine (ARGS='--port 9000' for more)"
 	@echo "make test       set up, and run the tests (some minutes)"
 	@echo "make slow       the tests that take longest: large files, every experiment"
 	@echo "make check      formatting, lint, types and layers"
@@ -27,6 +28,9 @@ help:
 # Standard output carries the conversation alone, so that it can be piped; set-up talks on standard error.
 chat: $(VENV)/.core $(VENV)/.weights
 	@$(BIN)/dragoman chat
+
+serve: $(VENV)/.server $(VENV)/.weights
+	@$(BIN)/dragoman serve $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
 	@echo "== unit tests"
@@ -84,6 +88,11 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@echo "Installing Dragoman with what its tests need (about a minute, once)" >&2
 	@$(PIP) -e '.[dev]' >&2 </dev/null
+	@touch $@ $(VENV)/.core $(VENV)/.server
+
+$(VENV)/.server: pyproject.toml | $(BIN)/python
+	@echo "Installing Dragoman with its server (about a minute, once)" >&2
+	@$(PIP) -e '.[server]' >&2 </dev/null
 	@touch $@ $(VENV)/.core
 
 # Fetched at first use as well; the stamp only saves looking each time.

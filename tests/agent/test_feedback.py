@@ -69,3 +69,14 @@ def test_damaged_ratings_are_told(store):
     store.keep(ANA, KEY, "nonsense")
     with pytest.raises(StoreCorruptError, match="ana"):
         list(ratings(store, ANA))
+
+
+def test_a_better_answer_comes_with_its_thumb_and_goes_when_it_is_blanked(store):
+    rate(store, ANA, "d", retrieved=True, good=False, turn=1, better="You live in Bern.")
+    rate(store, ANA, "d", retrieved=True, good=False, better="At ten.")
+    assert [(len(each.context.turns), each.better) for each in ratings(store, ANA)] == [
+        (1, "You live in Bern."),
+        (3, "At ten."),
+    ]
+    store.redact(ANA, ["You live in Bern"])
+    assert [each.better for each in ratings(store, ANA)] == [None, "At ten."]

@@ -19,6 +19,7 @@ KNOWN = {
         "gate.uncertainty.v1",
     ),
     "planner": (
+        "planner.acting.v1",
         "planner.all.v1",
         "planner.classifier.v1",
         "planner.fixed.v1",
@@ -28,6 +29,7 @@ KNOWN = {
     ),
     "retriever": (
         "retriever.dense.v1",
+        "retriever.evaluating.v1",
         "retriever.gold.v1",
         "retriever.hybrid.v1",
         "retriever.joint.v1",
@@ -45,6 +47,7 @@ KNOWN = {
         "reader.grounded.v1",
         "reader.prompted.v1",
         "reader.silent.v1",
+        "reader.unified.v1",
     ),
     "critic": ("critic.nli.v1", "critic.overlap.v1"),
     "memory": ("memory.rules.v1",),

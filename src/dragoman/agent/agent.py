@@ -155,9 +155,16 @@ class Agent:
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
         k = self.k
         requests = [
-            Request(turn.context, turn.steps[index], k, turn.evidence, frozenset([piece.id for piece in turn.evidence]))
+            Request(
+                turn.context,
+                turn.steps[index],
+                k,
+                turn.evidence,
+                frozenset([piece.id for piece in turn.evidence]),
+                turn.plan.sources,
+            )
             if index
-            else Request(turn.context, turn.steps[0], k)
+            else Request(turn.context, turn.steps[0], k, plan=turn.plan.sources)
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage:

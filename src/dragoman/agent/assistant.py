@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -84,6 +85,23 @@ class Assistant:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def for_tenant(self, tenant: str) -> Assistant:
+        """The same assistant for another tenant: its own rows, the same models. Closing the first closes both.
+
+        What agent.toml declares of files is read for the tenant where it has not been.
+        """
+        from dragoman.agent.declared import read_declared
+        from dragoman.config import AgentConfig
+
+        if tenant == self.tenant:
+            return self
+        other = copy(self)
+        other.tenant = tenant
+        if self._folder is not None and self.config:
+            config = AgentConfig.model_validate({**self.config, "tenant": tenant})
+            other.unread = read_declared(config, self._folder, other)
+        return other
 
     def scope(self, user: str = DEFAULT_USER) -> Scope:
         """Whose rows a user's calls touch."""
@@ -206,7 +224,15 @@ class Assistant:
         return tuple(self.store.dialogue(self.scope(user), dialogue))
 
     def dialogues(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
-        return tuple(self.store.dialogues(self.scope(user)))
+        """The names of a user's dialogues, oldest first."""
+        from dragoman.agent.feedback import ASIDE
+
+        return tuple(name for name in self.store.dialogues(self.scope(user)) if not name.startswith(ASIDE))
+
+    def replies(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Reply | None, ...]:
+        """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
+        kept = self.store.traces(self.scope(user), dialogue)
+        return tuple(None if trace is None else reply_from_json(trace) for trace in kept)
 
     def last_reply(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply | None:
         """The last reply of a dialogue as the store kept it."""
@@ -218,14 +244,33 @@ class Assistant:
         reply = self.last_reply(user=user, dialogue=dialogue)
         return None if reply is None else reply.trace
 
-    def rate(self, good: bool, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> None:
-        """A thumb for a dialogue's last reply: whether it was right to look something up there, or not to."""
+    def rate(
+        self,
+        good: bool,
+        *,
+        user: str = DEFAULT_USER,
+        dialogue: str = DEFAULT_DIALOGUE,
+        turn: int | None = None,
+        better: str | None = None,
+    ) -> None:
+        """A thumb for a dialogue's reply: whether it was right to look something up there, or not to.
+
+        `turn` is the reply's place in `history`, the last one where it is not given; `better` what should have been
+        said instead.
+        """
         from dragoman.agent.feedback import rate
 
-        reply = self.last_reply(user=user, dialogue=dialogue)
+        scope = self.scope(user)
+        if turn is None:
+            reply = self.last_reply(user=user, dialogue=dialogue)
+        else:
+            kept = self.store.traces(scope, dialogue)
+            trace = kept[turn] if 0 <= turn < len(kept) else None
+            reply = None if trace is None else reply_from_json(trace)
         if reply is None:
             raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
-        rate(self.store, self.scope(user), dialogue, retrieved=reply.verdict.retrieve, good=good)
+        said = None if better is None else clean(better, most=self._most)
+        rate(self.store, scope, dialogue, retrieved=reply.verdict.retrieve, good=good, turn=turn, better=said)
 
     def warm_up(self, *, everything: bool = False) -> None:
         """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""

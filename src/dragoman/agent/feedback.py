@@ -1,7 +1,8 @@
 """What users thought of a decision: whether it was right to look something up, or not to.
 
 A rating is kept under the user's scope as a place in a dialogue, never as a copy of its words: what is forgotten or
-blanked there is gone from the ratings too.
+blanked there is gone from the ratings too. A better answer is kept as a turn of a dialogue of its own, for the same
+reason.
 """
 
 from __future__ import annotations
@@ -16,32 +17,58 @@ from dragoman.core.protocols import Store
 from dragoman.core.values import Context, Scope, Turn
 
 KEY = "feedback"
+ASIDE = "feedback:"
+"""How the names of dialogues begin that nobody held."""
+BETTER = f"{ASIDE}better"
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A thumb for the gate's decision on a turn: the dialogue up to the user's turn, what was decided, up or down."""
+    """A thumb for the gate's decision on a turn: the dialogue up to the user's turn, what was decided, up or down.
+
+    `better` is what should have been said, where the user wrote it.
+    """
 
     context: Context
     retrieved: bool
     good: bool
+    better: str | None = None
 
 
-def rate(store: Store, scope: Scope, dialogue: str, *, retrieved: bool, good: bool) -> None:
-    """Keep a thumb for the last reply of a dialogue; a second one for the same reply takes the place of the first."""
-    place = len(store.dialogue(scope, dialogue)) - 1  # what was said before the reply
+def rate(
+    store: Store,
+    scope: Scope,
+    dialogue: str,
+    *,
+    retrieved: bool,
+    good: bool,
+    turn: int | None = None,
+    better: str | None = None,
+) -> None:
+    """Keep a thumb for a reply of a dialogue, the last one unless `turn` gives its place.
+
+    A second thumb for the same reply takes the place of the first.
+    """
+    place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
     rows = [row for row in _rows(store, scope) if (row["dialogue"], row["turns"]) != (dialogue, place)]
-    rows.append({"dialogue": dialogue, "turns": place, "retrieved": retrieved, "good": good})
-    store.keep(scope, KEY, json.dumps(rows, ensure_ascii=False))
+    row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved, "good": good}
+    if better is not None:
+        row["better"] = len(store.dialogue(scope, BETTER))
+        store.append(scope, BETTER, [Turn("agent", better)])
+    store.keep(scope, KEY, json.dumps([*rows, row], ensure_ascii=False))
 
 
 def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
     """The thumbs of a user, with the dialogues they are about; where the user's words are gone, so is the thumb."""
+    better = store.dialogue(scope, BETTER)
     for row in _rows(store, scope):
         said = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
         if said and said[-1].speaker == "user" and _is_there(said[-1]):
             turns = tuple(turn for turn in said if _is_there(turn))
-            yield Rating(Context(turns, scope, str(row["dialogue"])), bool(row["retrieved"]), bool(row["good"]))
+            context = Context(turns, scope, str(row["dialogue"]))
+            place = int(str(row.get("better", -1)))
+            answer = better[place].text if 0 <= place < len(better) else ""
+            yield Rating(context, bool(row["retrieved"]), bool(row["good"]), answer.strip() or None)
 
 
 def _is_there(turn: Turn) -> bool:

@@ -90,7 +90,12 @@ class Refiner:
             for name in dict.fromkeys(state.task.evidence[i].source for i in state.worst):
                 places = [i for i in state.worst if state.task.evidence[i].source == name]
                 request = Request(
-                    state.task.context, (by_name[name],), len(places), state.given(name), frozenset(state.used)
+                    state.task.context,
+                    (by_name[name],),
+                    len(places),
+                    state.given(name),
+                    frozenset(state.used),
+                    state.task.plan.sources,
                 )
                 wanted.append((state, places, request))
         found = self.retriever.retrieve([request for _, _, request in wanted])

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import data, judge, know, lab, label, models, talk, train, workshop
+from dragoman.cli import data, judge, know, lab, label, mcp, models, serve, talk, train, workshop
 
 _EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
 
@@ -24,11 +24,13 @@ app = typer.Typer(
 )
 talk.add_to(app)
 know.add_to(app)
+serve.add_to(app)
+mcp.add_to(app)
 workshop.add_to(app)
 lab.add_to(app)
 train.add_to(app)
 app.add_typer(judge.app, name="judge", help="Let people judge replies: blinded sheets out, figures in.")
-app.add_typer(label.app, name="label", help="Make labelled turns, from which a gate is trained.")
+app.add_typer(label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance.")
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
 app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
 

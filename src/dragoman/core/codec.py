@@ -18,17 +18,27 @@ _SCALARS = {bool, int, float, str, type(None)}
 
 def encode(value: object) -> Json:
     """A value as JSON; anything that is not a value of ours or a JSON type is refused."""
-    if value is None or isinstance(value, bool | int | float | str):
+    kind: Any = type(value)
+    if kind in _SCALARS:
+        return cast(Json, value)
+    names = _fields(kind)
+    if names is not None:
+        return {name: encode(getattr(value, name)) for name in names}
+    if isinstance(value, bool | int | float | str):
         return value
-    if is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, frozenset | set):
         return sorted((encode(item) for item in value), key=str)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    raise TypeError(f"{kind.__name__} has no JSON form")
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of a dataclass's fields, looked up once a class: a trace holds hundreds of them."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def decode(cls: type[T], data: Json) -> T:

@@ -14,6 +14,11 @@ DragomanError
 │   ├── StoreLockedError   another process holds the store
 │   ├── StoreCorruptError  the file is not a store, or is damaged
 │   └── StoreFullError     the disk is full; what was acknowledged before is kept
+├── ServiceError           a server does not do what it was asked
+│   ├── AccessError        a credential is missing, unknown, or not enough
+│   ├── AbsentError        there is no such thing, or it is somebody else's
+│   ├── LimitError         a caller has used up what it may use; says when to come back
+│   └── BusyError          the server cannot take or finish a turn now; says when to come back
 ├── RunError               a system failed on a turn of an experiment
 ├── TrainingError          a training cannot begin, or stopped; what was saved is kept
 └── MissingExtraError      an optional part of the package is not installed
@@ -97,6 +102,48 @@ class StoreCorruptError(StoreError):
 
 class StoreFullError(StoreError):
     """The disk is full; what was acknowledged before is kept."""
+
+
+class ServiceError(DragomanError):
+    """A server does not do what it was asked; `code` is what programs may rely on."""
+
+    code = "bad-request"
+
+    def __init__(self, message: str, *, remedy: str = "", code: str = "", **fields: object) -> None:
+        super().__init__(message, remedy=remedy, **fields)
+        self.code = code or type(self).code
+
+
+class AccessError(ServiceError):
+    """A credential is missing, unknown, or not enough."""
+
+    code = "forbidden"
+
+
+class AbsentError(ServiceError):
+    """There is no such thing, or it is somebody else's: the two are not told apart."""
+
+    code = "not-found"
+
+
+class LimitError(ServiceError):
+    """A caller has used up what it may use."""
+
+    code = "too-many-turns"
+
+    def __init__(self, message: str, *, seconds: float, remedy: str = "", code: str = "") -> None:
+        super().__init__(message, remedy=remedy, code=code)
+        self.seconds = seconds
+
+
+class BusyError(ServiceError):
+    """The server cannot take or finish a turn now."""
+
+    code = "busy"
+
+    def __init__(self, message: str, *, seconds: float, remedy: str = "", code: str = "") -> None:
+        super().__init__(message, remedy=remedy, code=code)
+        self.seconds = seconds
 
 
 class RunError(DragomanError):

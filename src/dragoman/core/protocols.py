@@ -164,6 +164,10 @@ class Store(Protocol):
         """The trace of a dialogue's last agent turn."""
         ...
 
+    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
+        """The trace of each turn of a dialogue, in the order of `dialogue`; None where a turn has none."""
+        ...
+
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank the turns, and drop the traces, of a scope that hold any of the texts; the number of turns."""
         ...

@@ -179,13 +179,17 @@ NULL_PLAN = Plan()
 @quick
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again."""
+    """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again.
+
+    `plan` are all sources that were planned, for who reads the plan too; () where it is not known.
+    """
 
     context: Context
     sources: tuple[Source, ...]
     k: int = 3
     given: tuple[Evidence, ...] = ()
     without: frozenset[str] = frozenset()
+    plan: tuple[SourceName, ...] = ()
 
 
 @quick

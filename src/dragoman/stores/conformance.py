@@ -207,6 +207,8 @@ class StoreConformance:
         assert store.trace(ANA, "a") is None
         store.append(ANA, "b", [second])
         assert store.trace(ANA, "b") is None
+        assert list(store.traces(ANA, "b")) == [None, {"gate": [1, 2.5, None, "雨"]}, None, None]
+        assert list(store.traces(BEN, "b")) == []
 
     def test_redacting_blanks_turns_and_drops_traces_that_hold_a_text(self, store: Store) -> None:
         store.append(ANA, "a", [Turn("user", "I live in Basel."), Turn("agent", "Noted.")], {"learned": ["basel 雨"]})

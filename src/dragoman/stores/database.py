@@ -46,6 +46,10 @@ class Scoped:
         self._connection = connection
         self._keys = {"tenant": scope.tenant, "user": scope.user}
 
+    def of(self, scope: Scope) -> Scoped:
+        """The rows of another scope in the same transaction."""
+        return Scoped(self._connection, scope)
+
     def rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
         """Run one statement and fetch all its rows."""
         check_scoped(sql)

@@ -167,6 +167,11 @@ class InMemoryStore:
         turns = self._room(scope).turns.get(dialogue, ())
         return next((told.trace for told in reversed(turns) if told.turn.speaker == "agent"), None)
 
+    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
+        """The trace of each turn of a dialogue; None where a turn has none."""
+        with self._lock:
+            return [told.trace for told in self._room(scope).turns.get(dialogue, ())]
+
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
         wanted, touched = needles(texts), 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.registry import stores
 from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.stores.appending import Appending
 from dragoman.stores.database import Database
 from dragoman.stores.rows import (
     COLUMNS,
@@ -43,13 +44,13 @@ _LIST = f"""SELECT seq, {COLUMNS} FROM passages
 _LIST_ORIGIN = f"""SELECT seq, {COLUMNS} FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source AND origin = :origin AND seq > :last
     AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
-_APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace)
-    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace)"""
 _DIALOGUE = """SELECT speaker, text FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
 _DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
 _TRACE = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
+_TRACES = """SELECT trace FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
 _TURNS = "SELECT seq, text, trace FROM turns WHERE tenant = :tenant AND user = :user"
 _REDACT = "UPDATE turns SET text = :text, trace = :trace WHERE tenant = :tenant AND user = :user AND seq = :seq"
 _KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :key, :value)
@@ -84,6 +85,7 @@ class SqliteStore:
         self._busy_seconds = busy_seconds
         self._index_above = index_above
         self._database = Database(self._path, busy_seconds=busy_seconds)
+        self._appending = Appending(self._database)
 
     def open(self) -> None:
         """Open the file now, so that a damaged or foreign one is known at once."""
@@ -174,19 +176,11 @@ class SqliteStore:
         check_turns(turns, traced=trace is not None)
         traced = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
         text = None if trace is None else json.dumps(trace)
-        with self._database.writing(scope) as rows:
-            rows.many(
-                _APPEND,
-                [
-                    {
-                        "dialogue": dialogue,
-                        "speaker": turn.speaker,
-                        "text": turn.text,
-                        "trace": text if i == traced else None,
-                    }
-                    for i, turn in enumerate(turns)
-                ],
-            )
+        rows = [
+            {"dialogue": dialogue, "speaker": turn.speaker, "text": turn.text, "trace": text if i == traced else None}
+            for i, turn in enumerate(turns)
+        ]
+        self._appending.add(scope, rows)
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._database.reading(scope) as rows:
@@ -206,6 +200,12 @@ class SqliteStore:
             return None
         trace: Json = json.loads(str(found[0][0]))
         return trace
+
+    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
+        """The trace of each turn of a dialogue; None where a turn has none."""
+        with self._database.reading(scope) as rows:
+            found = rows.rows(_TRACES, dialogue=dialogue)
+        return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""

@@ -1,0 +1,1 @@
+"""Agents behind HTTP: the house that serves callers, the API and the page that stand on it."""

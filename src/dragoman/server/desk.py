@@ -1,0 +1,238 @@
+"""Turns on their way: a bounded number wait, a bounded number run, those of one dialogue one after the other.
+
+Everything here but `_work` and `Run._put` happens on the event loop, so that it needs no locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
+
+from dragoman.core.errors import BusyError, DragomanError, ServiceError
+from dragoman.server.events import Done, Event
+
+_log = logging.getLogger("dragoman.server")
+_SMOOTHING = 0.1
+
+
+class Run:
+    """One turn. Iterate over it for its events as they happen, or wait for the whole with `outcome`."""
+
+    def __init__(self, desk: Desk, line: Hashable, work: Callable[[], Generator[Event]], *, eager: bool) -> None:
+        self.began = perf_counter()
+        self.started: float | None = None
+        self.cancelled = False
+        self.line = line
+        self.work = work
+        self.future: Future[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self._desk = desk
+        self._eager = eager
+        self._events: deque[Event] = deque()
+        self.error: Exception | None = None
+        self.ended = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._woken = False
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """The events; leaving before the end cancels the turn."""
+        try:
+            while not self.ended or self._events:
+                for event in self.drain():
+                    yield event
+                await self.wait()
+            if self.error is not None:
+                raise self.error
+        finally:
+            self.cancel()
+
+    def drain(self) -> list[Event]:
+        """The events that are there."""
+        events = self._events
+        return [events.popleft() for _ in range(len(events))]
+
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Until there are events, the turn ends, or some seconds have passed; whether it was not the last."""
+        if self._events or self.ended:
+            return True
+        self._waiter = waiter = self._desk.loop.create_future()
+        timer = None if seconds is None else self._desk.loop.call_later(seconds, self.wake)
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+        return bool(self._events or self.ended)
+
+    async def outcome(self) -> Done:
+        """The end of the turn; being cancelled meanwhile cancels the turn."""
+        last: Event | None = None
+        async for event in self:
+            last = event
+        if not isinstance(last, Done):
+            raise ServiceError("The turn ended without a reply.", remedy="Try again.", code="internal")
+        return last
+
+    def cancel(self) -> None:
+        """Nobody listens any more: do not begin, or stop at the next piece."""
+        if not self.ended:
+            self.cancelled = True
+            self._desk.drop(self)
+
+    def fail(self, error: Exception) -> None:
+        """End the turn for its listener, and stop it."""
+        if not self.ended:
+            self.end(error)
+            self.cancelled = True
+            self._desk.drop(self)
+
+    def end(self, error: Exception | None) -> None:
+        """No more events will come."""
+        if not self.ended:
+            self.ended, self.error = True, error
+            if self.timer is not None:
+                self.timer.cancel()
+            self.wake()
+
+    def put(self, event: Event) -> None:
+        """From the worker: an event for the listener. Many pieces at once wake the event loop once."""
+        self._events.append(event)
+        if self._eager and not self._woken:
+            self._woken = True
+            self._desk.loop.call_soon_threadsafe(self.wake)
+
+    def wake(self) -> None:
+        self._woken = False
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Desk:
+    """Takes turns in, lets `workers` of them run at once and `queue` more wait, and refuses the rest at once."""
+
+    def __init__(self, *, workers: int, queue: int, turn_seconds: float) -> None:
+        self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]  # set when the first turn comes
+        self.workers = workers
+        self._most = workers + queue
+        self._turn_seconds = turn_seconds
+        self._pool = ThreadPoolExecutor(workers, "dragoman-turn")
+        self._lines: dict[Hashable, deque[Run]] = {}
+        self._live: set[Run] = set()
+        self._mean = 0.0
+        self._closing = False
+        self._idle: asyncio.Event | None = None
+
+    @property
+    def load(self) -> int:
+        """Turns that run or wait."""
+        return len(self._live)
+
+    def check(self) -> None:
+        """Refuse where another turn would have to wait without end."""
+        if self._closing:
+            raise BusyError("The server is closing.", remedy="Try again in a moment.", seconds=5.0, code="closing")
+        if len(self._live) >= self._most:
+            seconds = min(60.0, max(1.0, self._mean * len(self._live) / self.workers))
+            raise BusyError(
+                f"{len(self._live)} turns are waiting or running already.",
+                remedy=f"Try again in {math.ceil(seconds)} s.",
+                seconds=seconds,
+            )
+
+    def submit(self, line: Hashable, work: Callable[[], Generator[Event]], *, eager: bool) -> Run:
+        """Put a turn in its line; `work` gives its events in a worker thread."""
+        self.check()
+        self.loop = asyncio.get_running_loop()
+        run = Run(self, line, work, eager=eager)
+        self._live.add(run)
+        run.timer = self.loop.call_later(self._turn_seconds, self._expire, run)
+        if line in self._lines:
+            self._lines[line].append(run)
+        else:
+            self._lines[line] = deque()
+            self._begin(run)
+        return run
+
+    def drop(self, run: Run) -> None:
+        """Take a cancelled turn out of its line; one that runs stops by itself and is released then."""
+        waiting = self._lines.get(run.line)
+        if run.future is None:
+            if waiting is not None and run in waiting:
+                waiting.remove(run)
+            self._forget(run)
+        elif run.future.cancel():
+            self._release(run, None)
+
+    async def close(self, grace: float) -> None:
+        """Take nothing in any more; wait for what runs and waits, then cancel the rest."""
+        self._closing = True
+        for patience in (grace, 5.0):
+            if self._live:
+                self._idle = asyncio.Event()
+                try:
+                    await asyncio.wait_for(self._idle.wait(), patience)
+                except TimeoutError:
+                    for run in tuple(self._live):
+                        run.fail(BusyError("The server is closing.", seconds=5.0, code="closing"))
+        self._pool.shutdown(wait=not self._live, cancel_futures=True)
+
+    def _begin(self, run: Run) -> None:
+        run.future = self._pool.submit(self._work, run)
+
+    def _work(self, run: Run) -> None:
+        """In a worker thread: carry the events over, and whatever ended them."""
+        error: Exception | None = None
+        run.started = perf_counter()
+        if not run.cancelled:
+            try:
+                events = run.work()
+                try:
+                    for event in events:
+                        if run.cancelled:
+                            break
+                        run.put(event)
+                finally:
+                    events.close()  # a generation in the middle of a text stops here
+            except DragomanError as expected:
+                error = expected
+            except Exception as unexpected:  # noqa: BLE001 - the listener is told, and the worker goes on
+                # A traceback holds what users said: only the kind of the error is logged.
+                _log.error("a turn failed: %s", type(unexpected).__name__)
+                _log.debug("the failed turn", exc_info=_where(unexpected))
+                error = ServiceError("The turn failed unexpectedly.", remedy="Try again.", code="internal")
+        self.loop.call_soon_threadsafe(self._release, run, error)
+
+    def _release(self, run: Run, error: Exception | None) -> None:
+        """A worker is done with a turn: the next of its line may begin."""
+        run.end(error)
+        if run.started is not None:
+            self._mean += _SMOOTHING * (perf_counter() - run.started - self._mean)
+        line = self._lines.get(run.line)
+        if line:
+            self._begin(line.popleft())
+        else:
+            self._lines.pop(run.line, None)
+        self._forget(run)
+
+    def _forget(self, run: Run) -> None:
+        run.end(None)
+        self._live.discard(run)
+        if not self._live and self._idle is not None:
+            self._idle.set()
+
+    def _expire(self, run: Run) -> None:
+        waited = run.future is None or run.started is None
+        message = "The turn waited too long to begin." if waited else "The turn took too long."
+        remedy = f"Turns may take {self._turn_seconds:g} s (--turn-seconds)."
+        run.fail(BusyError(message, remedy=remedy, seconds=5.0, code="busy" if waited else "turn-timeout"))
+
+
+def _where(error: Exception) -> Exception:
+    """The error without its words, which may be a user's."""
+    return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)

@@ -1,0 +1,156 @@
+"""What every request passes first: its size, its speed, and, where there are no keys, where it comes from."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from dragoman.server.problems import MEDIA_TYPE, Problem
+
+_log = logging.getLogger("dragoman.server")
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_HERE = frozenset({"localhost", "127.0.0.1", "::1", ""})
+_SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
+OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a body may have, and how long its sender may take."""
+
+    body_bytes: int = 1024 * 1024
+    upload_bytes: int = 64 * 1024 * 1024
+    piece_seconds: float = 15.0
+    body_seconds: float = 60.0
+    upload_seconds: float = 600.0
+
+
+class _Meter:
+    """Receives for the application, as long as what comes is not too much and not too slow."""
+
+    def __init__(self, receive: Receive, measure: Measure, most: int, is_upload: bool) -> None:
+        self.problem: Problem | None = None
+        self._receive = receive
+        self._most = most
+        self._piece_seconds = measure.piece_seconds
+        self._until = monotonic() + (measure.upload_seconds if is_upload else measure.body_seconds)
+        self._size = 0
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        if self._ended:
+            return await self._receive()  # from here on it only tells of a client that leaves
+        try:
+            async with asyncio.timeout(max(0.0, min(self._piece_seconds, self._until - monotonic()))):
+                message = await self._receive()
+        except TimeoutError:
+            self.problem = Problem("slow-sender", "The body did not come in time.", "Send it faster, or less of it.")
+            raise _BrokenOffError from None
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self._ended = not message.get("more_body", False)
+            if self._size > self._most:
+                self.problem = _too_large(self._most)
+                raise _BrokenOffError
+        return message
+
+
+class _BrokenOffError(Exception):
+    """Stops an application that waits for a body."""
+
+
+class Door:
+    """An ASGI application around another one; what it refuses the other never sees."""
+
+    def __init__(self, app: App, *, measure: Measure | None = None, only_here: bool = False) -> None:
+        self._app = app
+        self._measure = measure or Measure()
+        self._only_here = only_here
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket" and self._only_here and self._foreign(dict(scope["headers"])):
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        is_upload = headers.get(b"content-type", b"").startswith(b"multipart/")
+        most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
+        problem = self._foreign(headers) if self._only_here else None
+        told = headers.get(b"content-length", b"")
+        if problem is None and told.isdigit() and int(told[:20]) > most:
+            problem = _too_large(most)
+        if problem is not None:
+            await refuse(problem, scope, send)
+            return
+        meter = _Meter(receive, self._measure, most, is_upload)
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            if meter.problem is not None and not begun:
+                return  # the application could only say that the body broke off; the reason is ours to tell
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message["headers"], *_SAFE.items()]
+            await send(message)
+
+        try:
+            await self._app(scope, meter, watched)
+        except Exception as error:  # noqa: BLE001 - a traceback in a log would hold what users said
+            if meter.problem is None:
+                _log.error("a request failed: %s", type(error).__name__)
+                meter.problem = Problem("internal", remedy="Try again.")
+        if meter.problem is not None and not begun:
+            await refuse(meter.problem, scope, send)
+
+    def _foreign(self, headers: dict[bytes, bytes]) -> Problem | None:
+        """A page of somewhere else, or a name that was made to point here, must not speak for the local user."""
+        host = _host(headers.get(b"host", b""))
+        origin = headers.get(b"origin")
+        if host in _HERE and (origin is None or (_origin_host(origin) in _HERE and _same_port(headers, origin))):
+            return None
+        return Problem(
+            "forbidden",
+            "Without keys only this machine is answered, and no page of another site.",
+            "Open the address that `dragoman serve` printed, or create a key.",
+        )
+
+
+async def refuse(problem: Problem, scope: MutableMapping[str, Any], send: Send) -> None:
+    """Answer with a problem, without the application."""
+    openai = str(scope.get("path", "")).startswith(OPENAI_PATHS)
+    body = problem.body(openai=openai)
+    fields = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers()}
+    headers = [(name.encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": [*headers, *_SAFE.items()]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _too_large(most: int) -> Problem:
+    return Problem("too-large", f"A body may have {most // 2**20} MB here.", "Send less, or in several requests.")
+
+
+def _host(value: bytes) -> str:
+    return urlsplit(f"//{value.decode('latin-1')}").hostname or ""
+
+
+def _origin_host(value: bytes) -> str | None:
+    """The host of an origin; `null` (a file, a sandbox) has none and is foreign."""
+    parts = urlsplit(value.decode("latin-1"))
+    return parts.hostname if parts.scheme in ("http", "https") else None
+
+
+def _same_port(headers: dict[bytes, bytes], origin: bytes) -> bool:
+    return origin.decode("latin-1").partition("://")[2] == headers.get(b"host", b"").decode("latin-1")

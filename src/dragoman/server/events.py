@@ -1,0 +1,100 @@
+"""A turn as it happens: what was decided, the text piece by piece, and the end of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dragoman.core.trace import Note, Refinement, Retrieval
+from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Reply, Usage, Verdict
+
+Kind: TypeAlias = Literal["memory", "gate", "plan", "evidence", "refined"]
+_KINDS: dict[str, Kind] = {
+    "memory": "memory",
+    "gate": "gate",
+    "planner": "plan",
+    "retriever": "evidence",
+    "refiner": "refined",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What one role decided; the reader's note is in the reply's trace."""
+
+    kind: Kind
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of the reply; all pieces together are its text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The whole reply, kept: `turn` is its place in the dialogue, `seconds` since the turn was taken in."""
+
+    reply: Reply
+    agent: str
+    dialogue: str
+    turn: int
+    usage: Usage
+    seconds: float
+
+
+Event: TypeAlias = Decided | Text | Done
+
+
+def decided(note: Note) -> Decided | None:
+    """The event of a note; None for the reader's."""
+    kind = _KINDS.get(note.role)
+    return None if kind is None else Decided(kind, note)
+
+
+class Gathered:
+    """What stands before the text: learned, decided, planned and found, put together from the events."""
+
+    def __init__(self) -> None:
+        self.learned: Learned | None = None
+        self.verdict = Verdict(False, 0.0)
+        self.plan: Plan = NULL_PLAN
+        self.evidence: tuple[Evidence, ...] = ()
+
+    def take(self, event: Decided) -> None:
+        """Go along with the loop: a gate that closes on reading the evidence drops plan and evidence."""
+        match event.note.value:
+            case Learned() as learned:
+                self.learned = learned
+            case Verdict() as verdict:
+                self.verdict = verdict
+                if not verdict.retrieve:
+                    self.plan, self.evidence = NULL_PLAN, ()
+            case Plan() as plan:
+                self.plan = plan if plan.steps else NULL_PLAN
+            case Retrieval(evidence=found):
+                self.evidence += found
+            case Refinement(evidence=left):
+                self.evidence = left
+
+    @classmethod
+    def of(cls, reply: Reply) -> Gathered:
+        """The same from a whole reply."""
+        whole = cls()
+        learned = [note.value for note in reply.trace.of("memory") if isinstance(note.value, Learned)]
+        whole.learned = learned[-1] if learned else None
+        whole.verdict, whole.plan, whole.evidence = reply.verdict, reply.plan, reply.evidence
+        return whole
+
+
+def usage_of(reply: Reply) -> Usage:
+    """What the texts of a turn cost: every draft, refined ones too."""
+    total = Usage()
+    for note in reply.trace:
+        if isinstance(note.value, Draft):
+            total += note.value.usage
+        elif isinstance(note.value, Refinement):
+            total += note.value.draft.usage
+    return total

@@ -1,0 +1,63 @@
+"""Dialogues with their traces, and what users thought of the replies."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from dragoman.server import person, views
+from dragoman.server.house import Seat
+from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.schemas import DialogueList, DialogueView, FeedbackRequest
+
+router = APIRouter(prefix="/v1", tags=["Dialogues"])
+_LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
+
+
+@router.get("/dialogues", operation_id="dialogues", response_class=Response, responses={200: told(DialogueList)})
+async def dialogues(
+    request: Request,
+    caller: Who,
+    agent: AgentName = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str | None, Query(min_length=1, max_length=200, description="Older than this one.")] = None,
+) -> Response:
+    """The user's dialogues, newest first."""
+    rows, more = await house_of(request).do(caller, agent, person.dialogues, limit=limit, before=before)
+    return answer(views.listing(rows, more=more))
+
+
+@router.get("/dialogues/{id}", operation_id="dialogue", response_class=Response, responses={200: told(DialogueView)})
+async def dialogue(
+    id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
+) -> Response:
+    """The turns of a dialogue, the agent's with the reasons."""
+    return answer({"id": id, "turns": await house_of(request).do(caller, agent, person.dialogue, id)})
+
+
+@router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)
+async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """A thumb for a reply, and what should have been said; a second one takes the place of the first."""
+    house = house_of(request)
+    hosted = house.hosted(agent)
+    async with house.alone(hosted.name, caller.tenant, caller.user):
+        await house.do(caller, agent, person.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/feedback",
+    operation_id="feedback",
+    response_class=Response,
+    responses={200: {"description": "Lines that `dragoman label thumbs FILE` reads", "content": _LINES}},
+)
+async def feedback(request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """The user's thumbs as training data for a gate and a reader, one JSON object a line."""
+    lines = await house_of(request).do(caller, agent, _lines)
+    return Response("".join(f"{line}\n" for line in lines), media_type="application/x-ndjson")
+
+
+def _lines(seat: Seat) -> list[str]:
+    return list(person.thumbs(seat))

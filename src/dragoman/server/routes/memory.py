@@ -1,0 +1,61 @@
+"""What an agent knows about the user: see it, add to it, correct it, take it along, make it forget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from dragoman.server import person, views
+from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.schemas import ExportView, FactList, FactRequest, LearnedView, RemovedView
+
+router = APIRouter(prefix="/v1/memory", tags=["Memory"])
+FactId = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+@router.get("", operation_id="facts", response_class=Response, responses={200: told(FactList)})
+async def facts(
+    request: Request,
+    caller: Who,
+    agent: AgentName = "",
+    query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
+) -> Response:
+    """What is remembered about the user, and from which words."""
+    return answer(views.listing(await house_of(request).do(caller, agent, person.facts, query)))
+
+
+@router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
+async def remember(body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Remember a fact; a newer one takes the place of what it contradicts."""
+    return answer(await house_of(request).do(caller, agent, person.remember, body.text))
+
+
+@router.delete("", operation_id="forget_me", response_class=Response, responses={200: told(RemovedView)})
+async def forget_me(
+    request: Request,
+    caller: Who,
+    everything: Annotated[Literal["true"], Query(description="Say so: all of the user's facts, dialogues and files.")],
+    agent: AgentName = "",
+) -> Response:
+    """Forget everything of the user: no byte of it is left in any file."""
+    return answer({"removed": await house_of(request).do(caller, agent, person.forget_everything)})
+
+
+@router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
+async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """All that is kept about the user."""
+    return answer(await house_of(request).do(caller, agent, person.export))
+
+
+@router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
+async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Put another fact in the place of one."""
+    return answer(await house_of(request).do(caller, agent, person.correct, id, body.text))
+
+
+@router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
+async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Forget one fact, with the turns that tell of it."""
+    return answer({"removed": await house_of(request).do(caller, agent, person.forget, id)})

@@ -1,0 +1,98 @@
+"""The paths that programs written for OpenAI know; agents are the models."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from dragoman.server import knowledge
+from dragoman.server.chat import Conversation
+from dragoman.server.events import Done, Event
+from dragoman.server.house import House
+from dragoman.server.routes.common import Who, answer, house_of, told
+from dragoman.server.schemas import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingsRequest, ModelList, ModelView
+from dragoman.server.streams import EventStream, failed_chunk, whole
+from dragoman.server.views import View
+
+router = APIRouter(tags=["OpenAI"])
+_STREAM: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "One chunk; `data` is JSON, or [DONE].",
+            "properties": {"data": {"type": "string"}},
+            "required": ["data"],
+        }
+    }
+}
+
+
+@router.post(
+    "/v1/chat/completions",
+    operation_id="chat",
+    response_class=Response,
+    responses={200: {**told(ChatCompletion, "The answer, whole or as chunks"), "content": _STREAM}},
+)
+async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
+    """Answer the last message. `dragoman` says why; in a stream it comes before and after the text."""
+    house = house_of(request)
+    house.hosted(body.model)
+    talk = Conversation(body, caller, request.app.state.ends)
+    if not body.stream:
+        done = await whole(await house.begin(caller, talk.ask, eager=False), request.receive)
+        talk.ended(done)
+        return answer(talk.completion(done))
+
+    def encode(event: Event) -> Any:
+        if isinstance(event, Done):
+            talk.ended(event)
+        return talk.chunks(event)
+
+    run = await house.begin(caller, talk.ask)
+    return await EventStream(run, encode, failed_chunk).begin(request.receive)
+
+
+@router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})
+async def models(request: Request, caller: Who) -> Response:
+    """The agents, as models."""
+    house = house_of(request)
+    return answer({"object": "list", "data": [_model(house, name) for name in house.agents]})
+
+
+@router.get("/v1/models/{model}", operation_id="model", response_class=Response, responses={200: told(ModelView)})
+async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Who) -> Response:
+    """One agent, as a model."""
+    house = house_of(request)
+    return answer(_model(house, house.hosted(model).name))
+
+
+@router.post("/v1/embeddings", operation_id="embeddings", response_class=Response, responses={200: told(EmbeddingList)})
+async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> Response:
+    """Texts as unit vectors of an agent's encoder. They count as a turn."""
+    house = house_of(request)
+    texts = [body.input] if isinstance(body.input, str) else list(body.input)
+    await house.admit(caller)
+    vectors = await house.do(caller, body.model, knowledge.embed, texts)
+    words = sum(len(text.split()) for text in texts)
+    rows = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": vector if body.encoding_format != "base64" else _packed(vector),
+        }
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": words, "total_tokens": words}
+    return answer({"object": "list", "data": rows, "model": body.model, "usage": usage})
+
+
+def _packed(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
+
+
+def _model(house: House, name: str) -> View:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "dragoman"}

@@ -1,0 +1,97 @@
+"""What agents look in: counts, searches, uploaded files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, Path, Request, UploadFile
+from starlette.responses import Response
+
+from dragoman.server import knowledge, uploads, views
+from dragoman.server.house import Seat
+from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
+from dragoman.server.uploads import Upload
+from dragoman.server.views import View
+
+router = APIRouter(prefix="/v1/sources", tags=["Sources"])
+SourceName = Annotated[str, Path(max_length=200, description="A source's name.", examples=["DOCUMENTS"])]
+
+
+@router.get("", operation_id="sources", response_class=Response, responses={200: told(SourceList)})
+async def sources(request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """An agent's sources with the number of passages that the caller may see."""
+    return answer(views.listing(await house_of(request).do(caller, agent, knowledge.sources)))
+
+
+@router.post("/{source}/search", operation_id="search", response_class=Response, responses={200: told(EvidenceList)})
+async def search(
+    source: SourceName, body: SearchRequest, request: Request, caller: Who, agent: AgentName = ""
+) -> Response:
+    """What a source gives for a query, best first. It counts as a turn."""
+    house = house_of(request)
+    await house.admit(caller)
+    return answer(views.listing(await house.do(caller, agent, knowledge.search, source, body.query, body.k)))
+
+
+@router.get("/{source}/files", operation_id="files", response_class=Response, responses={200: told(FileList)})
+async def files(source: SourceName, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """The files that were uploaded into a source."""
+    return answer(views.listing(await house_of(request).do(caller, agent, _files, source)))
+
+
+@router.post("/{source}/files", operation_id="upload", response_class=Response, responses={200: told(IngestView)})
+async def upload(
+    source: SourceName,
+    request: Request,
+    caller: Who,
+    files: Annotated[
+        list[UploadFile], File(min_length=1, max_length=200, description="Files; names may have folders.")
+    ],
+    agent: AgentName = "",
+) -> Response:
+    """Put files into a source. Private sources are the caller's own; shared ones need an admin key."""
+    given = [Upload(file.filename or "", file.file) for file in files]
+    report = await house_of(request).do(caller, agent, _put, source, given)
+    return answer(report)
+
+
+@router.delete(
+    "/{source}/files/{name:path}",
+    operation_id="remove_file",
+    response_class=Response,
+    responses={200: told(RemovedView)},
+)
+async def remove(
+    source: SourceName,
+    name: Annotated[str, Path(min_length=1, max_length=400)],
+    request: Request,
+    caller: Who,
+    agent: AgentName = "",
+) -> Response:
+    """Remove an uploaded file and its passages."""
+    return answer({"removed": await house_of(request).do(caller, agent, _remove, source, name)})
+
+
+def _files(seat: Seat, source: str) -> list[View]:
+    return uploads.files(seat, uploads.declared(seat, source))
+
+
+def _put(seat: Seat, source: str, given: list[Upload]) -> View:
+    report = uploads.put(seat, uploads.declared(seat, source), given)
+    return {
+        "files": report.files,
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+        "failed": [
+            {"path": failure.path.removeprefix(f"{uploads.FOLDER}/"), "reason": failure.reason}
+            for failure in report.failed
+        ],
+        "seconds": report.seconds,
+    }
+
+
+def _remove(seat: Seat, source: str, name: str) -> int:
+    return uploads.remove(seat, uploads.declared(seat, source), name)

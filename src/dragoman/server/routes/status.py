@@ -1,0 +1,40 @@
+"""Whether the server lives, whether it takes turns, and its figures."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from dragoman.core.errors import BusyError
+from dragoman.server import metrics
+from dragoman.server.routes.common import Who, admin_only, answer, house_of, told
+from dragoman.server.schemas import Alive, Ready
+
+router = APIRouter(tags=["Status"])
+
+
+@router.get("/healthz", operation_id="healthz", response_class=Response, responses={200: told(Alive)})
+async def healthz() -> Response:
+    """The process lives. Needs no key."""
+    return answer({"status": "ok"})
+
+
+@router.get("/readyz", operation_id="readyz", response_class=Response, responses={200: told(Ready)})
+async def readyz(request: Request) -> Response:
+    """Models are loaded and turns are taken; 503 until then, and while closing. Needs no key."""
+    house = house_of(request)
+    if not house.ready:
+        raise BusyError("The server is not ready.", remedy="Try again in a moment.", seconds=2.0)
+    return answer({"status": "ready", "agents": list(house.agents)})
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    response_class=Response,
+    responses={200: {"description": "Prometheus text", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def figures(request: Request, caller: Who) -> Response:
+    """Figures for Prometheus. Needs an admin key where there are keys."""
+    admin_only(caller, "Reading metrics")
+    return Response(request.app.state.metrics.page(), media_type=metrics.MEDIA_TYPE)

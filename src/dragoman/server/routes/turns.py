@@ -1,0 +1,59 @@
+"""A turn as it happens, and the agents that take one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from dragoman.server import knowledge, views
+from dragoman.server.chat import new_dialogue
+from dragoman.server.events import Event
+from dragoman.server.house import Ask
+from dragoman.server.person import check_dialogue
+from dragoman.server.routes.common import Who, answer, house_of, told
+from dragoman.server.schemas import AgentList, TurnRequest
+from dragoman.server.streams import EventStream, failed_event
+
+router = APIRouter(tags=["Turns"])
+_EVENTS = ("memory", "gate", "plan", "evidence", "refined", "text", "done", "error")
+_STREAM: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "One event. `data` is JSON: a NoteView; of text {text}, of done a TurnView, of error a "
+            "ProblemDetails.",
+            "properties": {"event": {"enum": list(_EVENTS)}, "data": {"type": "string"}},
+            "required": ["event", "data"],
+        }
+    }
+}
+
+
+@router.post(
+    "/v1/turns",
+    operation_id="turn",
+    response_class=Response,
+    responses={200: {"description": "The turn as server-sent events", "content": _STREAM}},
+)
+async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
+    """Say something to an agent: what is decided comes as it is decided, the text as it is written."""
+    dialogue = body.dialogue or new_dialogue()
+    check_dialogue(dialogue)
+    run = await house_of(request).begin(caller, Ask(body.text, body.agent, dialogue))
+    return await EventStream(run, _encode, failed_event).begin(request.receive)
+
+
+def _encode(event: Event) -> Iterator[bytes]:
+    yield views.sse(event)
+
+
+@router.get("/v1/agents", operation_id="agents", response_class=Response, responses={200: told(AgentList)})
+async def agents(request: Request, caller: Who) -> Response:
+    """The agents with their greetings and sources, and who is calling."""
+    house = house_of(request)
+    rows = [await house.do(caller, name, knowledge.describe) for name in house.agents]
+    who = {"tenant": caller.tenant, "user": caller.user, "admin": caller.admin, "key": caller.key}
+    return answer(views.listing(rows, caller=who))

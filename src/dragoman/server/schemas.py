@@ -1,0 +1,377 @@
+"""Bodies from outside, and what the answers look like in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Said: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class Strict(BaseModel):
+    """A body of our own: what it does not know is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Lenient(BaseModel):
+    """A body of OpenAI's API: clients send more than an agent can use."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+# OpenAI's
+
+
+class ContentPart(Lenient):
+    """A part of a message; only text can be read."""
+
+    type: str
+    text: str | None = None
+
+
+class ChatMessage(Lenient):
+    """One message of the history."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[ContentPart] | None = None
+
+
+class StreamOptions(Lenient):
+    include_usage: bool = False
+
+
+class ChatExtension(Strict):
+    """What a client that knows Dragoman may add."""
+
+    dialogue: Name | None = None
+
+
+class ChatRequest(Lenient):
+    """A request of OpenAI's chat API; `model` is an agent's name."""
+
+    model: Name
+    messages: list[ChatMessage] = Field(min_length=1, max_length=2000)
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = 1
+    dragoman: ChatExtension | None = None
+
+
+class EmbeddingsRequest(Lenient):
+    """A request of OpenAI's embeddings API; `model` is an agent's name, whose encoder is used."""
+
+    model: Name
+    input: Said | Annotated[list[Said], Field(min_length=1, max_length=256)]
+    encoding_format: Literal["float", "base64"] | None = "float"
+
+
+# Ours
+
+
+class TurnRequest(Strict):
+    """A user turn. Without a dialogue a new one begins."""
+
+    text: Said
+    agent: Annotated[str, Field(max_length=200)] = ""
+    dialogue: Name | None = None
+
+
+class SearchRequest(Strict):
+    query: Said
+    k: Annotated[int, Field(ge=1, le=50)] = 5
+
+
+class FactRequest(Strict):
+    """A fact, as the user would say it."""
+
+    text: Said
+
+
+class FeedbackRequest(Strict):
+    """A thumb for a reply: the last one of a dialogue, or the one at `turn`."""
+
+    dialogue: Name
+    thumb: Literal["up", "down"]
+    turn: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    better: Said | None = None
+
+
+# Answers. They are written by `views`; these say to the reader of the OpenAPI document what is in them.
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457; `code` does not change."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str | None = None
+    remedy: str | None = None
+    errors: list[dict[str, Any]] | None = None
+    error: dict[str, Any] | None = None
+
+
+class Gate(BaseModel):
+    retrieve: bool
+    probability: float
+    reason: str
+
+
+class Plan(BaseModel):
+    steps: list[list[str]]
+    probabilities: dict[str, float]
+    reason: str
+
+
+class PassageView(BaseModel):
+    id: str
+    source: str
+    title: str
+    headings: list[str]
+    text: str
+    origin: str
+    meta: dict[str, str]
+
+
+class SourceEvidence(PassageView):
+    relevance: float
+    scores: dict[str, float]
+
+
+class FactView(BaseModel):
+    id: str
+    text: str
+    about: str
+    value: str
+    said: str
+    origin: str
+
+
+class LearnedView(BaseModel):
+    added: list[FactView]
+    superseded: list[FactView]
+    joined: list[FactView]
+    forgotten: list[str]
+
+
+class NoteView(BaseModel):
+    role: str
+    component: str
+    seconds: float
+    kind: Literal["memory", "gate", "plan", "evidence", "draft", "refined"]
+    value: dict[str, Any]
+
+
+class Extension(BaseModel):
+    """Why a reply was given. What is known before the text comes before it in a stream, the rest after it."""
+
+    dialogue: str
+    memory: LearnedView | None
+    gate: Gate
+    plan: Plan
+    sources: list[SourceEvidence]
+    ignored: list[str] | None = None
+    turn: int
+    confidence: float
+    method: str
+    quoted: list[str]
+    refined: list[dict[str, Any]]
+    seconds: float
+    trace: list[NoteView]
+
+
+class UsageView(BaseModel):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class TurnView(Extension):
+    """The data of the event `done`."""
+
+    agent: str
+    text: str
+    usage: UsageView
+
+
+class ChatChoiceMessage(BaseModel):
+    role: Literal["assistant"]
+    content: str
+
+
+class ChatChoice(BaseModel):
+    index: int
+    message: ChatChoiceMessage
+    logprobs: None
+    finish_reason: Literal["stop", "length"]
+
+
+class ChatCompletion(BaseModel):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: UsageView
+    dragoman: Extension
+
+
+class ModelView(BaseModel):
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(BaseModel):
+    object: Literal["list"]
+    data: list[ModelView]
+
+
+class EmbeddingView(BaseModel):
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingList(BaseModel):
+    object: Literal["list"]
+    data: list[EmbeddingView]
+    model: str
+    usage: dict[str, int]
+
+
+class SourceView(BaseModel):
+    name: str
+    description: str
+    about: Literal["world", "user", "bot"]
+    needs: list[str]
+    private: bool
+    passages: int
+    writable: bool
+
+
+class AgentView(BaseModel):
+    name: str
+    title: str
+    greeting: str
+    examples: list[str]
+    language: str
+    sources: list[SourceView]
+
+
+class WhoView(BaseModel):
+    tenant: str
+    user: str
+    admin: bool
+    key: str
+
+
+class AgentList(BaseModel):
+    object: Literal["list"]
+    data: list[AgentView]
+    caller: WhoView
+
+
+class SourceList(BaseModel):
+    object: Literal["list"]
+    data: list[SourceView]
+
+
+class EvidenceList(BaseModel):
+    object: Literal["list"]
+    data: list[SourceEvidence]
+
+
+class FileView(BaseModel):
+    name: str
+    bytes: int
+    passages: int
+
+
+class FileList(BaseModel):
+    object: Literal["list"]
+    data: list[FileView]
+
+
+class FailureView(BaseModel):
+    path: str
+    reason: str
+
+
+class IngestView(BaseModel):
+    files: int
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    failed: list[FailureView]
+    seconds: float
+
+
+class RemovedView(BaseModel):
+    removed: int
+
+
+class FactList(BaseModel):
+    object: Literal["list"]
+    data: list[FactView]
+
+
+class DialogueSummary(BaseModel):
+    id: str
+    turns: int
+    begins: str
+
+
+class DialogueList(BaseModel):
+    object: Literal["list"]
+    data: list[DialogueSummary]
+    more: bool
+
+
+class DialogueTurn(BaseModel):
+    speaker: Literal["user", "agent"]
+    text: str
+    reply: TurnView | None
+
+
+class DialogueView(BaseModel):
+    id: str
+    turns: list[DialogueTurn]
+
+
+class ExportView(BaseModel):
+    agent: str
+    user: str
+    facts: list[FactView]
+    superseded: list[FactView]
+    passages: list[PassageView]
+    dialogues: list[DialogueView]
+    feedback: list[dict[str, Any]]
+
+
+class RunSummary(BaseModel):
+    id: str
+    name: str
+    ended: str | None
+    systems: list[str]
+    sets: list[str]
+
+
+class RunList(BaseModel):
+    object: Literal["list"]
+    data: list[RunSummary]
+
+
+class Alive(BaseModel):
+    status: Literal["ok"]
+
+
+class Ready(BaseModel):
+    status: Literal["ready"]
+    agents: list[str]

@@ -1,0 +1,174 @@
+"""Uploaded files: by name into a folder of their own source, tenant and user, and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from dragoman.core.errors import AccessError, ServiceError
+from dragoman.core.values import SHARED_USER, Source
+from dragoman.server.house import Seat
+from dragoman.server.problems import absent
+from dragoman.server.views import View
+from dragoman.sources.files import READERS
+from dragoman.sources.ingest import Report, ingest
+
+FOLDER = "uploads"
+MOST_BYTES = 32 * 1024 * 1024
+_PIECE = 1 << 20
+_DEEPEST, _LONGEST = 8, 200
+_DRIVE = re.compile(r"^[A-Za-z]:")
+_BAD = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that came with a request: the name it was given, and its bytes."""
+
+    name: str
+    content: BinaryIO
+
+
+def safe_name(given: str) -> PurePosixPath:
+    """The path of an uploaded file inside its folder; a name that leads anywhere else is refused."""
+    name = unicodedata.normalize("NFC", given.replace("\\", "/"))
+    parts = name.split("/")
+    wrong = (
+        not name
+        or len(parts) > _DEEPEST
+        or len(name.encode("utf-8", "replace")) > _LONGEST
+        or _DRIVE.match(name)
+        or _BAD.search(name)
+        or not name.isprintable()
+        or any(not part.strip() or part.startswith(".") or part != part.strip() for part in parts)
+    )
+    if wrong:
+        raise ServiceError(
+            "A file's name is empty, too long, hidden, or leads out of its folder.",
+            remedy="Give a plain relative name such as notes/boats.md.",
+            code="bad-file-name",
+        )
+    path = PurePosixPath(*parts)
+    if path.suffix.lower() not in READERS or not path.suffix:
+        kinds = ", ".join(suffix for suffix in READERS if suffix)
+        raise ServiceError(
+            f"Files of the kind '{path.suffix[:20]}' cannot be read.",
+            remedy=f"Kinds that can: {kinds}. Unpack archives before.",
+            code="unsupported-kind",
+        )
+    return path
+
+
+def user_folder(seat: Seat) -> Path:
+    """Where a user's own uploads lie; named by digests, so that no id can be a path."""
+    return _folder(seat, seat.user)
+
+
+def source_folder(seat: Seat, source: Source) -> Path:
+    """The root of a source's uploads for whoever calls; files lie in `uploads` below it."""
+    return _folder(seat, seat.user if source.private else SHARED_USER) / _digest(source.name)
+
+
+def declared(seat: Seat, name: str) -> Source:
+    """A source by name."""
+    source = next((source for source in seat.assistant.sources if source.name == name), None)
+    if source is None:
+        raise absent("source")
+    return source
+
+
+def writable(seat: Seat, source: Source) -> bool:
+    """Facts come by the memory; shared sources are an admin's to write."""
+    return source.about != "user" and (source.private or seat.admin)
+
+
+def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: int = MOST_BYTES) -> Report:
+    """Write files into a source's folder and read them into the source; all names are checked before any is written."""
+    _check_writable(seat, source)
+    paths = [safe_name(upload.name) for upload in uploads]
+    root = source_folder(seat, source)
+    written = []
+    for upload, path in zip(uploads, paths, strict=True):
+        place = root / FOLDER / path
+        if not place.resolve().is_relative_to(root.resolve()):
+            raise ServiceError("A file's name leads out of its folder.", code="bad-file-name")
+        _write(upload.content, place, most_bytes)
+        written.append(place)
+    return _ingest(seat, source, written, root)
+
+
+def files(seat: Seat, source: Source) -> list[View]:
+    """The uploaded files of a source, by name."""
+    root = source_folder(seat, source)
+    store, scope = seat.assistant.store, source.scope(seat.scope)
+    return [
+        {
+            "name": path.relative_to(root / FOLDER).as_posix(),
+            "bytes": path.stat().st_size,
+            "passages": sum(1 for _ in store.passages(scope, source.name, origin=path.relative_to(root).as_posix())),
+        }
+        for path in sorted((root / FOLDER).rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    ]
+
+
+def remove(seat: Seat, source: Source, name: str) -> int:
+    """Remove an uploaded file and its passages; how many."""
+    _check_writable(seat, source)
+    root = source_folder(seat, source)
+    path = root / FOLDER / safe_name(name)
+    if not path.is_file():
+        raise absent("file")
+    path.unlink()
+    return _ingest(seat, source, [root / FOLDER], root, sync=True).removed
+
+
+def _check_writable(seat: Seat, source: Source) -> None:
+    if not writable(seat, source):
+        raise AccessError(
+            f"The source '{source.name}' is not this key's to write.",
+            remedy="Shared sources need an admin key; facts about the user go to /v1/memory.",
+        )
+
+
+def _ingest(seat: Seat, source: Source, paths: Sequence[Path], root: Path, *, sync: bool = False) -> Report:
+    assistant = seat.assistant
+    return ingest(assistant.store, assistant.encoder, source, paths, scope=seat.scope, base=root, sync=sync)
+
+
+def _write(content: BinaryIO, place: Path, most_bytes: int) -> None:
+    """Copy under another name first, so that nobody reads half a file."""
+    passing = place.parent / f".{secrets.token_hex(8)}"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with passing.open("xb") as out:
+            size = 0
+            while piece := content.read(_PIECE):
+                size += len(piece)
+                if size > most_bytes:
+                    raise ServiceError(
+                        f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large"
+                    )
+                out.write(piece)
+        passing.replace(place)
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        raise ServiceError(
+            "A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name"
+        ) from error
+    finally:
+        if passing.is_file():
+            passing.unlink()
+
+
+def _folder(seat: Seat, user: str) -> Path:
+    return seat.state / FOLDER / _digest(seat.assistant.tenant) / (_digest(user) if user else "shared")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,215 @@
+"""What may run at once, what may wait, what a key may use; and what happens to those who leave or are too late."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.core.errors import LimitError
+from dragoman.server.caller import Limits
+from dragoman.server.door import Measure
+from dragoman.server.keys import create
+from dragoman.server.ledger import DAY
+from dragoman.server.sqlite_ledger import SqliteLedger
+
+
+class Asking(threading.Thread):
+    """A request in a thread of its own."""
+
+    def __init__(self, client, text, dialogue="d", **more):
+        super().__init__(daemon=True)
+        self._given = client, {"text": text, "dialogue": dialogue}, more
+        self.response = None
+        self.start()
+
+    def run(self):
+        client, body, more = self._given
+        self.response = client.post("/v1/turns", json=body, **more)
+
+    def done(self):
+        self.join(15)
+        assert not self.is_alive()
+        return self.response
+
+
+def until(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert condition()
+
+
+def test_turns_of_one_dialogue_are_answered_in_order_and_others_do_not_wait_for_them(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=4))
+    first = Asking(started.client(), "one")
+    until(lambda: held_reader.running == 1)
+    rest = []
+    for place, text in enumerate(("two", "three", "four"), start=2):
+        rest.append(Asking(started.client(), text))
+        until(lambda place=place: started.house.desk.load == place)
+    other = Asking(started.client(), "elsewhere", "other")
+    until(lambda: held_reader.running == 2)
+    assert held_reader.order == ["one", "elsewhere"]
+    held_reader.go.set()
+    for asking in (first, *rest, other):
+        assert asking.done().status_code == 200
+    assert [text for text in held_reader.order if text != "elsewhere"] == ["one", "two", "three", "four"]
+    turns = started.client().get("/v1/dialogues/d").json()["turns"]
+    assert [turn["text"] for turn in turns if turn["speaker"] == "user"] == ["one", "two", "three", "four"]
+
+
+def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=1, queue=2))
+    taken = [Asking(started.client(), "hold", f"d{i}") for i in range(3)]
+    until(lambda: started.house.desk.load == 3)
+    began = time.monotonic()
+    refused = started.client().post("/v1/turns", json={"text": "late"})
+    assert time.monotonic() - began < 1.0
+    assert (refused.status_code, refused.json()["code"]) == (503, "busy")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert started.client().get("/healthz").status_code == 200
+    held_reader.go.set()
+    assert [asking.done().status_code for asking in taken] == [200, 200, 200]
+    assert started.client().post("/v1/turns", json={"text": "now"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/turns", "/v1/chat/completions", "whole"])
+def test_a_client_that_leaves_frees_its_generation(make_house, serve, held_reader, path):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=1, queue=0))
+    chat = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}], "stream": path != "whole"}
+    body = {"text": "Hello"} if path == "/v1/turns" else chat
+    leaving = started.client()
+    where = "/v1/chat/completions" if path == "whole" else path
+    if path == "whole":
+        with pytest.raises(Exception, match="timed out"):
+            leaving.post(where, json=body, timeout=0.5)
+    else:
+        with leaving.stream("POST", where, json=body):
+            until(held_reader.begun.is_set)
+    until(lambda: all(run.cancelled for run in started.house.desk._live))  # the server saw the client leave
+    held_reader.go.set()
+    until(held_reader.stopped.is_set)
+    until(lambda: started.house.desk.load == 0)
+    assert started.client().get("/v1/dialogues").json()["data"] == []
+    assert started.client().post("/v1/turns", json={"text": "Next"}).status_code == 200
+
+
+def test_a_turn_that_waits_and_is_left_never_begins(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=1))
+    first = Asking(started.client(), "one")
+    until(lambda: held_reader.running == 1)
+    with pytest.raises(Exception, match="timed out"):
+        started.client().post("/v1/turns", json={"text": "two", "dialogue": "d"}, timeout=0.3)
+    until(lambda: started.house.desk.load == 1)
+    held_reader.go.set()
+    assert first.done().status_code == 200
+    assert held_reader.order == ["one"]
+
+
+def test_a_turn_that_takes_too_long_is_ended(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=1, turn_seconds=0.4))
+    streamed = Asking(started.client(), "one")
+    waiting = Asking(started.client(), "two", "other")
+    events = started.events(streamed.done().text)
+    assert events[-1][0] == "error" and events[-1][1]["code"] == "turn-timeout"
+    late = waiting.done()
+    assert (late.status_code, late.json()["code"]) == (503, "busy")
+    body = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}]}
+    held_reader.go.set()
+    held_reader.held = False
+    until(lambda: started.house.desk.load == 0)
+    assert started.client().post("/v1/chat/completions", json=body).status_code == 200
+
+
+def test_closing_finishes_running_turns_and_begins_no_new_ones(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader, workers=1))
+    running, waiting = Asking(started.client(), "one"), Asking(started.client(), "two")
+    until(lambda: started.house.desk.load == 2)
+    started.server.should_exit = True
+    time.sleep(0.3)
+    held_reader.go.set()
+    for asking in (running, waiting):
+        assert started.events(asking.done().text)[-1][0] == "done"
+    started.thread.join(10)
+    assert not started.thread.is_alive() and started.house.ready is False
+
+
+def test_turns_a_minute_are_refused_with_the_time_to_wait(make_house, serve):
+    house = make_house(keys=True, limits=Limits(turns_per_minute=2))
+    texts = [create(house.ledger, name)[1] for name in ("a", "b")]
+    _, free = create(house.ledger, "c", turns_per_minute=100)
+    started = serve(house)
+    ask = {"text": "Hello"}
+    codes = [started.client(texts[0]).post("/v1/turns", json=ask).status_code for _ in range(3)]
+    assert codes == [200, 200, 429]
+    refused = started.client(texts[0]).post("/v1/turns", json=ask)
+    assert refused.json()["code"] == "too-many-turns" and 1 <= int(refused.headers["retry-after"]) <= 30
+    assert started.client(texts[1]).post("/v1/turns", json=ask).status_code == 200
+    assert [started.client(free).post("/v1/turns", json=ask).status_code for _ in range(4)] == [200] * 4
+
+
+def test_tokens_a_day_are_counted_when_a_turn_is_done(make_house, serve, tmp_path):
+    house = make_house(keys=True, limits=Limits(tokens_per_day=50))
+    key, text = create(house.ledger, "a")
+    started = serve(house)
+    house.ledger.spend(key.id, 49, time.time())
+    assert started.client(text).post("/v1/turns", json={"text": "Hello"}).status_code == 200
+    house.ledger.spend(key.id, 1, time.time())
+    refused = started.client(text).post("/v1/turns", json={"text": "Hello"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "too-many-tokens")
+    assert 1 <= int(refused.headers["retry-after"]) <= DAY
+    assert house.ledger.spent(key.id, time.time()).turns == 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 20))
+def test_no_minute_holds_more_than_the_bucket_and_its_refill(tmp_path_factory, pauses, limit):
+    """In any stretch of t seconds at most limit + t * limit / 60 turns begin; a worked bound of a token bucket."""
+    ledger = SqliteLedger(tmp_path_factory.mktemp("bucket") / "l.db")
+    now, admitted = 1_000_000.0, []
+    for pause in pauses:
+        now += pause
+        try:
+            ledger.admit("k", Limits(turns_per_minute=limit), now)
+            admitted.append(now)
+        except LimitError as error:
+            assert 0 < error.seconds <= 60 / limit + 1e-6
+    ledger.close()
+    for i, first in enumerate(admitted):
+        for j in range(i, len(admitted)):
+            assert j - i + 1 <= limit + (admitted[j] - first) * limit / 60 + 1e-6
+
+
+def test_two_processes_count_on_one_ledger(tmp_path):
+    first, second = SqliteLedger(tmp_path / "l.db"), SqliteLedger(tmp_path / "l.db")
+    limits = Limits(turns_per_minute=2)
+    first.admit("k", limits, 100.0)
+    second.admit("k", limits, 100.0)
+    with pytest.raises(LimitError) as caught:
+        first.admit("k", limits, 100.0)
+    assert caught.value.seconds == pytest.approx(30.0)  # two a minute are one each 30 s
+    second.admit("k", limits, 130.0)
+    first.close()
+    second.close()
+
+
+def test_a_slow_sender_of_a_body_is_sent_away(make_house, serve):
+    started = serve(make_house(), measure=Measure(piece_seconds=0.3))
+
+    def dribble():
+        yield b'{"text": '
+        time.sleep(1.0)
+        yield b'"x"}'
+
+    response = started.client().post("/v1/turns", content=dribble(), headers={"content-type": "application/json"})
+    assert (response.status_code, response.json()["code"]) == (408, "slow-sender")
