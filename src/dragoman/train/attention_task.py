@@ -17,6 +17,7 @@ from dragoman.train.text_measures import yes_measures
 from dragoman.train.text_task import positive_weight, shuffled
 
 Pretraining: TypeAlias = Literal["tokens", "vectors"]
+LAST = "last"
 _MASKED = 0.15
 
 
@@ -24,7 +25,9 @@ class AttentionTask:
     """Learn the gate's score from rows with labels in [0, 1].
 
     `unlabelled` are more rows with what a teacher holds likely for them, each of which counts `share` of a labelled
-    one; the weight of positives is taken from the labelled rows alone.
+    one; the weight of positives is taken from the labelled rows alone. Among the measures is `last`, the epoch's
+    number: as the metric it keeps the last weights, those that a falling rate ends with, where dev is too small to tell
+    epochs apart.
     """
 
     def __init__(
@@ -49,12 +52,14 @@ class AttentionTask:
         self._recipe = recipe
         self._device = device
         self._positive = positive_weight(self._labels[: len(rows)], recipe.balance).to(device)
+        self._epoch = 0
 
     @property
     def model(self) -> AttentionEncoder:
         return self._model
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
+        self._epoch = epoch
         return _batches(self._rows, self._recipe, epoch)
 
     def loss(self, batch: Sequence[int]) -> Tensor:
@@ -70,7 +75,7 @@ class AttentionTask:
 
     def measure(self) -> Mapping[str, float]:
         scores = attention_scores(self._model, self._dev_rows, device=self._device)
-        return yes_measures(scores[:, 0], self._dev_labels)
+        return {**yes_measures(scores[:, 0], self._dev_labels), LAST: float(self._epoch + 1)}
 
 
 class _Before(nn.Module):

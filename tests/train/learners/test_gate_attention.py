@@ -188,6 +188,18 @@ def test_variants_in_one_row_learn(tmp_path: Path, without_export: None, fields:
     assert part.options["reading"]["inputs"]["fields"] == fields
 
 
+def test_the_last_epoch_can_be_kept_whatever_dev_says(
+    tmp_path: Path, without_export: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragoman.train import attention_task
+
+    given = iter(range(3))
+    monkeypatch.setattr(attention_task, "yes_measures", lambda scores, labels: {"auc": 0.9 - 0.1 * next(given)})
+    fit(job(tmp_path, train={"metric": "last", "epochs": 3}))
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [(line["dev"]["last"], line["best"]) for line in lines if "dev" in line] == [(1, True), (2, True), (3, True)]
+
+
 @pytest.mark.slow
 def test_context_by_knowledge_decides_when_it_has_the_evidence(tmp_path: Path) -> None:
     part = fit(job(tmp_path, given={"fields": ["contx", "know"], "cross": True}, train={"epochs": 8}))

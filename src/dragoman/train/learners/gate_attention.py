@@ -275,7 +275,7 @@ class _Training:
         import torch
 
         from dragoman.train.attention_export import export_attention
-        from dragoman.train.attention_task import spread_of
+        from dragoman.train.attention_task import LAST, spread_of
         from dragoman.train.finish import Held, fit_head, head_metrics, made_from
         from dragoman.train.text_measures import yes_measures
 
@@ -295,8 +295,8 @@ class _Training:
 
         def metric() -> float:
             found = yes_measures(torch.tensor(scores())[:, 0], torch.tensor(gate_labels(job.dev.examples)))
-            value = found[job.recipe.train.metric]
-            return -value if job.recipe.train.metric == "loss" else value
+            wanted = job.recipe.train.metric if job.recipe.train.metric != LAST else "auc"  # bits have no epoch
+            return -found[wanted] if wanted == "loss" else found[wanted]
 
         spec = job.recipe.export
         exported = export_attention(encoder, job.folder, int8=spec.int8, tolerance=spec.tolerance, measure=metric)
