@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
@@ -169,3 +171,72 @@ def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathF
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def make_unified() -> Callable[..., Any]:
+    """Makes unified models of random weights in torch: `family` llama (grouped heads) or qwen2, any shape."""
+
+    def make(
+        family: str = "llama", *, sources: tuple[str, ...] = ("PERSONA", "MEMORY", "DOCUMENTS"), **options: Any
+    ) -> Any:
+        return _random_unified(family, sources, options)
+
+    return make
+
+
+def _random_unified(family: str, sources: tuple[str, ...], options: dict[str, Any]) -> Any:
+    from dragoman.core.tokens import Grammar
+    from dragoman.models.causal import Causal
+    from dragoman.models.spelling import spell
+    from dragoman.models.unified import Shape, Turns
+    from dragoman.models.unified_torch import Opened, TorchUnified
+
+    given = {name: options.pop(name) for name in ("layout", "window", "candidate", "response") if name in options}
+    shape = Shape(
+        Grammar(sources, options.pop("style", "unims")), **{"window": 256, "candidate": 24, "response": 12, **given}
+    )
+    tokenizer = _Letters()
+    turns = Turns(shape, spell(shape.grammar, options.pop("way", "rows"), tokenizer), tokenizer.encode, _Letters.END)
+    causal = Causal(_random_causal(family, options.pop("seed", 3)), tokenizer)
+    return TorchUnified(shape, lambda: Opened(causal, turns), **options)
+
+
+class _Letters:
+    """A vocabulary of 128 characters and an end; others are one character, so that any text is tokens."""
+
+    END = 128
+    size = 129
+    reserved = tuple(range(1, 9))
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) if 9 <= ord(letter) < 128 else 63 for letter in text]
+
+    def decode(self, tokens: list[int], **_: object) -> str:
+        return "".join(chr(token) if 32 <= token < 127 else "" for token in tokens)
+
+
+@cache
+def _random_causal(family: str, seed: int) -> Any:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+    config, model = {"llama": (LlamaConfig, LlamaForCausalLM), "qwen2": (Qwen2Config, Qwen2ForCausalLM)}[family]
+    sizes = {"vocab_size": 192, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 512}
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return model(config(**sizes, **heads, initializer_range=0.3, tie_word_embeddings=family == "llama")).eval()
+
+
+@pytest.fixture
+def lend_unified(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets roles find a given unified model in whatever part they name."""
+    from dragoman.models.part import Head, Part
+    from dragoman.models.unified_open import LazyUnified, UnifiedPart
+
+    def lend(runtime: Any, *, heads: dict[str, Head] | None = None, **options: object) -> None:
+        part = Part(Path("lent"), "unified", heads or {}, options)
+        monkeypatch.setattr(LazyUnified, "get", lambda _: UnifiedPart(part, runtime.shape, runtime))
+
+    return lend

@@ -9,7 +9,8 @@ import pytest
 from dragoman.core.errors import ConfigError, MissingExtraError, WeightsError
 from dragoman.core.values import Message, Prompt
 from dragoman.models import weights
-from dragoman.models.hf import HfModel, _Writing
+from dragoman.models.answer import Answer
+from dragoman.models.hf import HfModel
 from dragoman.testing import LanguageModelConformance
 
 SKY = Prompt.user("Is the sky blue? Answer yes or no.", system="You are a guide.")
@@ -152,7 +153,7 @@ def test_a_model_without_a_chat_template_is_asked_in_plain_words(tiny_causal):
 
 
 def test_what_may_be_the_beginning_of_a_stop_mark_is_held_back():
-    writing = _Writing(3, ("END",))
+    writing = Answer(3, ("END",))
     writing.text = "Hello EN"
     assert writing.fresh() == "Hello "
     writing.text = "Hello ENTER"
@@ -161,7 +162,7 @@ def test_what_may_be_the_beginning_of_a_stop_mark_is_held_back():
 
 
 def test_half_a_character_is_held_back_until_it_is_whole():
-    writing = _Writing(3, ())
+    writing = Answer(3, ())
     writing.text = "猫\ufffd"
     assert writing.fresh() == "猫"
     writing.text = "猫在"

@@ -15,7 +15,8 @@ import pytest
 from dragoman.core.errors import ConfigError, InputError, ModelError, WeightsError
 from dragoman.core.values import Draft, Message, Prompt
 from dragoman.models import weights
-from dragoman.models.llamacpp import LlamaCppModel, _Gathered, _plain
+from dragoman.models.llama_calls import Gathered
+from dragoman.models.llamacpp import LlamaCppModel, _plain
 from dragoman.testing import LanguageModelConformance
 
 SKY = Prompt.user("Is the sky blue? Answer yes or no.", system="You are a guide.")
@@ -242,7 +243,7 @@ def test_the_least_likely_token_is_noted_where_it_is_asked_for(shared):
 
 
 def test_the_least_probability_is_that_of_the_worst_token():
-    gathered = _Gathered(lambda piece: None, threading.Event())
+    gathered = Gathered(lambda piece: None, threading.Event())
     for logprob in (-0.1, -2.0, -0.5):
         gathered.take({"choices": [{"delta": {"content": "x"}, "logprobs": {"content": [{"logprob": logprob}]}}]})
     assert gathered.draft(least=True).notes["min_probability"] == pytest.approx(math.exp(-2))

@@ -136,6 +136,51 @@ def test_a_base_is_known_by_the_hash_of_its_weights(tiny_causal, tmp_path):
     assert base_digest(copied) != base_digest(tiny_causal)
 
 
+@pytest.fixture
+def saved(tmp_path):
+    """An adapter of chance for a base of one layer, and the base's GGUF file, which has no weights."""
+    import gguf
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    writer = gguf.GGUFWriter(tmp_path / "base.gguf", "llama")
+    writer.add_block_count(1)
+    writer.add_head_count(4)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    chance = np.random.default_rng(1)
+    name = "base_model.model.model.layers.0.mlp.up_proj.lora_"
+    state = {
+        f"{name}A.weight": chance.normal(0, 0.1, (16, 64)).astype(np.float32),
+        f"{name}B.weight": chance.normal(0, 0.1, (96, 16)).astype(np.float32),
+    }
+    save_file(state, tmp_path / "adapter_model.safetensors")
+    (tmp_path / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    return tmp_path, state[f"{name}A.weight"], state[f"{name}B.weight"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "kinds", "error"),
+    [("f32", ("F32", "F32"), 0.0), ("f16", ("F16", "F16"), 1e-3), ("q8_0", ("Q8_0", "F16"), 5e-3)],
+)
+def test_an_adapter_is_as_small_as_asked_and_says_the_same(saved, precision, kinds, error):
+    """Rows of 64 are two blocks of q8_0; those of 16 are less than one, and stay in 16 bits."""
+    import gguf
+    import numpy as np
+
+    from dragoman.models.lora_gguf import write_gguf_adapter
+
+    folder, *matrices = saved
+    reader = gguf.GGUFReader(write_gguf_adapter(folder, folder / "base.gguf", precision=precision))
+    assert [tensor.name for tensor in reader.tensors] == [f"blk.0.ffn_up.weight.lora_{side}" for side in "ab"]
+    assert tuple(tensor.tensor_type.name for tensor in reader.tensors) == kinds
+    for tensor, matrix in zip(reader.tensors, matrices, strict=True):
+        found = gguf.quants.dequantize(tensor.data, tensor.tensor_type).reshape(matrix.shape)
+        assert np.abs(found - matrix).max() <= error
+
+
 @pytest.mark.slow
 @pytest.mark.integration
 def test_an_adapter_runs_in_llama_cpp_as_it_does_in_torch(tmp_path):

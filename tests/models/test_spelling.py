@@ -65,3 +65,17 @@ def test_a_spelling_is_read_back_as_it_was():
     assert Spelling.from_json(spelling.to_json()) == spelling
     with pytest.raises(WeightsError, match="cannot be read"):
         Spelling.from_json({"way": "rows"})
+
+
+def test_reserved_tokens_that_the_base_cannot_tell_apart_are_never_chosen_among():
+    """As in SmolLM2, where most reserved rows are one and the same: sources become letters, indicators may be alike."""
+    spelling = spell(GRAMMAR, "reserved", Letters(reserved=tuple(range(150, 164))), apart=(153, 155))
+    said = [spelling.one(token) for token in GRAMMAR.acting]
+    assert said == [ord("N"), ord("R"), ord("F")]
+    assert [spelling.one(token) for token in GRAMMAR.indicators] == [153, 155, 150, 151, 152]
+
+
+def test_letters_of_sources_are_free_ones_and_never_that_of_a_similarity():
+    spelling = spell(Grammar(("TRIPS", "RRR", "NIL")), "reserved", Letters(reserved=tuple(range(150, 155))))
+    letters = [chr(spelling.one(token)) for token in Grammar(("TRIPS", "RRR", "NIL")).acting]
+    assert letters == ["N", "R", "A", "I"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError, WeightsError
 from dragoman.core.tokens import Grammar, Shown, Written
@@ -90,6 +94,26 @@ def test_the_oldest_turns_give_way_first_and_are_counted():
     assert told(turns().trunk(CONTEXT, 2)[0]) == "k\n"
     with pytest.raises(InputError, match="no room"):
         turns().trunk(CONTEXT, 0)
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(1, 60))
+def test_no_more_turns_are_left_out_than_must_be(said, room):
+    """The same as leaving out one after another, by fewer steps."""
+    context, left_out = Context.of(*said), 0
+    while len(" ".join(said[left_out:])) + 1 > room and left_out < len(said) - 1:
+        left_out += 1
+    expected = (" ".join(said[left_out:]) + "\n")[-room:]
+    found, count = turns().trunk(context, room)
+    assert (told(found), count) == (expected, left_out)
+
+
+def test_of_a_megabyte_only_what_can_be_kept_is_looked_at():
+    read = []
+    made = replace(turns(window=64), encode=lambda text: read.append(len(text)) or Letters().encode(text))
+    assert len(made.trunk(Context.of("x" * 1_000_000, "yes", "y" * 1_000_000), 50)[0]) == 50
+    assert len(made.branch("P", "z" * 1_000_000)) == made.shape.candidate + 3
+    assert len(made.evidence((Shown("P", "z" * 1_000_000, 3),))) == made.shape.candidate + 4
+    assert max(read) < 10_000
 
 
 def test_a_window_leaves_room_for_what_follows():

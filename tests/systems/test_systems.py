@@ -59,6 +59,80 @@ def test_unims_refines_what_has_evidence(parts, options, rounds):
     assert question.trace.of("refiner")[0].value.replaced
 
 
+@pytest.fixture
+def trained(make_unified, lend_unified):
+    runtime = make_unified()
+    lend_unified(runtime, offsets={"context": {"PERSONA>DOCUMENTS": 50.0}, "check": {"PERSONA>DOCUMENTS": 50.0}})
+    return runtime
+
+
+def test_trained_unims_plans_judges_writes_and_refines_by_one_model(parts, trained):
+    [reply] = unims(parts, "lent", k=2, alpha=1).run([QUESTION])
+    assert reply.plan.steps == (("PERSONA",), ("DOCUMENTS",))
+    assert {piece.source for piece in reply.evidence} == {"PERSONA", "DOCUMENTS"}
+    assert all("similarity" in piece.scores for piece in reply.evidence)
+    assert [note.component for note in reply.trace] == [
+        "gate.always.v1",
+        "planner.acting.v1",
+        "retriever.evaluating.v1",
+        "retriever.evaluating.v1",
+        "reader.unified.v1",
+        "refiner.within-step",
+    ]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_trained_unims_reads_the_dialogue_once(parts, trained, k):
+    agent = unims(parts, "lent", k=k, mode="off")
+    agent.run([QUESTION])
+    again = trained.fed
+    trained.clear_cache()
+    trained.plan([QUESTION], [(), ("PERSONA",)])
+    dialogue = trained.fed - again
+    shown = 6 * 40  # what the sources hold, each candidate once
+    written = 2 * k * 40 + 12
+    assert again < dialogue + shown + written
+
+
+@pytest.mark.parametrize("judge", ["itself", "bm25", "bi", "prompted"])
+def test_evidence_of_trained_unims_is_found_by_whom_one_chooses(parts, trained, judge):
+    agent = unims(parts, "lent", judge=judge, mode="multi-step", steps=2, k=1)
+    [reply] = agent.run([QUESTION])
+    kinds = {"itself": "evaluating", "bm25": "sparse", "bi": "dense", "prompted": "prompted"}
+    assert agent.names["retriever"] == f"retriever.{kinds[judge]}.v1"
+    assert 1 <= len(reply.trace.of("refiner")) <= 2
+
+
+def test_cross_encoder_needs_its_part(parts, trained):
+    assert unims(parts, "lent", judge="cross", judge_part="nowhere").names["retriever"] == "retriever.rerank.v1"
+    with pytest.raises(ConfigError, match="part"):
+        unims(parts, "lent", judge="cross")
+
+
+@pytest.mark.parametrize(
+    ("plans", "steps"), [("aware", 2), ("itself", 2), ("all", 3), ("never", 0)], ids=["aware", "itself", "all", "never"]
+)
+def test_plans_of_trained_unims_by_whom_one_chooses(parts, trained, plans, steps):
+    [reply] = unims(parts, "lent", plans=plans, k=1).run([QUESTION])
+    assert len(reply.plan.steps) == steps
+    assert bool(reply.evidence) == bool(steps)
+
+
+def test_trained_safari_plans_and_writes_without_similarities(parts, make_unified, lend_unified):
+    runtime = make_unified(layout="plain", style="safari")
+    lend_unified(runtime, offsets={"context": {"PERSONA>DOCUMENTS": 50.0}})
+    [reply] = safari(parts, "lent", dependency="filter").run([QUESTION])
+    assert reply.plan.steps == (("PERSONA",), ("DOCUMENTS",))
+    assert reply.trace.of("reader")[0].component == "reader.unified.v1"
+    assert reply.text
+
+
+@pytest.mark.parametrize(("system", "options"), [(unims, {"plans": "aware"}), (safari, {"device": "cpu"})])
+def test_options_of_a_trained_model_need_one(parts, system, options):
+    with pytest.raises(ConfigError, match="needs a trained part"):
+        system(parts, **options)
+
+
 def test_ragate_refuses_a_learned_gate_without_its_part(parts):
     with pytest.raises(ConfigError, match="needs a trained part") as caught:
         ragate(parts, "attention")

@@ -239,7 +239,7 @@ class SharedPlanner(_Shared):
 
 
 class SharedRetriever(_Shared):
-    """A retriever; requests are the same where they ask the same sources for as many, given and without the same."""
+    """A retriever; requests are the same with the same sources, plan, given and without, and as many asked for."""
 
     def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]:
         return self._memory.ask(
@@ -341,8 +341,8 @@ def pair_key(evidence: Evidence, text: str) -> Hashable:
 def _request(request: Request) -> Hashable:
     names = tuple([source.name for source in request.sources])
     if not request.given and not request.without:
-        return id(request.context), names, request.k
-    return id(request.context), names, request.k, seen(request.given), request.without
+        return id(request.context), names, request.k, request.plan
+    return id(request.context), names, request.k, request.plan, seen(request.given), request.without
 
 
 def shared(role: str, component: object, sharing: Sharing, name: str = "") -> Any:

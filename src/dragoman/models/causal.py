@@ -23,6 +23,7 @@ from dragoman.core.values import Message
 from dragoman.models import weights as catalogue
 from dragoman.models.bases import base_digest, is_gguf, weight_files
 from dragoman.models.choice import Tokens
+from dragoman.models.gguf_header import read_metadata
 from dragoman.models.window import GAP, fit
 from dragoman.prompts import neutral
 
@@ -31,6 +32,9 @@ ANSWER_ROOM = 64
 _SMALL = 2 << 30
 """Bytes of weights up to which a model is kept in float32 on a GPU too, where it then says what it says on a CPU."""
 _LONG_TOKEN = 20
+_PRE = "tokenizer.ggml.pre"
+_NUMERALS_APART = ("smollm", "starcoder", "refact", "command-r", "codeshell")
+"""How GGUF files call the tokenizers that split numerals before they look for words."""
 _PLAIN_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"
@@ -128,7 +132,7 @@ def load_causal(
     try:
         with _quiet():
             folder = _unpacked(weights) if is_gguf(place) else place
-            tokenizer = _library().AutoTokenizer.from_pretrained(folder)
+            tokenizer = _tokenizer(folder, place)
             model = _library().AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **extra)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise WeightsError(
@@ -139,6 +143,13 @@ def load_causal(
     model.requires_grad_(False)
     model.eval()
     return Causal(model if four else model.to(device), tokenizer, device)
+
+
+def load_tokenizer(weights: str | Path) -> Any:
+    """The tokenizer of a catalogue name, a transformers folder or a GGUF file, without the model."""
+    place = catalogue.path(weights)
+    with _quiet():
+        return _tokenizer(_unpacked(weights) if is_gguf(place) else place, place)
 
 
 def is_four_bit(quantise: Quantise, device: str) -> bool:
@@ -189,6 +200,19 @@ def _unpacked(weights: str | Path) -> Path:
         if not (target / "config.json").is_file():
             raise WeightsError(f"'{file}' could not be written out to '{target}'.", remedy="Remove that folder.")
     return target
+
+
+def _tokenizer(folder: Path, place: Path) -> Any:
+    """The tokenizer of a folder, which of a GGUF file splits numerals as the file says.
+
+    transformers forgets that, and would read ² and ① other than llama.cpp; ASCII digits are never joined anyway.
+    """
+    tokenizer = _library().AutoTokenizer.from_pretrained(folder)
+    if is_gguf(place) and read_metadata(place, (_PRE,)).get(_PRE) in _NUMERALS_APART:
+        pre = _library("tokenizers").pre_tokenizers
+        split = pre.Sequence([pre.Digits(individual_digits=True), pre.ByteLevel(add_prefix_space=False)])
+        tokenizer.backend_tokenizer.pre_tokenizer = split
+    return tokenizer
 
 
 def _dtype(precision: str, place: Path, device: str) -> torch.dtype:

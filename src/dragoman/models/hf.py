@@ -6,16 +6,15 @@ For models that llama.cpp does not run, and for adapters that were trained here;
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.errors import ConfigError, MissingExtraError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt, Usage
+from dragoman.core.values import Draft, Prompt
+from dragoman.models.answer import Answer
 from dragoman.models.choice import END, Tokens, check_options, walk
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from dragoman.models.causal import Causal, Quantise
 
 log = logging.getLogger(__name__)
-_HALF_READ = "�"
 
 
 @models.register("hf.v1")
@@ -85,7 +83,7 @@ class HfModel:
         rows = [self._row(causal, prompt, max_tokens) for prompt in prompts]
         drafts: list[Draft] = [Draft("")] * len(rows)
         for chosen in by_length(rows, self._batch):
-            writings = [_Writing(len(rows[i]), stop) for i in chosen]
+            writings = [Answer(len(rows[i]), stop) for i in chosen]
             for _ in self._write(causal, [rows[i] for i in chosen], writings, max_tokens):
                 pass
             for i, writing in zip(chosen, writings, strict=True):
@@ -96,7 +94,7 @@ class HfModel:
         """Text pieces, then the draft; closing the iterator stops the generation."""
         causal = self._load()
         row = self._row(causal, prompt, max_tokens)
-        writing = _Writing(len(row), stop)
+        writing = Answer(len(row), stop)
         for _ in self._write(causal, [row], [writing], max_tokens):
             if piece := writing.fresh():
                 yield piece
@@ -127,7 +125,7 @@ class HfModel:
         return causal.encode(prompt.messages, room)
 
     def _write(
-        self, causal: Causal, rows: Sequence[Sequence[int]], writings: Sequence[_Writing], max_tokens: int
+        self, causal: Causal, rows: Sequence[Sequence[int]], writings: Sequence[Answer], max_tokens: int
     ) -> Iterator[None]:
         """Token after token for all rows at once; yields after each. Rows are padded on the left."""
         import torch
@@ -153,7 +151,7 @@ class HfModel:
                 tokens = self._next(logits, chance)
                 logprobs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0]
             for writing, token, logprob in zip(writings, tokens.tolist(), logprobs.tolist(), strict=True):
-                writing.take(token, logprob, ends, causal)
+                writing.take(token, logprob, ends, causal.text)
             yield
             if all(writing.finish for writing in writings):
                 return
@@ -186,49 +184,6 @@ class HfModel:
         own = Path(self._adapter).expanduser()
         beside = self._folder / own if self._folder is not None else own
         return load_adapter(found, own if own.is_dir() else beside, merge=self._merge and self._quantise == "none")
-
-
-@dataclass(slots=True)
-class _Writing:
-    """One answer while it is written."""
-
-    prompt_tokens: int
-    stop: Sequence[str]
-    tokens: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    text: str = ""
-    finish: str = ""
-    _told: int = 0
-
-    def take(self, token: int, logprob: float, ends: frozenset[int], causal: Causal) -> None:
-        """Note a token, unless the answer has ended."""
-        if self.finish:
-            return
-        if token in ends:
-            self.finish = "stop"
-            return
-        self.tokens.append(token)
-        self.logprobs.append(logprob)
-        self.text = causal.text(self.tokens)
-        cuts = [place for mark in self.stop if mark and (place := self.text.find(mark)) >= 0]
-        if cuts:
-            self.text, self.finish = self.text[: min(cuts)], "stop"
-
-    def fresh(self, *, last: bool = False) -> str:
-        """What can be said by now: not half a character, nor what may turn out to be a stop mark."""
-        held = 0 if last or self.finish else max((len(mark) - 1 for mark in self.stop if mark), default=0)
-        sure = self.text[: len(self.text) - held]
-        if not last and not self.finish and sure.endswith(_HALF_READ):
-            sure = sure.rstrip(_HALF_READ)
-        piece, self._told = sure[self._told :], max(self._told, len(sure))
-        return piece
-
-    def draft(self) -> Draft:
-        """The text with the geometric mean of its tokens' probabilities as confidence."""
-        count = len(self.logprobs)
-        confidence = min(1.0, math.exp(math.fsum(self.logprobs) / count)) if count else 0.0
-        usage = Usage(self.prompt_tokens, count, 1)
-        return Draft(self.text, confidence, usage=usage, notes={"finish": self.finish or "length"})
 
 
 def by_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:

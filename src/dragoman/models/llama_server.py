@@ -66,6 +66,20 @@ class LlamaServer:
         answer: Json = self.load().handle_completions(body)
         return _checked(answer)
 
+    def write(self, body: Json, on_chunk: Callable[[Json], bool]) -> None:
+        """Stream what follows a prompt that is already tokens; generation stops where `on_chunk` returns True."""
+        self.load().handle_completions(body | {"stream": True}, on_chunk)
+
+    def next_token(self, body: Json) -> int:
+        """The token that follows a prompt, also where it is no whole text."""
+        answer = self._post("/completion", body | {"n_predict": 1, "return_tokens": True})
+        return int(answer["tokens"][0])
+
+    def clear_slots(self, blank: int) -> None:
+        """Let every slot go of the prompt that it keeps for reuse; `blank` is a token to keep in its place."""
+        for slot in range(self.parallel):
+            self.complete({"prompt": [blank], "n_predict": 1, "id_slot": slot, "cache_prompt": False})
+
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """The tokens of a text; with `special`, of a rendered prompt, whose control tokens count as such."""
         answer = self._post("/tokenize", {"content": text, "add_special": special, "parse_special": special})
@@ -132,6 +146,11 @@ class LlamaServer:
                 server.handle_completions({"prompt": ".", "n_predict": 1, "cache_prompt": False})
             return server
         except RuntimeError as error:
+            if self.adapter is not None:
+                raise WeightsError(
+                    f"'{place}' with the adapter '{self.adapter}' cannot be loaded: {error}.",
+                    remedy="Give the base that the adapter was trained on, or copy both files again.",
+                ) from error
             raise WeightsError(
                 f"'{place}' cannot be loaded: {error}.",
                 remedy=f"Run `dragoman models pull {self.weights}` if it is of the catalogue, or give another file.",

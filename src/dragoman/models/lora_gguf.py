@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from safetensors.numpy import load_file
 
 from dragoman.core.errors import MissingExtraError, WeightsError
 from dragoman.models.lora import CONFIG, WEIGHTS
 
 FILE = "adapter.gguf"
+Precision: TypeAlias = Literal["f32", "f16", "q8_0"]
 _NAME = re.compile(r"^base_model\.model\.(?P<layer>.+)\.lora_(?P<side>[AB])\.weight$")
 
 
-def write_gguf_adapter(folder: Path, base: Path) -> Path:
-    """Write the adapter of a folder beside itself as `adapter.gguf`; `base` is the GGUF file that it is for."""
+def write_gguf_adapter(folder: Path, base: Path, *, precision: Precision = "f32") -> Path:
+    """Write the adapter of a folder beside itself as `adapter.gguf`; `base` is the GGUF file that it is for.
+
+    `q8_0` packs rows in blocks of 32: those of another length, such as B's where the rank is no multiple, are f16.
+    """
     try:
         import gguf
     except ImportError as error:
@@ -45,7 +50,8 @@ def write_gguf_adapter(folder: Path, base: Path) -> Path:
             )
         if found["side"] == "B" and architecture == "llama":
             tensor = _turned(tensor, found["layer"], reader, architecture)  # noqa: PLW2901 - the same, in other order
-        writer.add_tensor(f"{name}.weight.lora_{found['side'].lower()}", tensor)
+        data, kind = _packed(gguf, tensor, precision)
+        writer.add_tensor(f"{name}.weight.lora_{found['side'].lower()}", data, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -73,6 +79,16 @@ def _turned(tensor: Any, layer: str, reader: Any, architecture: str) -> Any:
         return tensor
     rows, rank = tensor.shape
     return tensor.reshape(heads, 2, rows // heads // 2, rank).swapaxes(1, 2).reshape(rows, rank)
+
+
+def _packed(gguf: Any, tensor: Any, precision: Precision) -> tuple[Any, Any]:
+    """A matrix as it is stored, and its type where the numbers alone do not say it."""
+    if precision == "f32":
+        return tensor.astype(np.float32), None
+    if precision == "q8_0" and tensor.shape[-1] % gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType.Q8_0][0] == 0:
+        kind = gguf.GGMLQuantizationType.Q8_0
+        return gguf.quants.quantize(tensor.astype(np.float32), kind), kind
+    return tensor.astype(np.float16), None
 
 
 def _number(reader: Any, key: str, otherwise: int | None = None) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PIECE = re.compile(r"\s*\S+\s*")
+_KEPT = 1000
 _CJK = "\u3400-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+")
 
@@ -34,7 +35,7 @@ class ScriptedModel:
     A pattern is a substring, or a regular expression where it begins with `re:`. `choices` are rules
     for `choose`: a pattern and either one option or a table of weights. Without a rule the options
     are equally probable, or the first one is certain where `undecided` is `first`. Being a list, the
-    answers are used up; rules alone keep a model without state. `history` holds the prompts seen.
+    answers are used up; rules alone keep a model without state. `history` holds the last prompts seen.
     """
 
     def __init__(
@@ -72,8 +73,13 @@ class ScriptedModel:
         check_options(options)
         return [self._choice(prompt, options) for prompt in prompts]
 
-    def _answer(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Draft:
+    def _see(self, prompt: Prompt) -> None:
         self.history.append(prompt)
+        if len(self.history) > _KEPT:  # a model that serves for days must not grow
+            del self.history[: _KEPT // 2]
+
+    def _answer(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Draft:
+        self._see(prompt)
         said = _found(self._rules, prompt) if not self._answers else self._answers.pop(0)
         if said is None:
             said = self._default
@@ -88,7 +94,7 @@ class ScriptedModel:
         return Draft("".join(pieces).strip(), self._confidence, usage=usage)
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
-        self.history.append(prompt)
+        self._see(prompt)
         rule = _found(self._choices, prompt)
         if rule is None:
             weights = dict.fromkeys(options if self._undecided == "uniform" else options[:1], 1.0)

@@ -82,6 +82,22 @@ def writing(turns: Turns, asked: Writing) -> Planted:
     return replace(grown, candidates=places).grown(Segment(turns.ids((END_OF_EVIDENCE,)), 0, places))
 
 
+def fitted(turns: Turns, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
+    """The response with as much evidence as leaves room for `dialogue` tokens, the least similar left out; how many."""
+    written, paper = asked.written, turns.shape.layout == "paper"
+    kept = list(written.evidence)
+    room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue
+
+    def needed() -> int:
+        return max((len(judged(turns, shown)) for shown in kept), default=0) if paper else len(turns.evidence(kept))
+
+    while kept and needed() > room:
+        worst = min(reversed(range(len(kept))), key=lambda i: kept[i].tenths or 0)
+        del kept[worst]
+    dropped = len(written.evidence) - len(kept)
+    return (replace(asked, written=replace(written, evidence=tuple(kept))) if dropped else asked), dropped
+
+
 def judged(turns: Turns, shown: Shown) -> tuple[int, ...]:
     """A piece of evidence with the similarity that was said of it: [EVIDENCE] K text [EOE] similarity."""
     return (*turns.branch(shown.source, shown.text), turns.spelling.one(similarity(shown.tenths)))

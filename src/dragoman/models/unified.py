@@ -20,6 +20,8 @@ KIND = "unified"
 Order: TypeAlias = tuple[SourceName, ...]
 LayoutName: TypeAlias = Literal["tree", "paper", "plain"]
 LAYOUTS: tuple[LayoutName, ...] = ("tree", "paper", "plain")
+_LONG_TOKEN = 20
+"""Characters of a token that is long in any language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +132,15 @@ class Turns:
         """The dialogue in at most `room` tokens, the newest turns kept whole where they fit; the number left out."""
         if room < 1:
             raise InputError("There is no room for the dialogue.", remedy="Raise the window, or shorten the evidence.")
-        turns = context.turns
         kept = self._said(context)
-        while len(kept) > room and len(turns) > 1:
-            turns = turns[1:]
-            kept = self._said(replace(context, turns=turns))
-        return tuple(kept[-room:]), len(context.turns) - len(turns)
+        if len(kept) <= room or len(context.turns) < 2:
+            return tuple(kept[-room:]), 0
+        left_out, most = 1, len(context.turns) - 1
+        while left_out < most:  # the fewest turns without which the rest fits; the last one is cut rather than left out
+            middle = (left_out + most) // 2
+            fits = len(self._said(replace(context, turns=context.turns[middle:]))) <= room
+            left_out, most = (left_out, middle) if fits else (middle + 1, most)
+        return tuple(self._said(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
 
     def plan(self, order: Order) -> tuple[int, ...]:
         """[SOURCE] K.. [EOS]."""
@@ -148,7 +153,7 @@ class Turns:
     def branch(self, source: SourceName, text: str) -> tuple[int, ...]:
         """[EVIDENCE] K text [EOE], the text cut to what a candidate may have."""
         opening = self.shape.grammar.opened(Shown(source, ""))
-        text_ids = self.encode(text)[: self.shape.candidate]
+        text_ids = self._cut(text, self.shape.candidate)
         return (*self.ids(opening[:2]), *text_ids, *self.ids(opening[3:]))
 
     def evidence(self, evidence: Sequence[Shown]) -> tuple[int, ...]:
@@ -162,8 +167,12 @@ class Turns:
     def ids(self, pieces: Sequence[Piece], *, cut: int | None = None) -> tuple[int, ...]:
         found: list[int] = []
         for piece in pieces:
-            found += self.encode(piece)[:cut] if isinstance(piece, str) else self.spelling.ids[piece]
+            found += self._cut(piece, cut) if isinstance(piece, str) else self.spelling.ids[piece]
         return tuple(found)
 
+    def _cut(self, text: str, size: int | None) -> list[int]:
+        """The first tokens of a text; what lies far beyond is not looked at, since a megabyte takes seconds."""
+        return self.encode(text if size is None else text[: size * _LONG_TOKEN])[:size]
+
     def _said(self, context: Context) -> list[int]:
-        return self.encode(self.shape.view.text(context) + "\n")
+        return self.encode(self.shape.view.text(context)[-self.shape.window * _LONG_TOKEN :] + "\n")

@@ -1,6 +1,7 @@
 """Retrievers: what is taken from a source, with calibrated relevance."""
 
 from dragoman.retriever.dense import DenseRetriever
+from dragoman.retriever.evaluating import EvaluatingRetriever
 from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.joint import JointRetriever
 from dragoman.retriever.linked import LinkedRetriever
@@ -12,6 +13,7 @@ from dragoman.text.query import SearchText, standalone
 
 __all__ = [
     "DenseRetriever",
+    "EvaluatingRetriever",
     "HybridRetriever",
     "JointRetriever",
     "LinkedRetriever",

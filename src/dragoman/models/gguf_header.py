@@ -1,0 +1,80 @@
+"""What a GGUF file says of itself, read without loading the model: its metadata by key."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import WeightsError
+
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+"""Types of the format that are one number, as `struct` names them."""
+_TEXT, _ARRAY = 8, 9
+
+
+def read_metadata(file: Path, keys: Collection[str]) -> dict[str, Any]:
+    """The values of some keys; those that the file does not have are left out."""
+    try:
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            return _Reading(mapped).metadata(keys)
+    except OSError as error:
+        raise WeightsError(f"'{file}' cannot be read: {error.strerror}.", remedy="Give a GGUF file.") from error
+    except (struct.error, UnicodeDecodeError, ValueError, KeyError) as error:
+        raise WeightsError(f"'{file}' is not a GGUF file, or is damaged.", remedy="Fetch or copy it again.") from error
+
+
+class _Reading:
+    """A walk over the beginning of a file."""
+
+    def __init__(self, mapped: mmap.mmap) -> None:
+        self._bytes = mapped
+        self._at = 0
+
+    def metadata(self, keys: Collection[str]) -> dict[str, Any]:
+        if self._bytes[:4] != b"GGUF":
+            raise ValueError("not a GGUF file")
+        self._at = 8  # the mark and the version
+        _, count = self._number("Q"), self._number("Q")
+        found: dict[str, Any] = {}
+        for _ in range(count):
+            if len(found) == len(keys):
+                break
+            key = self._text()
+            value = self._value(self._number("I"), kept=key in keys)
+            if key in keys:
+                found[key] = value
+        return found
+
+    def _value(self, kind: int, *, kept: bool) -> Any:
+        if kind == _TEXT:
+            return self._text() if kept else self._pass(self._number("Q"))
+        if kind != _ARRAY:
+            return self._number(_NUMBERS[kind])
+        inner, count = self._number("I"), self._number("Q")
+        if inner in _NUMBERS:
+            code = f"<{count}{_NUMBERS[inner]}"
+            if not kept:
+                return self._pass(struct.calcsize(code))
+            values = struct.unpack_from(code, self._bytes, self._at)
+            self._at += struct.calcsize(code)
+            return values
+        return tuple(self._value(inner, kept=kept) for _ in range(count))
+
+    def _number(self, code: str) -> Any:
+        (value,) = struct.unpack_from(f"<{code}", self._bytes, self._at)
+        self._at += struct.calcsize(f"<{code}")
+        return value
+
+    def _text(self) -> str:
+        size = self._number("Q")
+        found = self._bytes[self._at : self._at + size]
+        if len(found) != size:
+            raise ValueError("the file ends too early")
+        self._at += size
+        return found.decode("utf-8", "replace")
+
+    def _pass(self, size: int) -> None:
+        self._at += size

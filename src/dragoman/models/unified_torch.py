@@ -1,0 +1,350 @@
+"""A unified model in torch: plans, judges, checks and writes by passes over trees of tokens.
+
+All candidates of a turn are judged in one packed pass; the dialogue is read once for all that a turn asks. The layout
+`plain` has no branches: there candidates are judged one after another in one line.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.tokens import EVALUATION, STEPS
+from dragoman.core.values import Context, Draft
+from dragoman.models import turn_trees
+from dragoman.models.answer import Answer
+from dragoman.models.causal import Causal
+from dragoman.models.order_tree import OrderTree, order_tree
+from dragoman.models.packs import Pack, packs
+from dragoman.models.tree import Segment
+from dragoman.models.tree_pass import Passes, Row, out_of_memory
+from dragoman.models.turn_lines import Line, PlainLine, lines_of
+from dragoman.models.turn_trees import Planted
+from dragoman.models.unified import Judging, Order, Shape, Turns, Writing
+
+_TENTHS = torch.arange(STEPS + 1) / STEPS
+_JUDGED_TRUNKS = 64
+_KEPT = {"cpu": 4096, "cuda": 32768}
+"""Tokens whose keys and values are kept, by device."""
+_PACKED = {"cpu": 1024, "cuda": 4096}
+"""Tokens of candidates in one row: attention is dense, so that a longer row costs more than two shorter ones."""
+_PASS = {"cpu": 4096, "cuda": 32768}
+"""Tokens in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A loaded model with what makes tokens of turns."""
+
+    causal: Causal
+    turns: Turns
+
+
+class TorchUnified:
+    """The runtime of a unified model in torch; `load` is called on first use, and again after `close`.
+
+    Inputs:
+        kept_tokens: for so many tokens of dialogues keys and values are kept; by device where not given.
+        packed_tokens: candidates of more tokens than this are judged in several rows.
+        temperature, seed: 0 writes the most probable token, more draws.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        load: Callable[[], Opened],
+        *,
+        kept_tokens: int | None = None,
+        packed_tokens: int | None = None,
+        pass_tokens: int | None = None,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if temperature < 0 or min(kept_tokens or 0, (packed_tokens or 1) - 1, (pass_tokens or 1) - 1) < 0:
+            raise ConfigError(
+                "A unified model's tokens or its temperature are below what makes sense.",
+                remedy="Give a temperature from 0, kept_tokens from 0, packed_tokens and pass_tokens from 1.",
+            )
+        self._shape = shape
+        self._load = load
+        self._kept_tokens = kept_tokens
+        self._packed_tokens = packed_tokens
+        self._pass_tokens = pass_tokens
+        self._temperature = temperature
+        self._seed = seed
+        self._lock = threading.RLock()
+        self._opened: tuple[Opened, Passes] | None = None
+        self._silent: list[int] = []
+        self._said: OrderedDict[Line, dict[Line, float]] = OrderedDict()
+
+    @property
+    def shape(self) -> Shape:
+        return self._shape
+
+    @property
+    def turns(self) -> Turns:
+        """What makes tokens of turns; loads the model."""
+        return self._ready()[0].turns
+
+    @property
+    def fed(self) -> int:
+        """The tokens that went through the model so far, for who counts what a turn costs."""
+        return self._opened[1].fed if self._opened else 0
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._ready()
+
+    def close(self) -> None:
+        """Free the weights; they are loaded again when they are needed."""
+        with self._lock:
+            self._opened = None
+            self._said.clear()
+
+    def clear_cache(self) -> None:
+        """Forget all dialogues that were read."""
+        with self._lock:
+            self._said.clear()
+            if self._opened:
+                self._opened[1].prefixes.clear()
+
+    def plan(self, contexts: Sequence[Context], orders: Sequence[Order]) -> list[dict[Order, float]]:
+        with self._lock:
+            (opened, passes), tree = self._ready(), self._orders(orders, check=False)
+            if not tree.forks:
+                return [tree.probabilities(()) for _ in contexts]
+            planted = [turn_trees.trunk(opened.turns, context) for context in contexts]
+            rows = [self._choosing(tree, found.grown(*tree.planted(0, 1)), 1) for found in planted]
+            return [self._chosen(passes, tree, states) for states in passes.read(rows)]
+
+    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+        self._need_evaluation()
+        with self._lock:
+            if self._shape.layout == "plain":
+                return self._judge_in_lines(asked)
+            return self._judge_trees([self._planted(one) for one in asked])
+
+    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+        self._need_evaluation()
+        if self._shape.layout == "plain":
+            raise InputError("A plain line has no check.", remedy="Plan without `aware`, or train the layout tree.")
+        with self._lock:
+            passes, tree = self._ready()[1], self._orders(orders, check=True)
+            planted = [self._planted(one) for one in asked]
+            if not tree.forks:
+                return [(tree.probabilities(()), scores) for scores in self._judge_trees(planted)]
+            rows = []
+            for found in planted:
+                first = len(found.segments)
+                row = self._choosing(tree, found.grown(*tree.planted(0, first, found.candidates)), first)
+                rows.append(replace(row, places=(*((place, -1) for place in found.candidates), *row.places)))
+            answers = []
+            for found, states in zip(planted, passes.read(rows), strict=True):
+                count = len(found.candidates)
+                scores = self._similarities(passes, states[:count])
+                self._remember(found, range(count), scores)
+                answers.append((self._chosen(passes, tree, states[count:]), scores))
+            return answers
+
+    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+        drafts: list[Draft] = [Draft("")] * len(asked)
+        with self._lock:
+            opened, passes = self._ready()
+            prepared = [self._prepared(opened, one) for one in asked]
+            for chosen in passes.batches([row for row, _ in prepared]):
+                answers = [Answer(_size(prepared[i][0]), self._marks(opened)) for i in chosen]
+                for _ in self._tokens(opened, passes, [prepared[i][0] for i in chosen], answers, max_tokens):
+                    pass
+                for i, answer in zip(chosen, answers, strict=True):
+                    drafts[i] = answer.draft(prepared[i][1])
+        return drafts
+
+    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
+        """Text pieces, then the draft; closing the iterator stops the generation."""
+        opened, passes = self._ready()
+        row, notes = self._prepared(opened, asked)
+        answer = Answer(_size(row), self._marks(opened))
+        for _ in self._tokens(opened, passes, [row], [answer], max_tokens):
+            if piece := answer.fresh():
+                yield piece
+        if piece := answer.fresh(last=True):
+            yield piece
+        yield answer.draft(notes)
+
+    # judging
+
+    def _planted(self, asked: Judging) -> Planted:
+        return turn_trees.judging(self._ready()[0].turns, asked)
+
+    def _judge_trees(self, planted: Sequence[Planted]) -> list[list[float]]:
+        """Scores of all candidates; those that were judged on the same dialogue before are known."""
+        passes = self._ready()[1]
+        waves: list[list[Pack]] = []
+        known: list[dict[int, float]] = []
+        for turn, found in enumerate(planted):
+            said = self._said.get(found.segments[0].tokens, {})
+            lines = lines_of(found)
+            known.append({i: said[line] for i, line in enumerate(lines) if line in said})
+            wanted = [i for i in range(len(lines)) if i not in known[turn]]
+            for place, pack in enumerate(packs(turn, found, wanted, self._most_packed())):
+                waves += [[]] if place == len(waves) else []
+                waves[place].append(pack)
+        for wave in waves:  # a turn's second pack finds its trunk read by the first
+            for pack, states in zip(wave, passes.read([pack.row for pack in wave]), strict=True):
+                scores = self._similarities(passes, states)
+                known[pack.turn].update(zip(pack.owned, scores, strict=True))
+                self._remember(planted[pack.turn], pack.owned, scores)
+        return [[scores[i] for i in range(len(scores))] for scores in known]
+
+    def _judge_in_lines(self, asked: Sequence[Judging]) -> list[list[float]]:
+        """Each candidate after those before it and what was said of them, all turns side by side.
+
+        A line that would take more than half of the window begins again at the dialogue.
+        """
+        opened, passes = self._ready()
+        turns = opened.turns
+        lines = [PlainLine(turns, one) for one in asked]
+        found: list[list[float]] = [[] for _ in asked]
+        for step in range(max((len(one.candidates) for one in asked), default=0)):
+            going = [i for i, one in enumerate(asked) if step < len(one.candidates)]
+            rows = [Row((Segment(lines[i].upto(step)),), ((0, -1),)) for i in going]
+            for i, states in zip(going, passes.read(rows), strict=True):
+                logits = passes.logits(states, self._evaluation())
+                found[i].append(float(logits.softmax(-1)[0] @ _TENTHS))
+                lines[i].say(turns.spelling.one(EVALUATION[int(logits[0].argmax())]))
+        return found
+
+    def _similarities(self, passes: Passes, states: Tensor) -> list[float]:
+        """The expected value over the eleven evaluation tokens, for each hidden state."""
+        if not len(states):
+            return []
+        chances = passes.logits(states, self._evaluation()).double().softmax(-1)  # (N, 11)
+        return [min(1.0, max(0.0, score)) for score in (chances @ _TENTHS.double()).tolist()]
+
+    def _evaluation(self) -> list[int]:
+        spelling = self._ready()[0].turns.spelling
+        return [spelling.one(token) for token in EVALUATION]
+
+    def _remember(self, found: Planted, owned: Sequence[int], scores: Sequence[float]) -> None:
+        trunk, lines = found.segments[0].tokens, lines_of(found)
+        said = self._said.setdefault(trunk, {})
+        said.update((lines[i], score) for i, score in zip(owned, scores, strict=True))
+        self._said.move_to_end(trunk)
+        while len(self._said) > _JUDGED_TRUNKS:
+            self._said.popitem(last=False)
+
+    def _need_evaluation(self) -> None:
+        if not self._shape.grammar.evaluation:
+            raise InputError(
+                f"A model with the grammar {self._shape.grammar.style} judges no evidence.",
+                remedy="Retrieve by another retriever, or train the grammar unims.",
+            )
+
+    # planning
+
+    def _orders(self, orders: Sequence[Order], *, check: bool) -> OrderTree[Order]:
+        turns = self._ready()[0].turns
+        spell = turns.check if check else turns.plan
+        return order_tree({tuple(order): spell(tuple(order)) for order in orders})
+
+    @staticmethod
+    def _choosing(tree: OrderTree[Order], planted: Planted, first: int) -> Row:
+        return Row(planted.segments, tuple((first + fork.segment, -1) for fork in tree.forks))
+
+    @staticmethod
+    def _chosen(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
+        told = []
+        for fork, state in zip(tree.forks, states, strict=True):
+            logits = passes.logits(state[None], fork.tokens)[0].tolist()
+            told.append(dict(zip(fork.tokens, logits, strict=True)))
+        return tree.probabilities(told)
+
+    # writing
+
+    def _prepared(self, opened: Opened, asked: Writing) -> tuple[Row, dict[str, str | float]]:
+        """The row of a response, and what had to be left out."""
+        fitted, dropped = turn_trees.fitted(opened.turns, asked)
+        found = turn_trees.writing(opened.turns, fitted)
+        notes: dict[str, str | float] = {}
+        if found.left_out:
+            notes["turns_left_out"] = found.left_out
+        if dropped:
+            notes["evidence_left_out"] = dropped
+        return Row(found.segments, ((len(found.segments) - 1, -1),)), notes
+
+    def _tokens(
+        self, opened: Opened, passes: Passes, rows: Sequence[Row], answers: Sequence[Answer], max_tokens: int
+    ) -> Iterator[None]:
+        """Token after token for all rows at once; yields after each."""
+        ends, chance = frozenset((opened.turns.end,)), torch.Generator().manual_seed(self._seed)
+        with self._lock:
+            try:
+                reading = passes.begin(rows)
+            except torch.OutOfMemoryError as error:
+                raise out_of_memory(len(rows[0].segments), error) from error
+        states = torch.cat(reading.states)
+        for step in range(min(max_tokens, self._shape.response)):
+            logits = passes.logits(states)  # (B, V)
+            logits[:, self._silent] = -torch.inf
+            if not step:
+                logits[:, opened.turns.end] = -torch.inf  # something is said
+            tokens = self._next(logits, chance)
+            logprobs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0]
+            for answer, token, logprob in zip(answers, tokens.tolist(), logprobs.tolist(), strict=True):
+                answer.take(token, logprob, ends, opened.causal.text)
+            yield
+            if all(answer.finish for answer in answers):
+                return
+            if step + 1 < min(max_tokens, self._shape.response):
+                states = passes.go_on(reading, tokens)
+
+    def _next(self, logits: Tensor, chance: torch.Generator) -> Tensor:
+        if not self._temperature:
+            return logits.argmax(-1)
+        return torch.multinomial((logits / self._temperature).softmax(-1), 1, generator=chance)[:, 0]
+
+    @staticmethod
+    def _marks(opened: Opened) -> tuple[str, ...]:
+        """Where special tokens are plain text, a response ends before one."""
+        turns = opened.turns
+        return tuple(map(str, turns.shape.grammar.indicators)) if turns.spelling.way == "text" else ()
+
+    # loading
+
+    def _ready(self) -> tuple[Opened, Passes]:
+        with self._lock:
+            if self._opened is None:
+                opened = self._load()
+                kind = _kind(opened.causal)
+                kept = _KEPT[kind] if self._kept_tokens is None else self._kept_tokens
+                tokens = self._pass_tokens or _PASS[kind]
+                self._silent = _unspoken(opened)
+                self._opened = opened, Passes(opened.causal, kept_tokens=kept, pass_tokens=tokens)
+            return self._opened
+
+    def _most_packed(self) -> int:
+        return self._packed_tokens or _PACKED[_kind(self._ready()[0].causal)]
+
+
+def _kind(causal: Causal) -> str:
+    return "cuda" if causal.device.startswith("cuda") else "cpu"
+
+
+def _size(row: Row) -> int:
+    return sum(len(segment.tokens) for segment in row.segments)
+
+
+def _unspoken(opened: Opened) -> list[int]:
+    """The special tokens that no text has: a response never says them."""
+    turns, way = opened.turns, opened.turns.spelling.way
+    if way == "text":
+        return []
+    single = {ids[0] for ids in turns.spelling.ids.values() if len(ids) == 1}
+    spoken = {one for one in single if way != "rows" and turns.encode(opened.causal.text([one])) == [one]}
+    return sorted(single - spoken - {turns.end})

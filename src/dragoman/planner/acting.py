@@ -1,0 +1,237 @@
+"""UniMS-RAG's planner: a unified model says the acting tokens, held to the orders that the sources' needs allow.
+
+Every legal order has a probability; the plan is the most probable one. With `aware`, the model also plans after reading
+what the sources have to offer, and the two are averaged: another setting than the paper's.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Encoder, Retriever, Store
+from dragoman.core.registry import planners
+from dragoman.core.values import Context, Plan, Request, Source, SourceName
+from dragoman.models import candidates as offers
+from dragoman.models import turn_trees
+from dragoman.models.choice import normalise
+from dragoman.models.unified import Judging, Order
+from dragoman.models.unified_open import BETWEEN, Device, LazyUnified, Runtime, UnifiedPart, offsets_of
+from dragoman.sources.graph import SourceGraph
+
+log = logging.getLogger(__name__)
+MOST_ORDERS = 512
+_LEAST = 1e-12
+_TOLD = 4
+
+
+@planners.register("acting.v1")
+class ActingPlanner:
+    """Plans by a part that `dragoman train unims` or `safari` made; the reason gives the orders' probabilities.
+
+    Inputs:
+        aware: plan also after reading candidates: those of `retriever`, or all of a source of at most `small` passages.
+        average: the share of the plan from the dialogue alone beside the one after reading; 0 is the latter alone.
+        offsets: added to the log-probability of each order: "part" are those that training fitted, "none" leaves them
+            out, a table gives them by order ("PERSONA>DOCUMENTS"; "" is NULL).
+        unknown: a source that the part was not trained with is never asked, nor one that needs it ("never"), or where
+            the dialogue's last turn is at least as close to its description as `closeness` ("describe").
+        runtime, device, base: where the model runs, and on which weights.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: str,
+        encoder: Encoder | None = None,
+        store: Store | None = None,
+        aware: bool = False,
+        retriever: Retriever | None = None,
+        pool: int = 32,
+        small: int = 64,
+        average: float = 0.5,
+        offsets: Literal["part", "none"] | dict[str, float] = "part",
+        unknown: Literal["never", "describe"] = "never",
+        closeness: float = 0.4,
+        runtime: Runtime = "auto",
+        device: Device = "auto",
+        base: str | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        if aware and store is None and retriever is None:
+            raise ConfigError("planner.acting: aware = true needs candidates.", remedy="Give it a retriever.")
+        if not 0.0 <= average <= 1.0 or pool < 1 or small < 0:
+            raise ConfigError(
+                f"planner.acting: average = {average}, pool = {pool}, small = {small}.",
+                remedy="Give an average from 0 to 1, a pool of at least 1, small from 0.",
+            )
+        self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base, check=aware)
+        self._encoder = encoder
+        self._store = store
+        self._aware = aware
+        self._retriever = retriever
+        self._pool = pool
+        self._small = small
+        self._average = average
+        self._offsets = offsets
+        self._unknown = unknown
+        self._closeness = closeness
+
+    def warm_up(self) -> None:
+        """Load the weights, and what the candidates' retriever needs."""
+        load = getattr(self._retriever, "warm_up", None)
+        if load is not None:
+            load()
+        self._unified.warm_up()
+
+    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
+        if not turns:
+            return []
+        opened, graph = self._unified.get(), SourceGraph(sources)
+        known = {name for name in graph.names if name in opened.shape.grammar.sources}
+        strange = tuple(name for name in graph.names if name not in known)
+        if strange:
+            log.warning("The part was not trained with the sources %s: retrain it to plan them.", ", ".join(strange))
+        orders = legal_orders(graph, known)
+        chances = self._chances(opened, turns, [source for source in graph if source.name in known], orders)
+        described = self._described(turns, [graph[name] for name in strange])
+        return [
+            _plan(graph, chance, near, strange, self._cut(opened, context))
+            for context, chance, near in zip(turns, chances, described, strict=True)
+        ]
+
+    def _chances(
+        self, opened: UnifiedPart, turns: Sequence[Context], sources: Sequence[Source], orders: Sequence[Order]
+    ) -> list[dict[Order, float]]:
+        """The probability of each order, for each turn."""
+        if not self._aware:
+            return [self._moved(opened, "context", one) for one in opened.runtime.plan(turns, orders)]
+        if opened.shape.layout != "tree":
+            raise ConfigError(
+                f"planner.acting: the layout {opened.shape.layout} has no plan after reading.",
+                remedy="Set aware = false, or train the layout tree.",
+            )
+        checked = [found for found, _ in opened.runtime.check(self._judgings(turns, sources), orders)]
+        if not self._average:
+            return [self._moved(opened, "check", one) for one in checked]
+        alone, share = opened.runtime.plan(turns, orders), self._average
+        if self._offsets == "part" and opened.offsets("average") is None:  # each by its own, where none fit their mean
+            alone = [self._moved(opened, "context", one) for one in alone]
+            checked = [self._moved(opened, "check", one) for one in checked]
+        means = [
+            {order: share * one[order] + (1.0 - share) * other[order] for order in orders}
+            for one, other in zip(alone, checked, strict=True)
+        ]
+        return [self._moved(opened, "average", one) for one in means]
+
+    def _moved(
+        self, opened: UnifiedPart, which: Literal["context", "check", "average"], chances: Mapping[Order, float]
+    ) -> dict[Order, float]:
+        """Probabilities with an order's offset added to its logarithm."""
+        if isinstance(self._offsets, dict):
+            offsets = offsets_of(self._offsets)
+        else:
+            offsets = (opened.offsets(which) or {}) if self._offsets == "part" else {}
+        moved = {order: math.log(max(chance, _LEAST)) + offsets.get(order, 0.0) for order, chance in chances.items()}
+        return normalise(moved) if offsets else dict(chances)
+
+    def _judgings(self, turns: Sequence[Context], sources: Sequence[Source]) -> list[Judging]:
+        requests = [Request(context, tuple(sources), k=self._pool) for context in turns]
+        found = offers.offered(requests, store=self._store, inner=self._retriever, pool=self._pool, small=self._small)
+        return [
+            Judging(context, offers.candidates(offers.ordered(piece.passage for piece in pieces)))
+            for context, pieces in zip(turns, found, strict=True)
+        ]
+
+    def _described(self, turns: Sequence[Context], strange: Sequence[Source]) -> list[dict[SourceName, float]]:
+        """How close each turn is to the descriptions of the sources that the part does not know, where one looks."""
+        if self._unknown == "never" or not strange:
+            return [{} for _ in turns]
+        if self._encoder is None:
+            raise ConfigError('planner.acting: unknown = "describe" needs an encoder.', remedy="Give it one.")
+        texts = [source.description or source.name for source in strange]
+        vectors = self._encoder.encode([*(context.last for context in turns), *texts])
+        close = vectors[: len(turns)] @ vectors[len(turns) :].T  # (turns, sources)
+        return [
+            {source.name: float(value) for source, value in zip(strange, row, strict=True) if value >= self._closeness}
+            for row in close
+        ]
+
+    @staticmethod
+    def _cut(opened: UnifiedPart, context: Context) -> int:
+        """How many of the oldest turns found no room."""
+        turns = getattr(opened.runtime, "turns", None)
+        return turn_trees.trunk(turns, context).left_out if turns is not None else 0
+
+
+def legal_orders(graph: SourceGraph, known: set[SourceName], *, most: int = MOST_ORDERS) -> tuple[Order, ...]:
+    """NULL and every order of some known sources in which each stands after all that it needs.
+
+    Where there are more than `most`, each set of sources is taken in the graph's own order alone, the smallest first.
+    """
+    found: list[Order] = []
+    for order in _orders(graph, known, ()):
+        found.append(order)
+        if len(found) > most:
+            return _sets(graph, known, most)
+    return tuple(sorted(found, key=len))
+
+
+def _orders(graph: SourceGraph, known: set[SourceName], done: Order) -> Iterator[Order]:
+    yield done
+    for name in graph.names:
+        if name in known and name not in done and set(graph[name].needs) <= set(done):
+            yield from _orders(graph, known, (*done, name))
+
+
+def _sets(graph: SourceGraph, known: set[SourceName], most: int) -> tuple[Order, ...]:
+    names = [source.name for source in graph.order if source.name in known]
+    found: list[Order] = []
+    for size in range(len(names) + 1):
+        for some in combinations(names, size):
+            if all(set(graph[name].needs) <= set(some) for name in some):
+                found.append(some)
+                if len(found) == most:
+                    return tuple(found)
+    return tuple(found)
+
+
+def _plan(
+    graph: SourceGraph,
+    chances: Mapping[Order, float],
+    near: Mapping[SourceName, float],
+    strange: Sequence[SourceName],
+    cut: int,
+) -> Plan:
+    """The most probable order, with what was added to it by description, and why."""
+    best = max(chances, key=lambda order: (chances[order], -len(order)))
+    asked = [name for name in graph.names if name in near and _is_met(graph, name, {*best, *near})]
+    names = _legal(graph, best, asked)
+    named = {name for order in chances for name in order}
+    marginals = {name: min(1.0, math.fsum(p for order, p in chances.items() if name in order)) for name in graph.names}
+    told = sorted(chances.items(), key=lambda pair: -pair[1])[:_TOLD]
+    notes = [", ".join(f"{BETWEEN.join(order) or 'NULL'} {chance:.2f}" for order, chance in told)]
+    if left := [name for name in strange if name not in asked]:
+        notes.append(f"not known to the part, so not asked: {', '.join(left)}")
+    if asked:
+        close = ", ".join(f"{name} {near[name]:.2f}" for name in asked)
+        notes.append(f"not known to the part, asked by description: {close}")
+    if cut:
+        notes.append(f"the oldest {cut} turns found no room")
+    probabilities = {name: chance for name, chance in marginals.items() if name in named}
+    probabilities |= {name: min(1.0, near[name]) for name in asked}
+    return Plan(tuple((name,) for name in names), probabilities, "; ".join(notes))
+
+
+def _is_met(graph: SourceGraph, name: SourceName, asked: set[SourceName]) -> bool:
+    return {source.name for source in graph.close([name])} <= asked
+
+
+def _legal(graph: SourceGraph, best: Order, more: Sequence[SourceName]) -> Order:
+    """The model's order, then the others, each after what it needs."""
+    return (*best, *(source.name for source in graph.order if source.name in more))

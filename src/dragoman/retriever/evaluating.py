@@ -1,0 +1,146 @@
+"""UniMS-RAG's retriever: a unified model says how similar each candidate is, all of a turn in one packed pass.
+
+Relevance is the expected value over the evaluation tokens (Eq. 3 asks for the token itself), calibrated where the part
+was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Retriever, Store
+from dragoman.core.registry import retrievers
+from dragoman.core.values import Evidence, Passage, Request, SourceName
+from dragoman.models import candidates as offers
+from dragoman.models.unified import Judging, Order
+from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.retriever.search import merge_by_relevance
+from dragoman.retriever.trained import log_odds
+
+log = logging.getLogger(__name__)
+Children: TypeAlias = Literal["filter", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request's candidates; `judged` are those that the part knows, with what they stand on before them."""
+
+    request: Request
+    offered: tuple[Evidence, ...]
+    judged: tuple[Passage, ...]
+
+
+@retrievers.register("evaluating.v1")
+class EvaluatingRetriever:
+    """Judges candidates by a part that `dragoman train unims` made.
+
+    Inputs:
+        inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole, and all are
+            where there is no inner retriever.
+        dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all. A
+            candidate with a parent is judged on that parent, as in training.
+        runtime, device, base: where the model runs, and on which weights.
+
+    A source that the part was not trained with keeps the relevance of `inner`.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: str,
+        store: Store,
+        inner: Retriever | None = None,
+        pool: int = 32,
+        small: int = 64,
+        dependency: Children = "filter",
+        runtime: Runtime = "auto",
+        device: Device = "auto",
+        base: str | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        if pool < 1 or small < 0:
+            raise ConfigError(
+                f"retriever.evaluating: pool = {pool}, small = {small}.", remedy="Give at least 1, and at least 0."
+            )
+        self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base)
+        self._store = store
+        self._inner = inner
+        self._pool = pool
+        self._small = small
+        self._dependency = dependency
+
+    def warm_up(self) -> None:
+        """Load the weights, and what the inner retriever needs."""
+        load = getattr(self._inner, "warm_up", None)
+        if load is not None:
+            load()
+        self._unified.warm_up()
+
+    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        if not requests:
+            return []
+        opened = self._unified.get()
+        known = frozenset(opened.shape.grammar.sources)
+        offered = offers.offered(requests, store=self._store, inner=self._inner, pool=self._pool, small=self._small)
+        asked = [self._asked(request, pieces, known) for request, pieces in zip(requests, offered, strict=True)]
+        judgings = [
+            Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, known)) for one in asked
+        ]
+        scores = opened.runtime.judge(judgings)
+        return [_ranked(opened, one, found) for one, found in zip(asked, scores, strict=True)]
+
+    def _asked(self, request: Request, pieces: Sequence[Evidence], known: frozenset[SourceName]) -> _Asked:
+        kept = tuple(_filtered(request, pieces) if self._dependency == "filter" else pieces)
+        strange = {piece.source for piece in kept} - known
+        if strange:
+            log.warning("The part was not trained with the sources %s: retrain it to judge them.", sorted(strange))
+        rows = [piece.passage for piece in kept if piece.source in known]
+        given = {piece.id: piece.passage for piece in (*request.given, *kept)}
+        below = [row for row in offers.parents(rows, given, request, self._store) if row.source in known]
+        return _Asked(request, kept, tuple(offers.ordered((*below, *rows))))
+
+
+def _filtered(request: Request, pieces: Sequence[Evidence]) -> list[Evidence]:
+    """Without the children of what was not given, in each source in which something given has children."""
+    given = {piece.id for piece in request.given}
+    narrowed = {piece.source for piece in pieces if piece.passage.parent in given}
+    return [
+        piece
+        for piece in pieces
+        if piece.source not in narrowed or piece.passage.parent is None or piece.passage.parent in given
+    ]
+
+
+def _planned(request: Request, known: frozenset[SourceName]) -> Order:
+    """The plan of the turn; where it is not told, what was asked so far."""
+    asked = (*(piece.source for piece in request.given), *(source.name for source in request.sources))
+    return tuple(name for name in dict.fromkeys(request.plan or asked) if name in known)
+
+
+def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float]) -> list[Evidence]:
+    """The best k of each source, best first; a tie keeps the order of the candidates."""
+    by_id = {passage.id: score for passage, score in zip(asked.judged, scores, strict=True)}
+    lists: dict[SourceName, list[Evidence]] = {source.name: [] for source in asked.request.sources}
+    for piece in asked.offered:
+        lists[piece.source].append(_judged(opened, piece, by_id.get(piece.id)))
+    k = asked.request.k
+    return merge_by_relevance(
+        [
+            sorted(pieces, key=lambda piece: -piece.scores.get("similarity", piece.relevance))[:k]
+            for pieces in lists.values()
+        ]
+    )
+
+
+def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None) -> Evidence:
+    if similarity is None:
+        return piece
+    head = opened.head
+    label = piece.source if piece.source in head.calibrations else None
+    relevance = head.probability(log_odds(similarity), label)
+    return replace(piece, relevance=relevance, scores={**piece.scores, "similarity": similarity})

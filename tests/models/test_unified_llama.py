@@ -1,0 +1,499 @@
+"""The unified model in llama.cpp: what it asks of the server, and, with real weights, that it says what torch says."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from dragoman.core.errors import ConfigError, InputError, WeightsError
+from dragoman.core.tokens import EVALUATION, Grammar, Shown, Written
+from dragoman.core.values import Context
+from dragoman.models import turn_trees
+from dragoman.models.bases import base_digest
+from dragoman.models.choice import normalise, walk
+from dragoman.models.part import Head, Part, write_part
+from dragoman.models.spelling import spell
+from dragoman.models.turn_lines import lines_of
+from dragoman.models.unified import KIND, Candidate, Judging, Shape, Writing
+from dragoman.models.unified_llama import LlamaUnified
+from dragoman.models.unified_open import open_unified
+
+NAME = "smollm2-135m-instruct"
+CONTEXT = Context.of("Good morning.", "Hello!", "What does the ferry to the island cost?")
+OTHER = Context.of("Who are you?")
+CANDIDATES = (
+    Candidate("PERSONA", "I sell tickets."),
+    Candidate("PERSONA", "I drink black tea."),
+    Candidate("DOCUMENTS", "The ferry costs 34 francs.", 0),
+    Candidate("DOCUMENTS", "Tea grows in the hills.", 1),
+    Candidate("DOCUMENTS", "It leaves from pier two.", 0),
+)
+JUDGING = Judging(CONTEXT, CANDIDATES)
+ORDERS = ((), ("PERSONA",), ("DOCUMENTS",), ("PERSONA", "DOCUMENTS"))
+WRITING = Writing(CONTEXT, Written(("DOCUMENTS",), (Shown("DOCUMENTS", "The ferry costs 34 francs.", 10),)))
+END = 2
+
+
+class Letters:
+    """A vocabulary of characters, with ten tokens in reserve."""
+
+    size = 300
+    reserved = tuple(range(3, 13))
+
+    def encode(self, text):
+        return [20 + ord(letter) % 128 for letter in text]
+
+
+class Server:
+    """A server that answers by arithmetic, and notes what it was asked."""
+
+    def __init__(self, weights, context_tokens, parallel, threads, adapter=None):
+        self.weights, self.context_tokens, self.parallel, self.adapter = weights, context_tokens, parallel, adapter
+        self.is_loaded = False
+        self.asked, self.written, self.said = [], [], []
+
+    def load(self):
+        self.is_loaded = True
+
+    def close(self):
+        self.is_loaded = False
+
+    def get(self, path):
+        return {"eos_token": "!"}
+
+    def tokens(self, text, *, special=False):
+        return [END] if special else Letters().encode(text)
+
+    def text(self, tokens):
+        return "".join(chr(token - 20) if token >= 20 else f"<{token}>" for token in tokens)
+
+    def complete(self, body):
+        self.asked.append(body)
+        bias = dict(map(tuple, body["logit_bias"]))
+        shares = normalise({t: (logit(body["prompt"], t) + bias[t]) / body["temperature"] for t in bias})
+        told = [{"id": token, "prob": share} for token, share in shares.items()]
+        return {"choices": [{"logprobs": {"content": [{"top_probs": told}]}}]}
+
+    def write(self, body, on_chunk):
+        self.written.append(body)
+        for piece in self.said.pop(0) if self.said else ("a", "b"):
+            if on_chunk({"choices": [{"text": piece, "logprobs": {"content": [{"logprob": math.log(0.5)}]}}]}):
+                return
+        usage = {"prompt_tokens": len(body["prompt"]), "completion_tokens": 2}
+        on_chunk({"choices": [{"text": "", "finish_reason": "stop"}], "usage": usage})
+
+    def next_token(self, body):
+        assert [END, False] in body["logit_bias"]
+        return Letters().encode("x")[0]
+
+    def clear_slots(self, blank):
+        self.asked.append({"cleared": blank})
+
+
+def logit(prompt, token):
+    """A number that depends on every token of a prompt."""
+    return 3 * math.sin(sum((i + 1) * one for i, one in enumerate(prompt)) * 0.37 + token)
+
+
+def options(shape, *, way="reserved", base="base.gguf"):
+    return {
+        "shape": shape.to_json(),
+        "spelling": spell(shape.grammar, way, Letters()).to_json(),
+        "base": base,
+        "base_sha256": "",
+        "end": END,
+    }
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    monkeypatch.setattr("dragoman.models.unified_llama.LlamaServer", Server)
+    monkeypatch.setattr("dragoman.models.vocabularies.LlamaVocabulary.reserved", Letters.reserved)
+
+    def made(*, way="reserved", files=("adapter.gguf",), grammar=None, given=None, **shape):
+        kept = Shape(grammar or Grammar(("PERSONA", "DOCUMENTS")), **{"window": 300, "candidate": 40, **shape})
+        part = Part(tmp_path, KIND, {}, options(kept, way=way), dict.fromkeys(files, ""))
+        return LlamaUnified(part, **(given or {}))
+
+    return made
+
+
+def test_candidates_are_asked_depth_first_in_one_slot_and_scored_by_expected_similarity(make):
+    runtime = make()
+    scores = runtime.judge([JUDGING])[0]
+    planted = turn_trees.judging(runtime.turns, JUDGING)
+    trunk, lines = planted.segments[0].tokens, lines_of(planted)
+    ids = [runtime.turns.spelling.one(token) for token in EVALUATION]
+    for line, score in zip(lines, scores, strict=True):
+        chances = normalise({tenths: logit((*trunk, *line), token) for tenths, token in enumerate(ids)})
+        assert score == pytest.approx(sum(tenths / 10 * chance for tenths, chance in chances.items()), abs=1e-6)
+    asked = [tuple(body["prompt"]) for body in runtime.server.asked]
+    assert sorted(asked) == sorted((*trunk, *line) for line in lines)
+    parents = [None if one.parent is None else (*trunk, *lines[one.parent]) for one in CANDIDATES]
+    for i, parent in enumerate(parents):  # nothing but its siblings lies between a document and its persona
+        if parent is not None:
+            own = asked.index((*trunk, *lines[i]))
+            assert all(one[: len(parent)] == parent for one in asked[asked.index(parent) : own])
+    assert len({body["id_slot"] for body in runtime.server.asked}) == 1
+
+
+def test_what_was_judged_on_the_same_dialogue_is_not_asked_again_until_it_is_forgotten(make):
+    runtime = make()
+    first = runtime.judge([JUDGING])[0]
+    fewer = Judging(CONTEXT, (CANDIDATES[1], replace(CANDIDATES[3], parent=0)))
+    assert runtime.judge([fewer])[0] == [first[1], first[3]]
+    assert len(runtime.server.asked) == 5
+    runtime.clear_cache()
+    assert runtime.judge([fewer, JUDGING]) == [[first[1], first[3]], first]
+    assert len(runtime.server.asked) == 5 + 1 + 5
+
+
+def test_plan_is_the_walk_over_the_orders(make):
+    for way in ("reserved", "text"):
+        runtime = make(way=way)
+        trunk = turn_trees.trunk(runtime.turns, CONTEXT).segments[0].tokens
+        reference = walk(
+            {">".join(order): runtime.turns.plan(order) for order in ORDERS},
+            lambda prefix, among, trunk=trunk: {token: logit((*trunk, *prefix), token) for token in among},
+        )
+        found = runtime.plan([CONTEXT], ORDERS)[0]
+        assert {">".join(order): chance for order, chance in found.items()} == pytest.approx(reference, abs=1e-6)
+        assert math.fsum(found.values()) == pytest.approx(1.0)
+
+
+def test_one_order_is_certain_and_none_is_refused(make):
+    runtime = make()
+    assert runtime.plan([CONTEXT], [()]) == [{(): 1.0}]
+    assert not runtime.server.asked
+    with pytest.raises(InputError, match="no order"):
+        runtime.plan([CONTEXT], [])
+
+
+def test_roles_of_a_turn_share_its_slot_and_other_turns_take_another(make):
+    runtime = make()
+    runtime.plan([CONTEXT], ORDERS)
+    runtime.plan([OTHER], ORDERS)
+    runtime.judge([JUDGING])
+    runtime.write([WRITING], max_tokens=4)
+    slots = {}
+    for body in (*runtime.server.asked, *runtime.server.written):
+        opening = tuple(body["prompt"][:10])
+        slots.setdefault(opening, set()).add(body["id_slot"])
+    assert len(slots) == 2
+    assert all(len(used) == 1 for used in slots.values())
+    assert len(set.union(*slots.values())) == 2
+
+
+def test_plain_layout_judges_one_after_another_with_what_was_said(make):
+    runtime = make(layout="plain")
+    scores = runtime.judge([Judging(CONTEXT, CANDIDATES[:2], ("PERSONA",))])[0]
+    first, second = (body["prompt"] for body in runtime.server.asked)
+    ids = [runtime.turns.spelling.one(token) for token in EVALUATION]
+    said = max(ids, key=lambda token: logit(first, token))
+    assert second[: len(first) + 1] == [*first, said]
+    assert len(scores) == 2
+
+
+def test_writing_says_no_special_token_and_begins_after_plan_and_evidence(make):
+    runtime = make()
+    draft = runtime.write([WRITING], max_tokens=1000)[0]
+    body = runtime.server.written[0]
+    (segment,) = turn_trees.writing(runtime.turns, WRITING).segments
+    assert body["prompt"] == list(segment.tokens)
+    assert body["n_predict"] == runtime.shape.response
+    spelt = {runtime.turns.spelling.one(token) for token in runtime.shape.grammar.indicators}
+    assert {token for token, bias in body["logit_bias"] if bias is False} >= spelt
+    assert all(token < 20 for token, _ in body["logit_bias"])  # similarities are characters, which a text may have
+    assert (draft.text, draft.confidence) == ("ab", pytest.approx(0.5))
+    assert (draft.usage.prompt_tokens, draft.usage.completion_tokens) == (len(segment.tokens), 2)
+
+
+def test_tokens_that_are_plain_text_end_a_response(make):
+    runtime = make(way="text", window=400)
+    runtime.write([WRITING], max_tokens=4)
+    assert "[EVIDENCE]" in runtime.server.written[0]["stop"]
+    assert not runtime.server.written[0]["logit_bias"]
+
+
+def test_something_is_always_said(make):
+    runtime = make()
+    runtime.server.said = [(), ("y",)]
+    *pieces, draft = runtime.stream(WRITING, max_tokens=8)
+    assert "".join(pieces) == draft.text == "xy"
+    before, after = runtime.server.written
+    assert after["prompt"] == [*before["prompt"], *Letters().encode("x")]
+    assert after["n_predict"] == 7
+    assert draft.usage.prompt_tokens == len(before["prompt"])
+    assert draft.usage.completion_tokens == 3
+
+
+def test_dialogue_longer_than_the_window_loses_its_oldest_turns_and_says_so(make):
+    runtime = make(window=300, response=40)
+    long = Context.of(*(f"This is turn {n} of a long dialogue." for n in range(9)))
+    draft = runtime.write([Writing(long, Written())], max_tokens=8)[0]
+    prompt = runtime.server.written[0]["prompt"]
+    assert len(prompt) + 40 <= 300
+    text = runtime.server.text(prompt)
+    first = int(draft.notes["turns_left_out"])
+    assert 0 < first < 8
+    assert text.startswith(f"{'User' if first % 2 == 0 else 'Agent'}: This is turn {first} of")
+    assert "turn 8 of" in text
+
+
+def test_evidence_longer_than_the_window_is_cut_or_left_out_and_said(make):
+    runtime = make(window=300, response=40)
+    huge = tuple(Shown("DOCUMENTS", letter * 1_000_000, tenths) for letter, tenths in (("a", 9), ("b", 2), ("c", 8)))
+    many = tuple(replace(shown, text=shown.text[:60]) for shown in huge) * 3
+    draft = runtime.write([Writing(CONTEXT, Written(("DOCUMENTS",), many))], max_tokens=8)[0]
+    assert len(runtime.server.written[0]["prompt"]) + 40 <= 300
+    assert draft.notes["evidence_left_out"] > 0
+    assert runtime.judge([Judging(CONTEXT, (Candidate("DOCUMENTS", huge[0].text),))])[0][0] <= 1.0
+    assert len(runtime.server.asked[0]["prompt"]) <= 300
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"layout": "paper"}, "layout paper"),
+        ({"way": "rows"}, "new rows"),
+        ({"files": ()}, "no adapter.gguf"),
+    ],
+)
+def test_what_only_torch_can_run_is_refused_with_the_remedy(make, wrong, said):
+    with pytest.raises(WeightsError, match=said) as refused:
+        make(**wrong)
+    assert "torch" in refused.value.remedy
+
+
+def test_check_and_a_grammar_without_similarities_are_refused(make):
+    with pytest.raises(ConfigError) as refused:
+        make().check([JUDGING], ORDERS)
+    assert 'runtime = "torch"' in refused.value.remedy
+    with pytest.raises(InputError, match="judges no evidence"):
+        make(grammar=Grammar(("PERSONA", "DOCUMENTS"), "safari"), layout="plain").judge([JUDGING])
+
+
+def test_windows_too_small_are_refused_and_others_are_taken(make):
+    with pytest.raises(ConfigError, match="context_tokens 100"):
+        make(given={"context_tokens": 100})
+    with pytest.raises(ConfigError, match="parallel 0"):
+        make(given={"parallel": 0})
+    assert make(given={"context_tokens": 512}).shape.window == 512
+
+
+def test_runtime_is_made_without_torch():
+    code = (
+        "import sys; import dragoman.models.unified_llama, dragoman.models.unified_open; print('torch' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
+
+
+# with real weights
+
+
+def smol_part(folder, *, precision="f16", scale=0.01, rank=4):
+    """A part with an adapter of chance, made without torch."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    from dragoman.models import weights
+    from dragoman.models.llama_server import LlamaServer
+    from dragoman.models.lora_gguf import write_gguf_adapter
+    from dragoman.models.vocabularies import LlamaVocabulary
+
+    chance = np.random.default_rng(7)
+    sizes = {"self_attn.q_proj": (576, 576), "self_attn.k_proj": (576, 192), "mlp.down_proj": (1536, 576)}
+    state = {}
+    for layer in range(30):
+        for name, (width, out) in sizes.items():
+            key = f"base_model.model.model.layers.{layer}.{name}.lora_"
+            state[f"{key}A.weight"] = chance.normal(0, 1 / width**0.5, (rank, width)).astype(np.float32)
+            state[f"{key}B.weight"] = chance.normal(0, scale, (out, rank)).astype(np.float32)
+    save_file(state, folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    write_gguf_adapter(folder, weights.path(NAME), precision=precision)
+    shape = Shape(Grammar(("PERSONA", "DOCUMENTS")), window=512, response=64)
+    spelling = spell(shape.grammar, "reserved", LlamaVocabulary(LlamaServer(NAME, 256, 1, 1)))
+    given = options(shape, base=NAME) | {"spelling": spelling.to_json(), "base_sha256": base_digest(NAME)}
+    return write_part(Part(folder, KIND, {"similarity": Head(("similar",))}, given), ("adapter.gguf",))
+
+
+@pytest.fixture(scope="module")
+def light_part(tmp_path_factory, weights_home):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGOMAN_HOME", str(weights_home))
+        return smol_part(tmp_path_factory.mktemp("smol"))
+
+
+@pytest.fixture(scope="module")
+def smol(light_part):
+    runtime = LlamaUnified(light_part, threads=1)
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture
+def spoilt(light_part, tmp_path):
+    """A copy of the part, whose adapter a test may spoil."""
+    shutil.copytree(light_part.folder, tmp_path / "spoilt")
+    return replace(light_part, folder=tmp_path / "spoilt")
+
+
+@pytest.mark.integration
+def test_opened_part_runs_in_llama_cpp_and_on_no_other_base(spoilt):
+    opened = open_unified(spoilt.folder)
+    assert isinstance(opened.runtime, LlamaUnified)
+    assert not opened.runtime.server.is_loaded
+    write_part(replace(spoilt, options={**spoilt.options, "base_sha256": "0" * 64}), ("adapter.gguf",))
+    with pytest.raises(WeightsError, match="other weights"):
+        open_unified(spoilt.folder)
+
+
+@pytest.mark.integration
+def test_scores_do_not_depend_on_what_was_read_before(smol):
+    together = smol.judge([JUDGING])[0]
+    smol.clear_cache()
+    backwards = Judging(CONTEXT, (CANDIDATES[1], CANDIDATES[0], replace(CANDIDATES[3], parent=0)))
+    assert smol.judge([backwards])[0] == pytest.approx([together[1], together[0], together[3]], abs=0.02)
+    assert all(0 < score < 1 for score in together)
+
+
+@pytest.mark.integration
+def test_whole_turn_reads_its_dialogue_once(smol):
+    smol.clear_cache()
+    chances = smol.plan([CONTEXT], ORDERS)[0]
+    assert math.fsum(chances.values()) == pytest.approx(1.0)
+    smol.judge([Judging(CONTEXT, CANDIDATES[:3])])
+    draft = smol.write([WRITING], max_tokens=4)[0]
+    dialogue = len(turn_trees.trunk(smol.turns, CONTEXT).segments[0].tokens)
+    assert draft.notes["cached_tokens"] >= dialogue
+
+
+@pytest.mark.integration
+def test_stream_is_the_draft_in_pieces_without_special_tokens(smol):
+    *pieces, draft = smol.stream(WRITING, max_tokens=12)
+    assert "".join(pieces) == draft.text == smol.write([WRITING], max_tokens=12)[0].text
+    assert draft.text
+    assert not any(mark in draft.text for mark in ("<|", "<repo", "<file", "<jupyter", "<issue"))
+    assert 0 < draft.confidence <= 1
+    assert draft.usage.completion_tokens <= 12
+
+
+@pytest.mark.integration
+def test_closing_a_stream_early_frees_the_model(smol):
+    stream = smol.stream(WRITING, max_tokens=64)
+    assert isinstance(next(stream), str)
+    stream.close()
+    deadline = time.monotonic() + 5
+    while any(slot["is_processing"] for slot in smol.server.get("/slots")):
+        assert time.monotonic() < deadline, "the generation goes on"
+        time.sleep(0.05)
+
+
+@pytest.mark.integration
+def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(smol):
+    """The model is made to say the end at once: it must say one token first, and stops at the second."""
+    end = smol.vocabulary.reserved[-1]
+    ended = LlamaUnified.__new__(LlamaUnified)
+    ended.__dict__.update(smol.__dict__ | {"_end": end, "_written": None})
+    ended._written = ended._saying() | {"logit_bias": [[end, 100.0]]}
+    draft = ended.write([WRITING], max_tokens=12)[0]
+    assert draft.notes["finish"] == "stop"
+    assert 0 < len(smol.vocabulary.encode(draft.text)) < 3
+
+
+@pytest.mark.integration
+def test_adapter_that_does_not_fit_or_is_damaged_is_an_error_and_not_a_crash(spoilt):
+    adapter = spoilt.folder / "adapter.gguf"
+    whole = adapter.read_bytes()
+    for damaged in (b"nonsense", whole[: len(whole) // 3]):
+        adapter.write_bytes(damaged)
+        with pytest.raises(WeightsError, match=r"adapter\.gguf' cannot be loaded"):
+            LlamaUnified(spoilt, threads=1).warm_up()
+
+
+@pytest.mark.integration
+def test_adapter_of_another_base_is_an_error_and_not_a_crash(spoilt):
+    import gguf
+    import numpy as np
+
+    writer = gguf.GGUFWriter(spoilt.folder / "adapter.gguf", "llama")
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
+    writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, 8.0)
+    writer.add_tensor("blk.0.attn_q.weight.lora_a", np.zeros((4, 64), np.float32))
+    writer.add_tensor("blk.0.attn_q.weight.lora_b", np.zeros((64, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(WeightsError, match=r"adapter\.gguf' cannot be loaded") as refused:
+        LlamaUnified(spoilt, threads=1).warm_up()
+    assert "base" in refused.value.remedy
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_real_weights_with_an_adapter_say_in_llama_cpp_what_they_say_in_torch(tmp_path):
+    """Four-bit weights with quantised activations against the same weights in float32: close, alike where it counts."""
+    import torch
+
+    from dragoman.models import weights
+    from dragoman.models.causal import load_causal
+    from dragoman.models.lora import FILES, LoraSpec, add_adapter, save_adapter
+    from dragoman.models.lora_gguf import write_gguf_adapter
+    from dragoman.models.unified import Turns
+    from dragoman.models.unified_torch import Opened, TorchUnified
+    from dragoman.models.vocabularies import tokenizer_vocabulary
+
+    causal = add_adapter(load_causal(NAME), LoraSpec(rank=16, alpha=16), seed=1)
+    torch.manual_seed(3)
+    for name, parameter in causal.model.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(0, 0.02)
+    causal.model.eval()
+    save_adapter(causal, tmp_path, base=NAME)
+    write_gguf_adapter(tmp_path, weights.path(NAME), precision="f16")
+    assert (tmp_path / "adapter.gguf").stat().st_size < 10_000_000
+    shape = Shape(Grammar(("PERSONA", "DOCUMENTS")), window=512, response=64)
+    vocabulary = tokenizer_vocabulary(causal.tokenizer)
+    spelling = spell(shape.grammar, "reserved", vocabulary)
+    turns = Turns(shape, spelling, vocabulary.encode, END)
+    given = options(shape, base=NAME) | {"spelling": spelling.to_json()}
+    light = LlamaUnified(write_part(Part(tmp_path, KIND, {}, given), (*FILES, "adapter.gguf")), threads=1)
+    heavy = TorchUnified(shape, lambda: Opened(causal, turns))
+    asked = [Writing(Context.of("Count to ten: one two three", "four five six", "seven eight"), Written()), WRITING]
+    try:
+        plans = [runtime.plan([CONTEXT, OTHER], ORDERS) for runtime in (light, heavy)]
+        scores = [runtime.judge([JUDGING])[0] for runtime in (light, heavy)]
+        texts = [draft.text for draft in light.write(asked, max_tokens=10)]
+    finally:
+        light.close()
+    for one, other in zip(*plans, strict=True):
+        assert one == pytest.approx(other, abs=0.04)
+    assert scores[0] == pytest.approx(scores[1], abs=0.03)
+    assert max(range(5), key=scores[0].__getitem__) == max(range(5), key=scores[1].__getitem__)
+    sure = [greedy(causal, turn_trees.writing(turns, one).segments[0].tokens, 10) for one in asked]
+    assert sum(map(len, sure)) > 3, sure
+    assert all(text.startswith(causal.text(said)) for text, said in zip(texts, sure, strict=True))
+
+
+def greedy(causal, tokens, count):
+    """The most probable tokens after a line, as far as each is well ahead of the next, and to the end at most."""
+    import torch
+
+    said = []
+    with torch.inference_mode():
+        while len(said) < count:
+            best = causal.logits([[*tokens, *said]])[0].topk(2)
+            if best.values[0] - best.values[1] < 0.5 or int(best.indices[0]) == END:
+                break
+            said.append(int(best.indices[0]))
+    return said

@@ -1,0 +1,166 @@
+"""The evaluating retriever: what is judged on what, what stays, in which order, and how relevant."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.values import Context, Evidence, Passage, Request, Scope, Source
+from dragoman.models.calibration import Logistic
+from dragoman.models.part import Head
+from dragoman.retriever import EvaluatingRetriever
+from dragoman.stores.in_memory import InMemoryStore
+from dragoman.testing import RetrieverConformance, StubRetriever, fill
+from dragoman.testing.samples import ANA, CONTEXTS, DOCUMENTS, MEMORY, PERSONA, SHARED_PASSAGES
+from dragoman.text.analyse import Analyser
+
+TURN = CONTEXTS[1]
+ROWS = {passage.id: passage for passage in SHARED_PASSAGES}
+EXTRA = Passage("d-tea", "DOCUMENTS", "Tea is at four.", parent="p-tea")
+
+
+class Judge:
+    """A runtime that scores by text, and remembers what it was asked."""
+
+    def __init__(self, shape, scores=None):
+        self.shape = shape
+        self.asked = []
+        self._scores = scores or {}
+
+    def judge(self, asked):
+        self.asked += asked
+        return [[self._scores.get(one.text, 0.5) for one in judging.candidates] for judging in asked]
+
+
+@pytest.fixture(scope="module")
+def shape(make_unified):
+    return make_unified().shape
+
+
+@pytest.fixture
+def store():
+    store = InMemoryStore(analyse=Analyser())
+    fill(store)
+    store.put(ANA.shared, [EXTRA])
+    return store
+
+
+class TestConforms(RetrieverConformance):
+    @pytest.fixture
+    def retriever(self, make_unified, lend_unified):
+        lend_unified(make_unified())
+        store = InMemoryStore(analyse=Analyser())
+        fill(store)
+        return EvaluatingRetriever(part="lent", store=store)
+
+
+def found(lend_unified, judge, store, *, sources=(DOCUMENTS,), heads=None, k=3, options=None, **fields):
+    lend_unified(judge, heads=heads)
+    retriever = EvaluatingRetriever(part="lent", store=store, **(options or {}))
+    return retriever.retrieve([Request(TURN, sources, k, **fields)])[0]
+
+
+def given_by(*ids):
+    return tuple(Evidence(ROWS[one], 0.9) for one in ids)
+
+
+def ids(evidence):
+    return [piece.id for piece in evidence]
+
+
+def on_what(judging):
+    """Each candidate's text by that of the one it is judged on."""
+    rows = judging.candidates
+    return {row.text: None if row.parent is None else rows[row.parent].text for row in rows}
+
+
+def test_best_k_by_expected_similarity_which_is_the_relevance(lend_unified, shape, store):
+    judge = Judge(shape, {"The ferry leaves from pier two.": 0.9, "The museum opens at ten.": 0.8})
+    pieces = found(lend_unified, judge, store, k=2)
+    assert ids(pieces) == ["d-pier", "d-open"]
+    assert [piece.relevance for piece in pieces] == pytest.approx([0.9, 0.8])
+    assert pieces[0].scores == {"similarity": 0.9}
+
+
+def test_joint_sources_have_k_each_merged_by_relevance(lend_unified, shape, store):
+    judge = Judge(shape, {"I drink black tea every morning.": 0.8, "The museum opens at ten.": 0.9})
+    pieces = found(lend_unified, judge, store, sources=(PERSONA, DOCUMENTS), k=1)
+    assert ids(pieces) == ["d-open", "p-tea"]
+
+
+def test_only_children_of_the_given_evidence_stay(lend_unified, shape, store):
+    assert ids(found(lend_unified, Judge(shape), store, given=given_by("p-tea"), k=9)) == ["d-tea"]
+    everything = found(lend_unified, Judge(shape), store, given=given_by("p-tea"), k=9, options={"dependency": "off"})
+    assert len(everything) == 5
+
+
+def test_filter_keeps_passages_without_a_parent_and_all_where_nothing_given_has_children(lend_unified, shape, store):
+    free = Passage("d-free", "DOCUMENTS", "Open all day.")
+    store.put(ANA.shared, [free])
+    assert set(ids(found(lend_unified, Judge(shape), store, given=given_by("p-tea"), k=9))) == {"d-tea", "d-free"}
+    memory = (Evidence(Passage("m-ana", "MEMORY", "A cat."), 0.9),)
+    assert len(found(lend_unified, Judge(shape), store, given=memory, k=9)) == 6
+
+
+def test_candidate_is_judged_on_its_parent_given_or_not(lend_unified, shape, store):
+    judge = Judge(shape)
+    found(lend_unified, judge, store, given=given_by("p-desk"), without=frozenset({"p-desk"}))
+    assert on_what(judge.asked[0])["A ferry ticket costs 34 francs."] == "I look after the ferry desk."
+    judge = Judge(shape)
+    pieces = found(lend_unified, judge, store, k=9)  # the parents are read from the store, and are no evidence
+    assert on_what(judge.asked[0])["Tea is at four."] == "I drink black tea every morning."
+    assert {piece.source for piece in pieces} == {"DOCUMENTS"}
+
+
+def test_plan_of_the_turn_is_handed_on_else_what_was_asked(lend_unified, shape, store):
+    judge = Judge(shape)
+    found(lend_unified, judge, store, sources=(PERSONA,), plan=("PERSONA", "DOCUMENTS"))
+    found(lend_unified, judge, store, given=given_by("p-desk"))
+    assert [judging.plan for judging in judge.asked] == [("PERSONA", "DOCUMENTS")] * 2
+
+
+def test_inner_retriever_finds_the_candidates_of_a_large_source_and_its_relevance_is_kept(lend_unified, shape, store):
+    inner = StubRetriever(SHARED_PASSAGES, relevance={"d-price": 0.7})
+    options = {"inner": inner, "pool": 2, "small": 3}
+    pieces = found(lend_unified, Judge(shape, {"A ferry ticket costs 34 francs.": 0.6}), store, k=1, options=options)
+    assert inner.requests[0].k == 2
+    assert [(piece.id, piece.scores) for piece in pieces] == [("d-price", {"first": 0.7, "similarity": 0.6})]
+
+
+def test_calibration_of_a_source_makes_the_relevance_and_leaves_the_order(lend_unified, shape, store):
+    judge = Judge(shape, {"The museum opens at ten.": 0.6})
+    heads = {"similarity": Head(("similar",), {"DOCUMENTS": Logistic(1.0, 1.0)})}
+    pieces = found(lend_unified, judge, store, heads=heads)
+    assert pieces[0].id == "d-open"
+    odds = 0.6 / 0.4 * 2.718281828
+    assert pieces[0].relevance == pytest.approx(odds / (1 + odds))
+    assert pieces[0].scores["similarity"] == 0.6
+
+
+def test_source_that_the_part_does_not_know_keeps_the_inner_relevance(make_unified, lend_unified, store, caplog):
+    judge = Judge(make_unified(sources=("PERSONA",)).shape)
+    inner = StubRetriever(SHARED_PASSAGES, relevance={"d-price": 0.7})
+    with caplog.at_level(logging.WARNING, "dragoman"):
+        pieces = found(lend_unified, judge, store, options={"inner": inner, "small": 0}, k=1)
+    assert [(piece.id, piece.relevance) for piece in pieces] == [("d-price", 0.7)]
+    assert judge.asked[0].candidates == ()
+    assert "retrain" in caplog.text
+
+
+def test_private_rows_of_another_user_are_never_judged(lend_unified, shape, store):
+    judge = Judge(shape)
+    lend_unified(judge)
+    context = Context.of("Who is called Ferry?", scope=Scope("local", "tom"))
+    EvaluatingRetriever(part="lent", store=store).retrieve([Request(context, (MEMORY,))])
+    assert list(on_what(judge.asked[0])) == ["Tom keeps a parrot called Ferry."]
+
+
+def test_odd_options_are_refused(store):
+    with pytest.raises(ConfigError):
+        EvaluatingRetriever(part="lent", store=store, pool=0)
+
+
+def test_source_without_passages_gives_nothing(lend_unified, shape, store):
+    assert found(lend_unified, Judge(shape), store, sources=(Source("MEMORY", private=False),)) == []
