@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from dragoman import prompts
+from dragoman.core.caches import clear_caches
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
 from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Query, Scope, Source
@@ -178,6 +179,7 @@ class RuleMemory:
     def _clear_caches(self) -> None:
         """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
         forget_texts()
+        clear_caches()
         known = getattr(self._analyse, "forget", None)
         if callable(known):
             known()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Prompt
@@ -62,6 +63,7 @@ class LlamaCppModel:
         self._next = NextTokens(self.server)
         self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
         self._template: int | None = None
+        keeps_texts(self)
 
     def warm_up(self) -> None:
         """Load the weights, fetching them where they are not here."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
@@ -63,6 +64,7 @@ class OnnxEncoder:
         self._loading = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
         self._dimensions: int | None = None
+        keeps_texts(self)
 
     @property
     def dimensions(self) -> int:

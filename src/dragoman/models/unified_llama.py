@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError, InputError, WeightsError
 from dragoman.core.tokens import EVALUATION, STEPS
 from dragoman.core.values import Context, Draft
@@ -85,6 +86,7 @@ class LlamaUnified:
         self._said: OrderedDict[Line, dict[Line, float]] = OrderedDict()
         self._lock = threading.Lock()
         self._written: dict[str, Any] | None = None
+        keeps_texts(self)
 
     @property
     def shape(self) -> Shape:

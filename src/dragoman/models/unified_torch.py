@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.tokens import EVALUATION, STEPS
 from dragoman.core.values import Context, Draft
@@ -82,6 +83,7 @@ class TorchUnified:
         self._opened: tuple[Opened, Passes] | None = None
         self._silent: list[int] = []
         self._said: OrderedDict[Line, dict[Line, float]] = OrderedDict()
+        keeps_texts(self)
 
     @property
     def shape(self) -> Shape:

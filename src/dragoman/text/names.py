@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from dragoman.core.caches import keeps_texts
+
 _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile(r"['’]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -46,6 +48,11 @@ class Names:
                     self._letters[len(words), joined[0]].append((joined, name, len(words) > 1))
                     self._longest = max(self._longest, len(words))
         self._said = lru_cache(maxsize=_KEPT)(self._find)
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Let go of the texts that names were looked for in."""
+        self._said.cache_clear()
 
     def find(self, text: str) -> tuple[str, ...]:
         """The names that a text says, in order."""
