@@ -11,7 +11,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat serve test slow check bench bench-peers results docs-help clean help
+.PHONY: chat serve test slow check bench bench-peers results docs-help screenshots clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
@@ -23,6 +23,7 @@ help:
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
 	@echo "make results    run every experiment on the data in DRAGOMAN_DATA, write docs/results.md (an hour)"
 	@echo "make docs-help  write docs/cli and docs/metrics.md anew from the commands' --help"
+	@echo "make screenshots  take the pictures of the page in docs/images anew"
 	@echo "make clean      remove the environment and what tools left behind"
 
 # Standard output carries the conversation alone, so that it can be piped; set-up talks on standard error.
@@ -32,13 +33,13 @@ chat: $(VENV)/.core $(VENV)/.weights
 serve: $(VENV)/.server $(VENV)/.weights
 	@$(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
+test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== unit tests"
 	@$(BIN)/python -m pytest $(BOTH) -m "not integration and not slow"
 	@echo "== tests with real weights"
 	@$(BIN)/python -m pytest $(BOTH) -m "integration and not slow"
 
-slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases
+slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== slow tests"
 	@$(BIN)/python -m pytest -m slow
 
@@ -63,6 +64,10 @@ results: $(VENV)/.dev $(VENV)/.weights
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py
 	@$(BIN)/python docs/generate_metrics.py
+
+# Chinese letters need a font that has them, such as Debian's fonts-noto-cjk.
+screenshots: $(VENV)/.dev $(VENV)/.weights $(VENV)/.chromium
+	@DRAGOMAN_IMAGES=docs/images $(BIN)/python -m pytest tests/server/page/test_screenshots.py
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
@@ -103,4 +108,12 @@ $(VENV)/.weights: | $(VENV)/.core
 # What tests of training begin from.
 $(VENV)/.bases: | $(VENV)/.dev
 	@$(BIN)/dragoman models pull all-minilm-l6-v2 >&2 </dev/null
+	@touch $@
+
+# The browser of the page's tests: Debian's, where there is none.
+$(VENV)/.chromium: | $(VENV)/.dev
+	@test -z "$$CHROMIUM" || exit 0; for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+		echo "Installing Chromium for the tests of the page" >&2; \
+		$$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y -qq chromium >&2 </dev/null || { \
+		echo "It could not be installed: install Chromium by hand, or name it in CHROMIUM." >&2; exit 1; }
 	@touch $@

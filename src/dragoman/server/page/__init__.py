@@ -1,0 +1,164 @@
+"""The page: a chat that shows why, on the same application as the API. One page a process, as NiceGUI has it."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import secrets
+import threading
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from starlette.responses import RedirectResponse, Response
+
+from dragoman.core.errors import MissingExtraError
+from dragoman.server.door import App, Message, Receive, Send, refuse
+from dragoman.server.page.visit import Keys, Visit
+from dragoman.server.page.words import WORDS_COOKIE, language_of
+from dragoman.server.problems import Problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from dragoman.server.house import House
+    from dragoman.server.routes.runs import Runs
+
+_log = logging.getLogger("dragoman.server")
+
+PATH = "/page"
+_MOST_PAGES = 1000
+"""Open at once, those included whose browser left a minute ago."""
+_LOOK = Path(__file__).with_name("look.css")
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/>'
+    '<path d="M5 8a2 2 0 0 1 2-2h6a2 2 0 0 1 2 2v2a2 2 0 0 1-2 2H9.500L5 15.500z" fill="#fff"/>'
+    '<path d="M17 10.500h.5a1.500 1.500 0 0 1 1.500 1.500v7l-3-2.500h-4" fill="#fff" opacity=".6"/></svg>'
+)
+# NiceGUI compiles templates in the browser and styles elements inline; nothing may come from, or go to, elsewhere.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = ((b"content-security-policy", _POLICY.encode()), (b"x-frame-options", b"DENY"))
+
+
+def preload() -> None:
+    """Begin to import what the page is made of, while something else is waited for."""
+
+    def load() -> None:
+        with suppress(ImportError):  # `add_page` says it
+            importlib.import_module("dragoman.server.page.room")
+
+    threading.Thread(target=load, daemon=True).start()
+
+
+def add_page(app: FastAPI) -> None:
+    """Put the page on an application that `make_app` made; its address is `/`."""
+    try:
+        from nicegui import Client, ui
+        from nicegui import app as nice
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"The page needs the package '{error.name}', which is not installed.",
+            remedy="Install it: pip install 'dragoman[server]'",
+        ) from error
+
+    house: House = app.state.house
+    runs: Runs | None = app.state.runs
+    keys = Keys()
+
+    @ui.page("/", title="Dragoman", response_timeout=20.0)
+    async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
+        session = str(request.session.get("id", ""))
+        wanted = agent if agent in house.agents else next(iter(house.agents))
+        language = language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
+        visit = Visit(house, runs, keys.of(session), language, wanted)
+        await _open(visit, request, keys, dialogue or None)
+
+    @nice.get("/leave", include_in_schema=False)
+    def leave(request: Request) -> Response:
+        keys.drop(str(request.session.get("id", "")))
+        return RedirectResponse(f"{PATH}/", 303)
+
+    @app.get("/", include_in_schema=False)
+    @app.get(PATH, include_in_schema=False)
+    def to_page() -> Response:
+        return RedirectResponse(f"{PATH}/", 307)
+
+    # What fails behind the page may hold what users said: its kind is logged, and nothing else.
+    logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
+    nice.on_exception(_note_failure)
+    nice.add_middleware(_Guarded, crowded=lambda: len(Client.instances) >= _MOST_PAGES)
+    ui.run_with(
+        app,
+        mount_path=PATH,
+        title="Dragoman",
+        favicon=_ICON,
+        dark=None,
+        tailwind=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=8.0,
+        storage_secret=secrets.token_hex(32),
+        session_middleware_kwargs={"session_cookie": "dragoman_page", "same_site": "lax", "max_age": None},
+        show_welcome_message=False,
+    )
+
+
+async def _open(visit: Visit, request: Request, keys: Keys, dialogue: str | None) -> None:
+    """Build the page for a visitor; without a valid key, the place where one is asked for."""
+    from nicegui import ui
+
+    from dragoman.core.errors import DragomanError
+    from dragoman.server.page.entrance import build_entrance
+    from dragoman.server.page.room import LOOK_COOKIE, LOOKS, Look, Room
+
+    language, house = visit.language, visit.house
+    ui.add_css(_LOOK)
+    ui.colors(primary="#0f766e")
+    ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
+    session = str(request.session.get("id", ""))
+    look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
+    try:
+        await visit.caller()
+    except DragomanError:
+        keys.drop(session)
+        ui.dark_mode(LOOKS[look])
+        build_entrance(house, language, lambda given: keys.put(session, given))
+        return
+    room = Room(visit, look, can_leave=house.ledger is not None)
+    room.build()
+    client = ui.context.client
+    client.on_delete(room.chat.stop)
+    await client.connected()  # only for browsers that stay is anything looked up
+    await room.fill(dialogue)
+
+
+def _note_failure(error: Exception) -> None:
+    _log.error("the page failed: %s", type(error).__name__)
+
+
+class _Guarded:
+    """Keeps the page to itself: no frame around it, nothing fetched from or sent to elsewhere, not too many of it."""
+
+    def __init__(self, app: App, *, crowded: Callable[[], bool]) -> None:
+        self._app = app
+        self._crowded = crowded
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["path"].rstrip("/") == PATH and self._crowded():
+            await refuse(Problem("busy", "Too many pages are open.", "Try again in a minute.", 30.0), scope, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, guarded)

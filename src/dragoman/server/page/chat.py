@@ -1,0 +1,281 @@
+"""The chat: what was said, the reply as it comes, thumbs, and the place to write."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import perf_counter
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.core.errors import DragomanError
+from dragoman.core.trace import Note
+from dragoman.core.values import Draft, Plan, Reply
+from dragoman.server.desk import Run
+from dragoman.server.events import Decided, Done, Text
+from dragoman.server.house import Ask
+from dragoman.server.page.draw import seconds_text
+from dragoman.server.page.pieces import Phrases, button, el, icon_button
+from dragoman.server.page.telling import Telling, tell, tell_reply
+from dragoman.server.page.thumbs import Thumbs
+from dragoman.server.page.visit import Said, Visit, transcript
+from dragoman.server.problems import CODES, problem_of
+from dragoman.server.views import View
+
+# Enter sends, but not while an input method is still putting a character together.
+_ENTER = """(event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    emit(event.target.value);
+}"""
+
+
+_OFTEN = 0.05
+"""Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
+
+
+class Answer:
+    """A reply on the page, while it comes and afterwards. `place` is its turn in the dialogue once it is kept."""
+
+    def __init__(self, notes: list[Note], text: str, *, reply: Reply | None = None, place: int | None = None) -> None:
+        self.notes = notes
+        self.text = text
+        self.reply = reply
+        self.place = place
+        self.seconds: float | None = None
+        self.lost = False
+        self.box: TextElement
+        self.body: TextElement
+        self.under: TextElement
+
+    @property
+    def telling(self) -> Telling | None:
+        """What the picture draws; None where it is no longer kept."""
+        if self.lost:
+            return None
+        return tell(self.notes, self.text) if self.reply is None else tell_reply(self.reply)
+
+
+class Chat:
+    """The left side of the page."""
+
+    def __init__(self, visit: Visit, words: Phrases, *, select: Callable[[Answer | None], None]) -> None:
+        self.visit = visit
+        self._words = words
+        self._select = select
+        self._selected: Answer | None = None
+        self._run: Run | None = None
+        self._waiting = False
+        self.changed: Callable[[], Awaitable[None]] | None = None
+        self.open_sources: Callable[[], None] | None = None
+        self.open_why: Callable[[], None] | None = None
+
+    def build(self) -> None:
+        """Put the elements on the page."""
+        words = self._words
+        with el("div", classes="scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"):
+            self._log = el("div", classes="log")
+        with el("div", classes="composer"):
+            with el("div", classes="field"):
+                self._input = ui.textarea(placeholder=words["chat.hint"]).props("autogrow borderless dense rows=1")
+                self._input.props["input-class"] = "write"
+                self._input.props["aria-label"] = words["chat.field"]
+                self._input.on("keydown", js_handler=_ENTER, handler=lambda event: self.send(str(event.args or "")))
+                self._send = icon_button("arrow_upward", words["chat.send"], self._pressed, "send")
+            el("div", words["chat.keys"], "hint muted")
+
+    @property
+    def is_running(self) -> bool:
+        return self._waiting
+
+    def begin(self, agent: View) -> None:
+        """An empty dialogue: the agent's greeting, and what one could ask."""
+        words = self._words
+        self._choose(None)
+        self._log.clear()
+        with self._log, el("div", classes="welcome"):
+            el("div", str(agent["title"]), "agent-name")
+            if agent["greeting"]:
+                el("p", str(agent["greeting"]), "greeting")
+            examples = [str(text) for text in agent["examples"]]
+            el("p", words["chat.try"] if examples else words["chat.ask"], "muted")
+            with el("div", classes="chips"):
+                for text in examples:
+                    button(text, partial(self.send, text), "chip")
+            if any(source["writable"] for source in agent["sources"]) and self.open_sources is not None:
+                with el("p", classes="muted also"):
+                    el("span", words["chat.folder"])
+                    button(words["chat.open_sources"], self.open_sources, "link")
+
+    async def show(self, dialogue: str) -> bool:
+        """Put a kept dialogue on the page; whether there is one."""
+        turns = await self.visit.do(transcript, dialogue)
+        if not turns:
+            return False
+        self.visit.dialogue = dialogue
+        self._choose(None)
+        self._log.clear()
+        last: Answer | None = None
+        for place, said in enumerate(turns):
+            if said.turn.speaker == "user":
+                self._user(self._kept(said))
+            else:
+                last = self._answer(Answer([], self._kept(said), reply=said.reply, place=place))
+                last.lost = said.reply is None
+                self._finish(last)
+        self._choose(last)
+        return True
+
+    async def send(self, text: str) -> None:
+        """One turn, from what was written to the last word of the reply."""
+        text = text.strip()
+        if not text or self._waiting:
+            return
+        self._input.set_value("")
+        self._busy(True)
+        for welcome in [child for child in self._log if "welcome" in child.classes]:
+            welcome.delete()
+        self._user(text)
+        answer = self._answer(Answer([], ""))
+        self._choose(answer)
+        try:
+            await self._listen(answer, Ask(text, self.visit.agent, self.visit.dialogue))
+        except DragomanError as error:
+            self._failed(answer, error)
+        finally:
+            self._run = None
+            answer.box.props["aria-busy"] = "false"
+            self._busy(False)
+        if self.changed is not None and not self._log.is_deleted:
+            await self.changed()
+
+    def stop(self) -> None:
+        """Leave the running turn: the model stops at the next piece."""
+        if self._run is not None:
+            self._run.cancel()
+
+    async def _listen(self, answer: Answer, ask: Ask) -> None:
+        self._run = await self.visit.begin(ask)
+        done: Done | None = None
+        shown = 0.0
+        async for event in self._run:
+            match event:
+                case Text(text):
+                    answer.text += text
+                    if perf_counter() - shown > _OFTEN:
+                        shown = perf_counter()
+                        answer.body.set_text(answer.text)
+                        answer.body.classes(remove="waiting")
+                case Decided(note=note):
+                    answer.notes.append(note)
+                    self._progress(answer, note)
+                case Done():
+                    done = event
+        if answer.box.is_deleted:
+            return  # whoever asked has left, or looks at another dialogue
+        if done is None:
+            answer.lost = True
+            with answer.box:
+                el("p", self._words["chat.stopped"], "muted stopped")
+            answer.body.classes(remove="waiting")
+            answer.body.set_text(answer.text)
+        else:
+            answer.reply, answer.place, answer.seconds = done.reply, done.turn, done.seconds
+            answer.text = done.reply.text
+            self._finish(answer)
+        self._shown(answer)
+
+    def _progress(self, answer: Answer, note: Note) -> None:
+        """What was decided goes into the picture at once; until there is text, the chat says what is going on."""
+        if not answer.text and isinstance(note.value, Plan) and note.value.steps:
+            places = ", ".join(note.value.sources)
+            answer.body.set_text(self._words["chat.looking"].format(sources=places))
+        self._shown(answer)
+
+    def _failed(self, answer: Answer, error: DragomanError) -> None:
+        problem = problem_of(error)
+        answer.lost = True
+        answer.body.classes(remove="waiting")
+        answer.body.set_text(answer.text)
+        with answer.box, el("div", classes="failure", role="alert"):
+            el("strong", self._words["error"])
+            el("span", f"{problem.detail or CODES[problem.code][1]} {problem.remedy}".strip())
+        self._shown(answer)
+
+    def _user(self, text: str) -> None:
+        with self._log, el("div", classes="turn user"):
+            el("div", text, "bubble")
+
+    def _answer(self, answer: Answer) -> Answer:
+        with self._log, el("div", classes="turn agent") as answer.box:
+            answer.body = el("div", answer.text or self._words["chat.thinking"], "text")
+            if not answer.text:
+                answer.body.classes("waiting")
+                answer.box.props["aria-busy"] = "true"  # read out when it is whole
+            answer.under = el("div", classes="under")
+        return answer
+
+    def _finish(self, answer: Answer) -> None:
+        """A whole reply: its text, where it comes from, and thumbs."""
+        answer.body.classes(remove="waiting")
+        answer.body.set_text(answer.text)
+        answer.under.clear()
+        if answer.lost:
+            return
+        with answer.under:
+            button(self._why(answer), partial(self._explain, answer), "why", aria_label=self._words["chat.why"])
+            el("span", classes="spread")
+            if answer.place is not None:
+                Thumbs(self.visit, self._words, answer.place, answer.box).build()
+
+    def _why(self, answer: Answer) -> str:
+        """One line: where a reply comes from and how long it took."""
+        assert answer.reply is not None
+        reply, telling = answer.reply, tell_reply(answer.reply)
+        took = seconds_text(answer.seconds if answer.seconds is not None else telling.seconds)
+        if reply.plan.is_null:
+            return f"{self._words['chat.direct']} · {took}"
+        drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
+        rests = [card for card in telling.cards if card.quoted and card.fate in ("kept", "novel")]
+        places = dict.fromkeys(
+            card.evidence.passage.origin.rpartition("/")[2] or card.evidence.source for card in rests
+        )
+        shown = ", ".join(list(places)[:3]) if drafts else ""
+        route = " › ".join(" + ".join(step) for step in reply.plan.steps)
+        return " · ".join(part for part in (route, shown, took) if part)
+
+    def _explain(self, answer: Answer) -> None:
+        self._choose(answer)
+        if self.open_why is not None:
+            self.open_why()
+
+    def _choose(self, answer: Answer | None) -> None:
+        if self._selected is not None:
+            self._selected.box.classes(remove="selected")
+        self._selected = answer
+        if answer is not None:
+            answer.box.classes("selected")
+        self._select(answer)
+
+    def _shown(self, answer: Answer) -> None:
+        if self._selected is answer:
+            self._select(answer)
+
+    def _busy(self, running: bool) -> None:
+        self._waiting = running
+        label = self._words["chat.stop" if running else "chat.send"]
+        self._send.props["aria-label"] = self._send.props["title"] = label
+        self._send.classes(add="stop" if running else "", remove="" if running else "stop")
+        self._send.clear()
+        with self._send:
+            ui.icon("stop" if running else "arrow_upward").props("aria-hidden=true")
+
+    async def _pressed(self) -> None:
+        if self._waiting:
+            self.stop()
+        else:
+            await self.send(str(self._input.value or ""))
+
+    def _kept(self, said: Said) -> str:
+        return self._words["chat.forgotten"] if said.is_withheld else said.turn.text

@@ -1,0 +1,133 @@
+"""What the agent knows about the user: see from which words, correct, forget, add, take along, forget everything."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.server import person
+from dragoman.server.page.pieces import Phrases, button, el, empty, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.visit import Visit
+from dragoman.server.views import View, dumps
+
+
+class Memory:
+    """The memory panel. `forgotten` is told when turns may have gone with a fact, `emptied` when all is gone."""
+
+    def __init__(
+        self,
+        visit: Visit,
+        words: Phrases,
+        *,
+        forgotten: Callable[[], Awaitable[None]],
+        emptied: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._visit, self._words = visit, words
+        self._forgotten, self._emptied = forgotten, emptied
+
+    def build(self, into: TextElement) -> None:
+        words = self._words
+        with into:
+            heading(words["memory.title"])
+            self._list = el("div", classes="facts")
+            with el("div", classes="card add"):
+                self._new = ui.input(placeholder=words["memory.hint"]).props("borderless dense")
+                self._new.props["aria-label"] = words["memory.add"]
+                on(self._new, "keydown.enter", self._add)
+                icon_button("add", words["memory.add"], self._add)
+            with el("div", classes="row wrap"):
+                button(words["memory.export"], self._export, "outline")
+                button(words["memory.everything"], self._ask, "outline danger")
+            with (
+                ui.dialog() as self._sure,
+                el("div", classes="dialog", role="alertdialog", aria_label=words["memory.sure"]),
+            ):
+                heading(words["memory.sure"], level=2)
+                el("p", words["memory.sure_more"])
+                with el("div", classes="row end"):
+                    button(words["cancel"], self._sure.close, "quiet")
+                    button(words["memory.sure_yes"], self._everything, "danger filled")
+
+    async def refresh(self) -> None:
+        """Read anew what is remembered."""
+        with telling_errors(self._words):
+            facts = await self._visit.do(person.facts)
+            self._list.clear()
+            with self._list:
+                if not facts:
+                    empty("person_outline", self._words["memory.empty"], self._words["memory.empty_more"])
+                for fact in facts:
+                    self._fact(fact)
+
+    def _fact(self, fact: View) -> None:
+        words = self._words
+        with el("article", classes="card fact") as card:
+            with el("div", classes="row"):
+                el("p", str(fact["text"]), "grow")
+                icon_button("o_edit", words["memory.correct"], lambda: self._edit(card, fact))
+                icon_button("o_delete", words["memory.forget"], lambda: self._forget(str(fact["id"])))
+            if fact["said"]:
+                with el("p", classes="muted said"):
+                    el("span", f"{words['memory.said']}: ")
+                    el("q", str(fact["said"]))
+
+    def _edit(self, card: TextElement, fact: View) -> None:
+        """The fact as a field; Enter saves, Esc leaves it as it was."""
+        words = self._words
+        card.clear()
+        with card:
+            field = ui.input(value=str(fact["text"])).props("outlined dense autofocus")
+            field.props["aria-label"] = words["memory.correct"]
+
+            async def save() -> None:
+                await self._correct(str(fact["id"]), str(field.value or ""), str(fact["text"]))
+
+            on(field, "keydown.enter", save)
+            on(field, "keydown.esc", self.refresh)
+            with el("div", classes="row end"):
+                button(words["cancel"], self.refresh, "quiet")
+                button(words["save"], save, "primary")
+
+    async def _correct(self, id: str, text: str, before: str) -> None:
+        text = text.strip()
+        if text and text != before:
+            with telling_errors(self._words):
+                await self._visit.do(person.correct, id, text)
+                notice(self._words["memory.corrected"])
+        await self.refresh()
+
+    async def _forget(self, id: str) -> None:
+        with telling_errors(self._words):
+            await self._visit.do(person.forget, id)
+            notice(self._words["memory.forgot"])
+        await self.refresh()
+        await self._forgotten()
+
+    async def _add(self) -> None:
+        text = str(self._new.value or "").strip()
+        if not text:
+            return
+        with telling_errors(self._words):
+            learned = await self._visit.do(person.remember, text)
+            self._new.set_value("")
+            said = "memory.remembered" if learned.get("added") else "memory.known"
+            notice(self._words[said])
+        await self.refresh()
+
+    async def _export(self) -> None:
+        with telling_errors(self._words):
+            everything = await self._visit.do(person.export)
+            ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
+
+    def _ask(self) -> None:
+        self._sure.open()
+
+    async def _everything(self) -> None:
+        self._sure.close()
+        with telling_errors(self._words):
+            await self._visit.do(person.forget_everything)
+            notice(self._words["memory.all_gone"])
+        await self.refresh()
+        await self._emptied()

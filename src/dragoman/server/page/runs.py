@@ -1,0 +1,121 @@
+"""Experiments as the laboratory stored them: tables and figures, one run or two beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.server.page.pieces import Phrases, el, empty, heading, telling_errors
+from dragoman.server.page.plot import figure, legend
+from dragoman.server.page.tables import best_of, cell_text, measured_first
+from dragoman.server.page.visit import Visit
+from dragoman.server.views import View
+
+
+class RunsPanel:
+    """The panel of experiments; for admins, as the API is."""
+
+    def __init__(self, visit: Visit, words: Phrases) -> None:
+        self._visit, self._words = visit, words
+
+    def build(self, into: TextElement) -> None:
+        self._panel = into
+
+    async def refresh(self) -> None:
+        """Read anew which runs there are."""
+        words = self._words
+        with telling_errors(words):
+            caller = await self._visit.caller()
+            rows = await self._visit.listed_runs() if caller.admin else []
+            self._panel.clear()
+            with self._panel:
+                heading(words["runs.title"])
+                if not caller.admin:
+                    empty("lock_outline", words["runs.admin"])
+                    return
+                if not rows:
+                    empty("o_science", words["runs.empty"], words["runs.empty_more"])
+                    return
+                names = {str(row["id"]): _named(row) for row in rows}
+                with el("div", classes="row wrap chosen"):
+                    self._first = self._choice(words["runs.first"], names, next(iter(names)))
+                    self._second = self._choice(words["runs.second"], {"": words["runs.one"], **names}, "")
+                self._shown = el("div", classes="results")
+            await self._show()
+
+    def _choice(self, label: str, names: dict[str, str], value: str) -> ui.select:
+        made = ui.select(names, value=value, label=label, on_change=self._show)
+        made.props("outlined dense options-dense")
+        return made
+
+    async def _show(self) -> None:
+        with telling_errors(self._words):
+            chosen = [str(choice.value) for choice in (self._first, self._second) if choice.value]
+            results = [await self._visit.run_result(name) for name in dict.fromkeys(chosen)]
+            self._shown.clear()
+            self._shown.classes(add="two" if len(results) > 1 else "", remove="" if len(results) > 1 else "two")
+            with self._shown:
+                for result in results:
+                    with el("section", classes="result"):
+                        if result is None:
+                            el("p", self._words["runs.gone"], "muted")
+                        else:
+                            self._result(result)
+
+    def _result(self, result: View) -> None:
+        el("h4", str(result.get("title", "")), "heads")
+        if result.get("about"):
+            el("p", str(result["about"]), "muted about")
+        for table in result.get("tables") or ():
+            self._table(measured_first(table))
+        for drawn in result.get("figures") or ():
+            picture = figure(drawn)
+            if picture:
+                with el("figure", classes="card"):
+                    el(
+                        "figcaption",
+                        " · ".join(str(drawn[key]) for key in ("title", "data") if drawn.get(key)),
+                        "heads",
+                    )
+                    # Our own drawing: every text in it is escaped where it is drawn.
+                    ui.html(picture, sanitize=False)
+                    with el("div", classes="legend"):
+                        for number, name in enumerate(legend(drawn)):
+                            with el("span"):
+                                el("i", classes=f"s{number}")
+                                el("span", name)
+
+    def _table(self, table: View) -> None:
+        words = self._words
+        columns: Sequence[View] = table["columns"]
+        with el("div", classes="card table"):
+            el("div", str(table.get("title") or table.get("data")), "heads")
+            counts = words["runs.turns"].format(turns=f"{table['turns']:,}", dialogues=f"{table['dialogues']:,}")
+            el("div", counts, "muted")
+            title = str(table.get("title") or table.get("data"))
+            with el("div", classes="wide", tabindex="0", role="region", aria_label=title), el("table"):
+                with el("thead"), el("tr"):
+                    el("th", words["runs.system"], scope="col")
+                    for column in columns:
+                        arrow = {"up": " ↑", "down": " ↓"}.get(str(column["direction"]), "")
+                        el("th", f"{column['title']}{arrow}", scope="col", title=str(column["cite"]))
+                best = best_of(table)
+                with el("tbody"):
+                    for place, row in enumerate(table["rows"]):
+                        with el("tr"):
+                            el("th", str(row["system"]), scope="row", title=str(row["group"]))
+                            for number, (column, cell) in enumerate(zip(columns, row["cells"], strict=False)):
+                                kind = "best" if best.get(number) == place else ""
+                                hole = "muted" if cell.get("value") is None else ""
+                                el("td", cell_text(cell, column), kind or hole, title=self._paper(cell))
+
+    def _paper(self, cell: Mapping[str, Any]) -> str:
+        return "" if cell.get("paper") is None else self._words["runs.paper"].format(figure=cell["paper"])
+
+
+def _named(row: View) -> str:
+    ended = str(row.get("ended") or "")[:16].replace("T", " ")
+    return " · ".join(part for part in (str(row["name"]), ended) if part)

@@ -1,0 +1,255 @@
+"""What the agent can look in: counts, documents of one's own, and a query to try."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from io import BytesIO
+
+from nicegui import events, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.core.values import Evidence, Passage
+from dragoman.server import knowledge, uploads
+from dragoman.server.house import Seat
+from dragoman.server.page.pieces import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.telling import Card
+from dragoman.server.page.visit import Visit
+from dragoman.server.uploads import MOST_BYTES, Upload
+from dragoman.server.views import View
+from dragoman.sources.files import READERS
+from dragoman.sources.ingest import Report
+
+_FOUND = 5
+# NiceGUI keeps of a file's name what follows the last slash; this one it lets pass, and no keyboard types it.
+_SLASH = "∕"
+_KINDS = "|".join(sorted(suffix[1:] for suffix in READERS if suffix))
+# A chosen folder gives every file its path. Hidden files and kinds that nobody reads are left out before they are sent.
+_FILTER = f"""(files) => files.filter((file) => {{
+    const path = file.webkitRelativePath || file.name;
+    if (path.includes("/")) Object.defineProperty(file, "name", {{value: path.replaceAll("/", "{_SLASH}")}});
+    return !path.split("/").some((part) => part.startsWith(".")) && /\\.({_KINDS})$/i.test(path);
+}})"""
+_PICK = """() => {
+    const input = document.querySelector(".drop input[type=file]");
+    if (!input) return;
+    input.webkitdirectory = %s;
+    input.click();
+}"""
+# What is dropped may be a folder: its files are gathered, each with its path, and given to the uploader.
+_DROP = """async (event) => {
+    event.preventDefault();
+    event.currentTarget.classList.remove("over");
+    const listed = (reader) => new Promise((done, failed) => reader.readEntries(done, failed));
+    const walk = async (entry, path) => {
+        if (entry.isFile) {
+            const file = await new Promise((done, failed) => entry.file(done, failed));
+            Object.defineProperty(file, "webkitRelativePath", {value: path + file.name});
+            return [file];
+        }
+        const reader = entry.createReader();
+        const inside = [];
+        for (let some = await listed(reader); some.length; some = await listed(reader)) inside.push(...some);
+        return (await Promise.all(inside.map((inner) => walk(inner, `${path}${entry.name}/`)))).flat();
+    };
+    const plain = [...event.dataTransfer.files];
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    const files = entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
+    getElement(%d).$refs.qRef.addFiles(files);
+}"""
+_OVER = """(event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }"""
+_AWAY = """(event) => {
+    if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.classList.remove("over");
+}"""
+
+
+class Sources:
+    """The sources panel. `changed` is told when there is more or less to look in."""
+
+    def __init__(self, visit: Visit, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
+        self._visit, self._words, self._changed = visit, words, changed
+        self._target = ""
+        self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
+
+    def build(self, into: TextElement) -> None:
+        words = self._words
+        with into:
+            heading(words["sources.title"])
+            self._list = el("div", classes="sources")
+            self._adding = el("div", classes="adding")
+            heading(words["sources.search"])
+            with el("div", classes="card add"):
+                self._query = ui.input(placeholder=words["sources.query"]).props("borderless dense")
+                self._query.props["aria-label"] = words["sources.query"]
+                on(self._query, "keydown.enter", self._search)
+                self._where = ui.select([], label=None).props("borderless dense options-dense")
+                self._where.props["aria-label"] = words["sources.in"]
+                icon_button("search", words["sources.go"], self._search)
+            self._found = el("div", classes="found", aria_live="polite")
+
+    async def refresh(self) -> None:
+        """Read anew what there is, and offer to add to it what may be written."""
+        words = self._words
+        with telling_errors(words):
+            rows = await self._visit.do(knowledge.sources)
+            self._show(rows)
+            names = [str(row["name"]) for row in rows]
+            best = max(rows, key=lambda row: int(row["passages"]), default=None)
+            where = self._where.value if self._where.value in names else best and str(best["name"])
+            self._where.set_options(names, value=where)
+            writable = [str(row["name"]) for row in rows if row["writable"]]
+            if self._target not in writable:
+                shared = [str(row["name"]) for row in rows if row["writable"] and not row["private"]]
+                self._target = (shared or writable or [""])[-1]
+                self._offer(writable)
+            await self._refresh_files()
+
+    def _show(self, rows: Sequence[View]) -> None:
+        words = self._words
+        self._list.clear()
+        with self._list:
+            for row in rows:
+                with el("article", classes="card source"):
+                    with el("div", classes="row"):
+                        el("span", str(row["name"]), "name")
+                        el("span", words["sources.private" if row["private"] else "sources.shared"], "tag")
+                        el("span", classes="spread")
+                        el("span", _count(words, int(row["passages"])), "figure")
+                    if row["description"]:
+                        el("p", str(row["description"]), "muted")
+                    if row["needs"]:
+                        el("p", words["sources.needs"].format(names=", ".join(row["needs"])), "muted")
+
+    def _offer(self, writable: list[str]) -> None:
+        """The place to drop documents."""
+        words = self._words
+        self._adding.clear()
+        with self._adding:
+            heading(words["sources.add"])
+            if not writable:
+                el("p", words["sources.none_writable"], "muted")
+                return
+            if len(writable) > 1:
+                into = ui.select(writable, value=self._target, label=words["sources.into"], on_change=self._aim)
+                into.props("outlined dense options-dense")
+            with el("div", classes="drop") as drop:
+                ui.icon("o_upload_file").props("aria-hidden=true")
+                el("p", words["sources.drop"])
+                el("p", words["sources.kinds"], "muted")
+                with el("div", classes="row middle"):
+                    for label, folder in (("sources.choose_files", "false"), ("sources.choose_folder", "true")):
+                        pick = el("button", words[label], "btn outline", type="button")
+                        pick.on("click", js_handler=_PICK % folder)
+                self._upload = ui.upload(
+                    multiple=True,
+                    auto_upload=True,
+                    max_file_size=MOST_BYTES,
+                    on_upload=self._take,
+                    on_rejected=lambda: notice(words["sources.rejected"]),
+                ).props("flat bordered=false hide-upload-btn")
+                self._upload.props[":filter"] = _FILTER
+                # What was sent is in the list of files below; only what is still on its way stays here.
+                on(self._upload, "finish", self._upload.reset)
+            drop.on("drop", js_handler=_DROP % self._upload.id)
+            drop.on("dragover", js_handler=_OVER)
+            drop.on("dragleave", js_handler=_AWAY)
+            self._state = el("p", "", "muted state", role="status")
+            self._uploaded = el("div", classes="files")
+
+    async def _aim(self, event: events.ValueChangeEventArguments[str]) -> None:
+        self._target = str(event.value)
+        await self._refresh_files()
+
+    async def _take(self, event: events.UploadEventArguments) -> None:
+        """One file has come: read it into the source."""
+        words = self._words
+        name = event.file.name.replace(_SLASH, "/")
+        self._came += 1
+        self._pending += 1
+        with telling_errors(words):
+            given = Upload(name, BytesIO(await event.file.read()))
+            caller = await self._visit.caller()
+            # A folder comes as many files at once; they are read one after the other.
+            async with self._visit.house.alone("uploads", self._visit.agent, caller.tenant, caller.user):
+                self._state.set_text(words["sources.reading"].format(name=name))
+                report = await self._visit.do(_put, self._target, given)
+            self._files += report.files
+            self._passages += report.added + report.changed
+            for failure in report.failed:
+                reason = words["sources.failed"].format(name=name, reason=failure.reason)
+                notice(reason)
+        counts = {"files": self._files, "all": self._came, "passages": self._passages}
+        self._state.set_text(words["sources.done"].format(**counts))
+        self._pending -= 1
+        if not self._pending:
+            await self.refresh()
+            await self._changed()
+
+    async def _refresh_files(self) -> None:
+        if not self._target:
+            return
+        words = self._words
+        files = await self._visit.do(_files, self._target)
+        self._uploaded.clear()
+        with self._uploaded:
+            for file in files:
+                with el("div", classes="row file"):
+                    el("span", str(file["name"]), "grow")
+                    el("span", _count(words, int(file["passages"])), "muted")
+                    name = str(file["name"])
+                    icon_button(
+                        "close",
+                        words["sources.remove"].format(name=name),
+                        partial(self._remove, name),
+                        "small",
+                    )
+
+    async def _remove(self, name: str) -> None:
+        with telling_errors(self._words):
+            await self._visit.do(_remove, self._target, name)
+            notice(self._words["sources.removed"].format(name=name))
+        await self.refresh()
+        await self._changed()
+
+    async def _search(self) -> None:
+        query, source = str(self._query.value or "").strip(), str(self._where.value or "")
+        if not query or not source:
+            return
+        words = self._words
+        with telling_errors(words):
+            await self._visit.house.admit(await self._visit.caller())
+            found = await self._visit.do(knowledge.search, source, query, _FOUND)
+            self._found.clear()
+            with self._found:
+                if not found:
+                    el("p", words["why.nothing"], "muted")
+                for row in found:
+                    evidence_card(Card(_evidence(row)), words)
+
+
+def _count(words: Phrases, passages: int) -> str:
+    return words["sources.passage" if passages == 1 else "sources.passages"].format(count=f"{passages:,}")
+
+
+def _evidence(row: View) -> Evidence:
+    passage = Passage(
+        id=str(row["id"]),
+        source=str(row["source"]),
+        text=str(row["text"]),
+        title=str(row["title"]),
+        headings=tuple(row["headings"]),
+        origin=str(row["origin"]),
+    )
+    return Evidence(passage, float(row["relevance"]))
+
+
+def _put(seat: Seat, source: str, upload: Upload) -> Report:
+    return uploads.put(seat, uploads.declared(seat, source), [upload])
+
+
+def _files(seat: Seat, source: str) -> list[View]:
+    return uploads.files(seat, uploads.declared(seat, source))
+
+
+def _remove(seat: Seat, source: str, name: str) -> int:
+    return uploads.remove(seat, uploads.declared(seat, source), name)

@@ -1,0 +1,58 @@
+"""What a user thinks of a reply: a thumb, and what should have been said instead."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.server import person
+from dragoman.server.page.pieces import Phrases, button, el, icon_button, notice, telling_errors
+from dragoman.server.page.visit import Visit
+
+
+class Thumbs:
+    """A thumb for a reply, and a place to say what would have been better."""
+
+    def __init__(self, visit: Visit, words: Phrases, place: int, box: TextElement) -> None:
+        self._visit, self._words, self._place, self._box = visit, words, place, box
+        self._form: TextElement | None = None
+
+    def build(self) -> None:
+        words = self._words
+        self._up = icon_button("o_thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb")
+        self._down = icon_button("o_thumb_down", words["chat.down"], self._ask, "thumb")
+        for thumb in (self._up, self._down):
+            thumb.props["aria-pressed"] = "false"
+
+    async def _ask(self) -> None:
+        """A thumb down counts at once; the better answer may follow."""
+        await self._rate("down")
+        if self._form is not None:
+            return
+        with self._box, el("div", classes="better") as self._form:
+            better = ui.textarea(placeholder=self._words["chat.better"]).props("autogrow outlined dense rows=2")
+            better.props["aria-label"] = self._words["chat.better"]
+            with el("div", classes="row end"):
+                button(self._words["cancel"], self._close, "quiet")
+                button(self._words["chat.sent"], lambda: self._rate("down", str(better.value or "")), "primary")
+
+    def _close(self) -> None:
+        if self._form is not None:
+            self._form.delete()
+            self._form = None
+
+    async def _rate(self, thumb: Literal["up", "down"], better: str | None = None) -> None:
+        visit = self._visit
+        with telling_errors(self._words):
+            caller = await visit.caller()
+            async with visit.house.alone(visit.house.hosted(visit.agent).name, caller.tenant, caller.user):
+                await visit.do(
+                    person.rate, visit.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
+                )
+            self._up.props["aria-pressed"] = str(thumb == "up").lower()
+            self._down.props["aria-pressed"] = str(thumb == "down").lower()
+            if thumb == "up" or better is not None:
+                self._close()
+                notice(self._words["chat.thanks"])

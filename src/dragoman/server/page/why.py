@@ -1,0 +1,145 @@
+"""The turn as a picture: gate, plan, evidence, refinement, time and confidence of the selected reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.core.values import Learned, Source
+from dragoman.server.page.chat import Answer
+from dragoman.server.page.draw import graph, seconds_text, span_of
+from dragoman.server.page.marks import difference
+from dragoman.server.page.pieces import Phrases, el, empty, evidence_card, heading, meter, phrase
+from dragoman.server.page.telling import Bar, Card, Round, Telling
+
+_AT_ONCE = 3
+
+
+class Why:
+    """The panel of reasons."""
+
+    def __init__(self, words: Phrases) -> None:
+        self._words = words
+        self.sources: Sequence[Source] = ()
+
+    def build(self, into: TextElement) -> None:
+        self._panel = into
+        self.show(None)
+
+    def show(self, answer: Answer | None) -> None:
+        """Draw a reply anew, as far as it has come."""
+        words = self._words
+        self._panel.clear()
+        with self._panel:
+            if answer is None:
+                empty("route", words["why.empty"], words["why.empty_more"])
+                return
+            telling = answer.telling
+            if telling is None:
+                empty("route", words["why.no_trace"])
+                return
+            self._draw(telling, answer.seconds)
+
+    def _draw(self, telling: Telling, seconds: float | None) -> None:
+        words = self._words
+        if telling.learned is not None and not telling.learned.is_empty:
+            heading(words["why.learned"])
+            self._learned(telling.learned)
+        if telling.verdict is not None:
+            heading(words["why.plan"])
+            with el("div", classes="card"):
+                # Our own drawing: every text in it is escaped where it is drawn.
+                ui.html(graph(telling, self.sources, words), sanitize=False)
+                reasons = {"gate": telling.verdict.reason, "planner": telling.plan.reason if telling.plan else ""}
+                said = [f"{words[f'role.{role}']}: {reason}" for role, reason in reasons.items() if reason]
+                if said:
+                    el("p", " · ".join(said), "muted reason")
+        if telling.confidence is not None:
+            with el("div", classes="card trust"):
+                meter(words["confidence"], telling.confidence)
+                el("p", phrase(words, f"method.{telling.method}", telling.method), "muted")
+        if telling.stops:
+            heading(words["why.evidence"])
+            if not telling.cards and all(stop.found is not None for stop in telling.stops):
+                el("p", words["why.nothing"], "muted")
+            for warning in telling.warnings:
+                el("p", warning, "warning", role="note")
+        self._evidence(telling.cards)
+        if telling.rounds:
+            heading(words["why.refined"])
+            names = {card.evidence.id: card.evidence.text for card in telling.cards}
+            for number, one in enumerate(telling.rounds, start=1):
+                self._round(number, one, names)
+        if telling.bars:
+            heading(words["why.time"])
+            self._time(telling, seconds)
+
+    def _evidence(self, cards: Sequence[Card]) -> None:
+        """What the reply rests on and what fits best; the rest behind a line."""
+        ordered = sorted(
+            cards, key=lambda card: (not card.quoted, card.fate in ("replaced", "dropped"), -card.evidence.relevance)
+        )
+        first = max(_AT_ONCE, sum(card.quoted for card in ordered))
+        for card in ordered[:first]:
+            evidence_card(card, self._words)
+        if ordered[first:]:
+            with el("details", classes="more"):
+                el("summary", self._words["why.more"].format(count=len(ordered) - first))
+                for card in ordered[first:]:
+                    evidence_card(card, self._words)
+
+    def _learned(self, learned: Learned) -> None:
+        told = {
+            "why.added": learned.added,
+            "why.superseded": learned.superseded,
+            "why.joined": learned.joined,
+            "why.forgotten": learned.forgotten,
+        }
+        with el("div", classes="card learned"):
+            for key, passages in told.items():
+                for passage in passages:
+                    with el("p"):
+                        el("span", self._words[key], "tag")
+                        el("span", self._words["chat.forgotten"] if key == "why.forgotten" else passage.text)
+
+    def _round(self, number: int, one: Round, names: dict[str, str]) -> None:
+        words = self._words
+        with el("article", classes="card round"):
+            el("div", words["why.round"].format(number=number), "heads")
+            if not one.replaced:
+                el("p", words["why.kept_all"], "muted")
+            for old, new in one.replaced:
+                with el("p", classes="swap"):
+                    el("del", names.get(old, old))
+                    el("ins", names.get(new, new))
+            if one.before == one.after:
+                el("p", words["why.same_text"], "muted")
+                return
+            with el("p", classes="diff"):
+                for piece in difference(one.before, one.after):
+                    el({"same": "span", "gone": "del", "new": "ins"}[piece.kind], piece.text)
+
+    def _time(self, telling: Telling, seconds: float | None) -> None:
+        words = self._words
+        whole = max(seconds or 0.0, telling.seconds) or 1e-9
+        rest = (seconds or 0.0) - telling.seconds
+        with el("div", classes="card waterfall"):
+            for bar in telling.bars:
+                self._bar(phrase(words, f"role.{bar.role}", bar.role), bar, whole)
+            if rest > 0:
+                self._bar(words["why.rest"], Bar("", "", telling.seconds, rest), whole, kind="rest")
+            with el("div", classes="fall total"):
+                el("span", words["why.all"], "muted")
+                el("span")
+                el("span", seconds_text(max(seconds or 0.0, telling.seconds)), "figure")
+
+    @staticmethod
+    def _bar(name: str, bar: Bar, whole: float, *, kind: str = "") -> None:
+        with el("div", classes=f"fall {kind}", title=bar.component):
+            el("span", name, "muted")
+            with el("span", classes="lane"):
+                left, width = span_of(bar.start, bar.seconds, whole)
+                el("span", classes="piece").style(f"left: {left:.2f}%; width: {width:.2f}%")
+            el("span", seconds_text(bar.seconds), "figure")

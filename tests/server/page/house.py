@@ -1,0 +1,90 @@
+"""A server with the page, in a process of its own: two agents without weights, one of which can take its time.
+
+NiceGUI keeps one page a process, so that tests start this by `python house.py FOLDER STATE`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import dragoman
+from dragoman.core.values import Draft
+from dragoman.evaluate.results import Cell, Column, Figure, Result, Row, Series, Table
+from dragoman.evaluate.show.tables import result_json
+from dragoman.server import serving
+from dragoman.server.app import make_app, with_door
+from dragoman.server.house import House
+from dragoman.server.page import add_page
+
+
+class PatientReader:
+    """The agent's own reader; a turn that says `slowly` is answered word by word, for ten seconds."""
+
+    def __init__(self, reader):
+        self._reader = reader
+
+    def read(self, tasks):
+        return self._reader.read(tasks)
+
+    def stream(self, task):
+        if "slowly" not in task.context.last:
+            draft = self._reader.read([task])[0]
+            yield draft.text
+            yield draft
+            return
+        for number in range(100):
+            time.sleep(0.1)
+            yield f"word{number} "
+        yield Draft("word", 0.5, "said")
+
+
+class TwoRuns:
+    """Two experiments, as `dragoman evaluate` would have stored them."""
+
+    def __init__(self):
+        self._results = {"first": _result("The gate", 0.61), "second": _result("The gate, anew", 0.72)}
+
+    def listed(self):
+        return [
+            {"id": name, "name": result["title"], "ended": "2026-11-15T12:00:00", "systems": [], "sets": []}
+            for name, result in self._results.items()
+        ]
+
+    def result(self, id):
+        return self._results.get(id)
+
+
+def _result(title, figure):
+    column = Column("F1", "metric.gate-f1.v1", "up", (0.0, 1.0), "RAGate, section 4", True, 100.0, 1)
+    rows = (
+        Row("never", "ours", "", (Cell("measured", 0.1, 50, 0.01),)),
+        Row("trained", "ours", "", (Cell("measured", figure, 50, 0.02),)),
+        Row("GPT", "paper", "", (Cell("no model", paper=40.0),)),
+    )
+    table = Table("toy", "Toy, dev", "", 50, 10, None, (column,), rows)
+    curve = Series("trained", (0.1, 0.5, 0.9), (0.2, figure, 0.8))
+    drawn = Figure(
+        "reliability", "Are the probabilities true?", "toy", "lines", "said", "true", (curve,), diagonal=True
+    )
+    return json.loads(result_json(Result("gate", title, "Should this turn look anything up?", {}, (table,), (drawn,))))
+
+
+def main(folder: Path, state: Path) -> None:
+    agents = {}
+    for place in sorted(folder.iterdir()):
+        assistant = dragoman.load(place, state=state / place.name)
+        assistant.agent.reader = PatientReader(assistant.agent.reader)
+        agents[place.name] = (assistant, state / place.name)
+    house = House(agents)
+    app = make_app(house, runs_of=TwoRuns())
+    add_page(app)
+    listening = serving.bind("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    serving.serve(with_door(app, house), listening, grace=2.0, started=lambda: print(address, flush=True))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*(Path(given) for given in sys.argv[1:3]))

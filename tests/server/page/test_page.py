@@ -1,0 +1,287 @@
+"""The page in headless Chromium: ask, see why, correct, forget, upload, and stay unharmed."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from playwright.sync_api import expect
+
+from dragoman.server.keys import create
+from dragoman.server.sqlite_ledger import SqliteLedger
+
+from .conftest import HOSTILE, started
+
+pytestmark = pytest.mark.integration
+
+
+def test_ask_by_a_chip_see_the_evidence_and_the_picture(visit):
+    page = visit()
+    expect(page.locator(".agent-name")).to_have_text("Robin")
+    page.get_by_role("button", name="What does a day ticket cost?").click()
+    expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
+    why = page.get_by_role("tabpanel", name="Why")
+    expect(why.locator("svg.graph")).to_have_attribute("aria-label", "gate 1.00 → MEMORY → NOTES → DOCUMENTS → reply")
+    expect(why.locator(".evidence.rests mark")).to_contain_text("A day ticket costs 6 francs.")
+    expect(why.get_by_role("img", name="relevance").first).to_be_visible()
+    expect(why.get_by_role("img", name="confidence")).to_be_visible()
+    assert why.locator(".waterfall .fall").count() >= 5
+    page.reload()
+    expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
+
+
+def test_refinement_shows_what_was_replaced(visit, ask):
+    page = visit("/page/?agent=wren")
+    ask(page, "What does a day ticket cost for a dog?")
+    why = page.get_by_role("tabpanel", name="Why")
+    expect(why.locator(".round")).to_contain_text("Round 1")
+    expect(why.get_by_role("img", name="consistency").first).to_be_visible()
+
+
+def test_memory_is_shown_corrected_and_forgotten(visit, ask):
+    page = visit()
+    ask(page, "I am allergic to nuts.")
+    page.get_by_role("tab", name="Memory").click()
+    fact = page.locator(".fact", has_text="nuts")
+    expect(fact).to_be_visible()
+    fact.get_by_role("button", name="Correct").click()
+    field = page.locator(".fact").get_by_label("Correct")
+    field.fill("I am allergic to fish.")
+    field.press("Enter")
+    expect(page.locator(".fact", has_text="fish")).to_be_visible()
+    expect(page.locator(".fact", has_text="nuts")).to_have_count(0)
+    page.locator(".fact", has_text="fish").get_by_role("button", name="Forget").click()
+    expect(page.locator(".fact", has_text="fish")).to_have_count(0)
+
+
+def test_everything_is_exported_and_forgotten(visit, ask):
+    page = visit("/page/?agent=wren")
+    page.get_by_role("tab", name="Memory").click()
+    add = page.get_by_role("textbox", name="Add something")
+    add.fill("I live in Ellisund.")
+    add.press("Enter")
+    expect(page.locator(".fact", has_text="Ellisund")).to_be_visible()
+    ask(page, "What does a dog cost?")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Take everything along").click()
+    taken = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert [fact["text"] for fact in taken["facts"]] == ["I live in Ellisund."]
+    assert taken["dialogues"]
+    page.get_by_role("button", name="Forget everything about me").click()
+    page.get_by_role("button", name="Forget everything", exact=True).click()
+    expect(page.locator(".facts")).to_contain_text("Nothing yet.")
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".dialogues .item")).to_have_count(0)
+
+
+def test_a_folder_is_uploaded_searched_asked_and_removed(visit, ask, tmp_path):
+    (tmp_path / "boats" / "old").mkdir(parents=True)
+    (tmp_path / "boats" / "old" / "heron.md").write_text("# Heron\n\nThe Heron carries 40 passengers.\n")
+    (tmp_path / "boats" / "picture.zip").write_bytes(b"PK")
+    (tmp_path / "boats" / ".hidden.md").write_text("secret")
+    page = visit()
+    page.get_by_role("tab", name="Sources").click()
+    expect(page.locator(".source", has_text="DOCUMENTS")).to_contain_text("passages")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Choose a folder").click()
+    chooser.value.set_files(tmp_path / "boats")
+    expect(page.locator(".files .file")).to_have_count(1)
+    expect(page.locator(".files .file")).to_contain_text("boats/old/heron.md")
+    page.get_by_label("What to look for").fill("passengers")
+    page.get_by_label("What to look for").press("Enter")
+    expect(page.locator(".found .evidence")).to_contain_text("The Heron carries 40 passengers.")
+    assert "40 passengers" in ask(page, "How many passengers does the Heron carry?")
+    page.get_by_role("button", name="Remove boats/old/heron.md").click()
+    expect(page.locator(".files .file")).to_have_count(0)
+
+
+def test_a_folder_is_dropped(visit, tmp_path):
+    (tmp_path / "birds" / "sea").mkdir(parents=True)
+    (tmp_path / "birds" / "sea" / "gulls.md").write_text("# Gulls\n\nGulls steal chips.\n")
+    (tmp_path / "birds" / "notes.bin").write_bytes(b"x")
+    page = visit("/page/?agent=wren")
+    page.get_by_role("tab", name="Sources").click()
+    page.locator(".drop").scroll_into_view_if_needed()
+    box = page.locator(".drop").bounding_box()
+    data = {"items": [], "files": [str(tmp_path / "birds")], "dragOperationsMask": 1}
+    devtools = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        place = {"x": box["x"] + 20, "y": box["y"] + 20}
+        devtools.send("Input.dispatchDragEvent", {"type": kind, "data": data, **place})
+    expect(page.locator(".files .file")).to_contain_text("birds/sea/gulls.md")
+    expect(page.locator(".drop.over")).to_have_count(0)
+
+
+def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
+    page = visit()
+    reply = ask(page, f"How often does the lamp at Crane Point flash? {HOSTILE}")
+    assert HOSTILE in reply
+    expect(page.locator(".turn.user .bubble")).to_contain_text(HOSTILE)
+    expect(page.locator(".evidence .passage").first).to_contain_text(HOSTILE)
+    page.get_by_role("tab", name="Memory").click()
+    add = page.get_by_role("textbox", name="Add something")
+    add.fill(f"My name is {HOSTILE}")
+    add.press("Enter")
+    expect(page.locator(".fact", has_text="onerror")).to_be_visible()
+    page.locator(".fact", has_text="onerror").get_by_role("button", name="Forget").click()
+    expect(page.locator(".fact", has_text="onerror")).to_have_count(0)
+    page.reload()
+    page.wait_for_selector(".turn, .welcome")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+def test_escape_stops_a_reply_of_which_nothing_is_kept(visit, ask):
+    page = visit()
+    page.get_by_label("Your message").fill("Tell me slowly")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn.agent .text")).to_contain_text("word1")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".stopped")).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    expect(page.locator(".turn.agent .thumb")).to_have_count(0)
+    assert "6 francs" in ask(page, "What does a day ticket cost?")
+
+
+def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(visit, ask):
+    page = visit()
+    page.get_by_label("Your message").fill("far too long " * 3000)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".failure")).to_contain_text("at most 32,000 are read. Shorten it")
+    assert "2 francs" in ask(page, "What does a dog cost?")
+
+
+def test_thumbs_and_a_better_answer(visit, ask, address):
+    page = visit()
+    ask(page, "What does a dog cost?")
+    page.get_by_role("button", name="Good reply").click()
+    expect(page.get_by_role("button", name="Good reply")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Poor reply").click()
+    expect(page.get_by_role("button", name="Poor reply")).to_have_attribute("aria-pressed", "true")
+    page.get_by_label("What should it have said?").fill("Two francs.")
+    page.locator(".better").get_by_role("button", name="Send").click()
+    expect(page.locator(".better")).to_have_count(0)
+    lines = page.request.get(f"{address}/v1/feedback?agent=robin").text().splitlines()
+    assert "Two francs." in [json.loads(line).get("better") for line in lines]
+
+
+def test_dialogues_are_listed_and_gone_on_with(visit, ask):
+    page = visit()
+    ask(page, "What does a dog need?")
+    page.get_by_role("button", name="New dialogue").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    ask(page, "Do children pay?")
+    page.locator(".dialogues .item", has_text="What does a dog need?").first.click()
+    expect(page.locator(".turn.user .bubble")).to_have_text("What does a dog need?")
+    expect(page.locator(".turn.agent.selected")).to_have_count(1)
+
+
+def test_two_runs_stand_beside_each_other(visit):
+    page = visit()
+    page.get_by_role("tab", name="Runs").click()
+    runs = page.get_by_role("tabpanel", name="Runs")
+    expect(runs.locator(".result")).to_have_count(1)
+    expect(runs.locator("td.best")).to_have_text("61.0 ±2.0")
+    expect(runs.get_by_role("img", name="Are the probabilities true?")).to_be_visible()
+    runs.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("option", name="The gate, anew").click()
+    expect(runs.locator(".result")).to_have_count(2)
+    expect(runs.locator("td.best")).to_have_text(["61.0 ±2.0", "72.0 ±2.0"])
+
+
+def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(visit):
+    page = visit(color_scheme="dark")
+    expect(page.locator("body")).to_have_class(r_contains("body--dark"))
+    page.get_by_role("button", name="Light or dark").click()
+    expect(page.locator("body")).to_have_class(r_contains("body--light"))
+    page.reload()
+    page.wait_for_selector(".welcome")
+    expect(page.locator("body")).to_have_class(r_contains("body--light"))
+
+
+def test_at_phone_width_the_panels_are_tabs(visit, ask):
+    page = visit(viewport={"width": 375, "height": 740})
+    ask(page, "What does a day ticket cost?")
+    why = page.get_by_role("tabpanel", name="Why")
+    expect(why).to_be_hidden()
+    page.get_by_role("tab", name="Why").click()
+    expect(why.locator("svg.graph")).to_be_visible()
+    expect(page.get_by_label("Your message")).to_be_hidden()
+    page.get_by_role("tab", name="Chat").click()
+    expect(page.get_by_label("Your message")).to_be_visible()
+    page.get_by_role("button", name="Why this reply").click()
+    expect(why.locator("svg.graph")).to_be_visible()
+    page.get_by_role("tab", name="Chat").click()
+    page.get_by_role("button", name="Dialogues").click()
+    expect(page.locator(".dialogues .item").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".dialogues .item").first).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(visit):
+    page = visit(locale="zh-CN")
+    expect(page.get_by_role("tab", name="记忆")).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    page.get_by_role("button", name="English").click()
+    expect(page.get_by_role("tab", name="Memory")).to_be_visible()
+
+
+def test_the_page_is_used_by_keyboard_alone(visit):
+    page = visit()
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.get_by_role("tab", name="Why").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Memory")).to_be_focused()
+    expect(page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('button, input, textarea, a')].filter((e) => e.offsetParent && "
+        "!(e.ariaLabel || e.innerText.trim() || e.labels?.length || e.placeholder || e.type === 'file')).length"
+    )
+    assert nameless == 0
+
+
+def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
+    home = tmp_path_factory.mktemp("keyed")
+    ledger = SqliteLedger(home / "server.db")
+    key, text = create(ledger, "ana's", user="ana")
+    command = [sys.executable, "-m", "dragoman", "serve", str(agents / "robin"), "--port", "0"]
+    with started([*command, "--keys", str(home / "server.db")], home) as (url, _):
+        page = visit(at=url, wait=".entrance")
+        field = page.get_by_label("Key", exact=True)
+        field.fill("dk_wrong")
+        field.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("This key is not valid.")
+        field.fill(text)
+        field.press("Enter")
+        expect(page.locator(".welcome")).to_be_visible()
+        assert text not in page.content()
+        assert all(text not in cookie["value"] for cookie in page.context.cookies())
+        page.reload()
+        expect(page.locator(".welcome")).to_be_visible()
+        page.get_by_role("tab", name="Runs").click()
+        expect(page.get_by_role("tabpanel", name="Runs")).to_contain_text("admin keys only")
+        ledger.revoke(key.id, 1.0)
+        page.reload()
+        expect(page.locator(".entrance")).to_be_visible()
+        page.close()
+    ledger.close()
+    assert not [file for file in home.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
+
+
+def test_nothing_comes_from_elsewhere_and_no_frame_goes_around(visit, address):
+    page = visit()
+    response = page.request.get(f"{address}/page/")
+    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+    asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert len(asked) > 5
+    assert all(name.startswith(address) for name in asked)
+
+
+def r_contains(name):
+    import re
+
+    return re.compile(rf"\b{name}\b")

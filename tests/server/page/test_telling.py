@@ -1,0 +1,82 @@
+"""What the notes of a turn say, put together for the picture."""
+
+from __future__ import annotations
+
+from dragoman.core.trace import Note, Refinement, Retrieval
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
+from dragoman.server.page.telling import Bar, Round, Stop, tell
+
+
+def piece(name, relevance, source="DOCUMENTS", text="Dogs travel free on the open deck."):
+    return Evidence(Passage(name, source, text), relevance)
+
+
+FIRST, SECOND, THIRD = piece("a", 0.8), piece("b", 0.4), piece("c", 0.5)
+OPEN = Note("gate", "gate.always.v1", 0.25, Verdict(True, 0.97, "asks something"))
+PLANNED = Note("planner", "planner.all.v1", 0.5, Plan((("PERSONA",), ("DOCUMENTS",))))
+FOUND = Note("retriever", "retriever.sparse.v1", 1.0, Retrieval(("DOCUMENTS",), (FIRST, SECOND)))
+READ = Note("reader", "reader.extractive.v1", 0.25, Draft("Dogs travel free on the open deck.", 0.6, "quoted", ("a",)))
+
+
+def test_nothing_is_told_before_anything_is_decided():
+    telling = tell([])
+    assert (telling.verdict, telling.plan, telling.cards, telling.bars, telling.confidence) == (
+        None,
+        None,
+        (),
+        (),
+        None,
+    )
+
+
+def test_sources_are_asked_in_the_order_of_the_plan():
+    assert tell([OPEN, PLANNED]).stops == (Stop("PERSONA", 0), Stop("DOCUMENTS", 1))
+    assert tell([OPEN, PLANNED, FOUND]).stops == (Stop("PERSONA", 0), Stop("DOCUMENTS", 1, 2, 0.8))
+
+
+def test_what_the_draft_rests_on_is_marked_in_the_passage():
+    first, second = tell([OPEN, PLANNED, FOUND, READ]).cards
+    assert (first.quoted, second.quoted) == (True, False)
+    assert first.spans == ((0, len(FIRST.text)),)
+    assert first.consistency is None
+
+
+def test_seconds_add_up_one_after_the_other():
+    telling = tell([OPEN, PLANNED, FOUND])
+    assert [bar.start for bar in telling.bars] == [0.0, 0.25, 0.75]
+    assert telling.bars[1] == Bar("planner", "planner.all.v1", 0.25, 0.5)
+    assert telling.seconds == 1.75
+
+
+def test_a_gate_that_closes_on_reading_drops_plan_and_evidence():
+    closed = Note("gate", "gate.always.v1", 0.1, Verdict(False, 0.2))
+    telling = tell([OPEN, PLANNED, FOUND, closed])
+    assert telling.plan == Plan()
+    assert telling.stops == ()
+    assert {card.fate for card in telling.cards} == {"dropped"}
+
+
+def test_refinement_tells_what_was_replaced_and_how_the_text_changed():
+    # By hand: S = S_nli * S_c (Alg. 1, line 6), so that 0.4 of relevance 0.8 was consistent by 0.5.
+    refined = Refinement((("a", 0.4), ("b", 0.02)), (("b", "c"),), (FIRST, THIRD), Draft("Dogs pay.", 0.7, "generated"))
+    telling = tell([OPEN, PLANNED, FOUND, READ, Note("refiner", "refiner.v1", 0.5, refined)])
+    assert [(card.evidence.id, card.fate) for card in telling.cards] == [
+        ("a", "kept"),
+        ("b", "replaced"),
+        ("c", "novel"),
+    ]
+    assert [card.consistency for card in telling.cards] == [0.5, 0.02 / 0.4, None]
+    assert telling.rounds == (Round((("b", "c"),), READ.value.text, "Dogs pay."),)
+    assert (telling.text, telling.confidence, telling.method) == ("Dogs pay.", 0.7, "generated")
+
+
+def test_what_memory_learned_is_told():
+    learned = Learned(added=(Passage("f", "MEMORY", "I travel with a dog."),))
+    assert tell([Note("memory", "memory.rules.v1", 0.0, learned)]).learned == learned
+
+
+def test_what_went_wrong_on_the_way_is_told_once():
+    hurt = Note(
+        "retriever", "retriever.sparse.v1", 0.1, Retrieval(("DOCUMENTS",), (), "", ("The tool did not answer.",))
+    )
+    assert tell([OPEN, PLANNED, hurt, hurt]).warnings == ("The tool did not answer.",)
