@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import REGISTRIES
@@ -65,8 +65,24 @@ class ModelsConfig(_Strict):
         return _completed(table, "model" if info.field_name == "language" else "encoder")
 
 
+class McpConfig(_Strict):
+    """Where a tool lives: a program that is started, or a URL. Secrets go by the name of an environment variable."""
+
+    command: tuple[str, ...] = ()
+    url: str | None = Field(default=None, pattern=r"^https?://")
+    env: tuple[str, ...] = ()
+    key_env: str | None = None
+    seconds: float = Field(default=10.0, gt=0, le=600)
+
+    @model_validator(mode="after")
+    def _one(self) -> McpConfig:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give either the command that starts the server, or its url")
+        return self
+
+
 class SourceConfig(_Strict):
-    """A declared source and, where it is read from files, their path."""
+    """A declared source and, where it is read from files, their path; where it is a tool, which one."""
 
     name: str = Field(min_length=1)
     description: str = ""
@@ -74,6 +90,15 @@ class SourceConfig(_Strict):
     about: Literal["world", "user", "bot"] = "world"
     private: bool = False
     path: str | None = None
+    mcp: McpConfig | None = None
+    tool: str | None = Field(default=None, min_length=1)
+    argument: str = Field(default="query", min_length=1)
+
+    @model_validator(mode="after")
+    def _whole(self) -> SourceConfig:
+        if (self.mcp is None) != (self.tool is None):
+            raise ValueError("a tool needs both `mcp`, where it lives, and `tool`, its name")
+        return self
 
     def source(self) -> Source:
         return Source(self.name, self.description, self.needs, self.about, self.private)

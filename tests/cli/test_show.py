@@ -61,6 +61,7 @@ def test_why_line_of_a_closed_gate_and_of_an_empty_search():
         (Plan(), ("no source",)),
         (Plan((("A",), ("B",)), {"A": 0.3, "B": 0.7, "C": 0.9}), ("A > B", "0.70")),
         (Retrieval(("A", "B"), (FERRY,), "how much"), ("1 from A + B (“how much”)", "0.91")),
+        (Retrieval(("A",), (), "", ("A: gone.",)), ("0 from A; A: gone.", "")),
         (
             Draft("t", 0.5, "quoted", notes={"overlap": 0.25, "why": "loop"}),
             ("quoted (overlap 0.25, why loop)", "0.50"),

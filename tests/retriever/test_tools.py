@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.core.caches import clear_caches
 from dragoman.core.errors import EndpointError
 from dragoman.core.values import Context, Evidence, Passage, Request, Scope, Source
 from dragoman.retriever.hybrid import HybridRetriever
@@ -107,6 +108,16 @@ def test_answers_are_kept_for_a_moment_and_for_one_user(make, monkeypatch):
     clock[0] = KEPT_SECONDS + 1
     retriever.retrieve([request("ferry", TOOL)])
     assert len(tool.asked) == 3 and len(retriever._asked) == 1
+
+
+def test_forgetting_reaches_what_was_asked(make):
+    tool = FakeTool(FERRY)
+    retriever = make(LINES=tool)
+    retriever.retrieve([request("ferry", TOOL)])
+    clear_caches()
+    assert not retriever._asked
+    retriever.retrieve([request("ferry", TOOL)])
+    assert len(tool.asked) == 2
 
 
 def test_what_is_remembered_about_the_user_is_not_told_to_a_tool(make):

@@ -140,9 +140,11 @@ def test_a_key_says_for_whom_calls_are_and_a_wrong_one_is_refused(folder, home, 
 @asynccontextmanager
 async def over_http(server, query="", **headers):
     transport = httpx2.AsyncHTTPTransport(uds=server.path)
-    async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=20) as client:
-        async with Client(streamable_http_client(f"http://localhost/mcp{query}", http_client=client)) as tools:
-            yield tools
+    async with (
+        httpx2.AsyncClient(transport=transport, headers=headers, timeout=20) as client,
+        Client(streamable_http_client(f"http://localhost/mcp{query}", http_client=client)) as tools,
+    ):
+        yield tools
 
 
 def test_the_same_tools_stand_beside_the_api_with_its_keys(keyed):
@@ -162,12 +164,21 @@ def test_the_same_tools_stand_beside_the_api_with_its_keys(keyed):
 
 
 def test_without_a_valid_key_no_tool_answers(keyed):
-    async def main():
-        async with over_http(keyed, authorization="Bearer dk_0_nothing") as client:
-            return await client.call_tool("recall", {})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for client in (keyed.client("dk_0_nothing"), keyed.client()):
+        refused = client.post("/mcp", json=message)
+        assert refused.status_code == 401 and refused.json()["code"] == "unauthorized"
+        assert refused.headers["www-authenticate"] == "Bearer"
+    forged = keyed.of("ana", **{"x-dragoman-user": "ben"}).post("/mcp", json=message)
+    assert forged.status_code == 403
 
-    refused = asyncio.run(main())
-    assert refused.is_error and "unauthorized" in refused.content[0].text
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b'"' + b"x" * 2_000_000 + b'"'])
+def test_what_is_no_message_is_refused_and_the_server_lives(server, body):
+    client = server.client(**{"content-type": "application/json", "accept": "application/json, text/event-stream"})
+    assert 400 <= client.post("/mcp", content=body).status_code < 500
+    assert client.get("/mcp").status_code == 405
+    assert client.get("/healthz").status_code == 200
 
 
 def test_an_agent_may_be_named_in_the_address(server):
@@ -181,7 +192,8 @@ def test_an_agent_may_be_named_in_the_address(server):
 
 
 def test_a_page_of_another_site_reaches_no_tool(server):
-    answer = server.client(origin="http://evil.example").post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answer = server.client(origin="http://evil.example").post("/mcp", json=message)
     assert answer.status_code == 403
 
 

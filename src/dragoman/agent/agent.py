@@ -175,7 +175,9 @@ class Agent:
         for turn, evidence, query in zip(turns, found, queries, strict=True):
             pieces = tuple(evidence)
             turn.evidence += pieces
-            turn.notes.append(Note(role, component, share, Retrieval(turn.plan.steps[index], pieces, query)))
+            warnings = getattr(evidence, "warnings", ())
+            found_here = Retrieval(turn.plan.steps[index], pieces, query, warnings)
+            turn.notes.append(Note(role, component, share, found_here))
 
     def _read(self, turns: list[TurnState]) -> None:
         with self._stage("reader", turns) as stage:

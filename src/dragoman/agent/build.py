@@ -23,6 +23,7 @@ from dragoman.text.analyse import SNOWBALL, Analyser
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.sources.ingest import Progress
+    from dragoman.sources.tools import McpTool
 
     Models: TypeAlias = tuple[LanguageModel, Encoder]
 
@@ -115,6 +116,11 @@ def assemble(
     store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
     parts = Parts(model, encoder, store, sources, analyse, config.language, config.name, folder)
     creator.give(**{field.name: getattr(parts, field.name) for field in fields(parts)})
+    tools = _tools(config, folder)
+    if tools:
+        from dragoman.retriever.tools import ToolRetriever
+
+        creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
 
     agent = Agent(
         gate=creator.shared("gate"),
@@ -142,7 +148,7 @@ def assemble(
         most_characters=config.max_turn_characters,
         folder=folder,
         learn=bool(learn),
-        heavy=() if models else (encoder, model),
+        heavy=(*(() if models else (encoder, model)), *tools.values()),
         warming=warming,
         config=config.resolved(),
     )
@@ -153,6 +159,25 @@ def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FI
     given = {"name": config.name, "language": config.language, "folder": folder}
     creator = Creator(given, {role: config.table(role) for role in ("model", "encoder")}, file=file)
     return creator.shared("model"), creator.shared("encoder")
+
+
+def _tools(config: AgentConfig, folder: Path | None) -> dict[str, McpTool]:
+    """The sources that are tools, by name; nothing is connected yet."""
+    if not any(entry.mcp for entry in config.sources):
+        return {}
+    from dragoman.sources.session import Address
+    from dragoman.sources.tools import McpTool, require_package
+
+    require_package()
+    tools = {}
+    for entry in config.sources:
+        if entry.mcp is not None and entry.tool is not None:
+            mcp = entry.mcp
+            where = Address(
+                entry.tool, entry.argument, mcp.command, mcp.url or "", mcp.env, mcp.key_env, folder, mcp.seconds
+            )
+            tools[entry.name] = McpTool(entry.name, where)
+    return tools
 
 
 def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:

@@ -30,7 +30,9 @@ workshop.add_to(app)
 lab.add_to(app)
 train.add_to(app)
 app.add_typer(judge.app, name="judge", help="Let people judge replies: blinded sheets out, figures in.")
-app.add_typer(label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance.")
+app.add_typer(
+    label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
+)
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
 app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -37,6 +38,8 @@ PerDay = Annotated[
     int | None, typer.Option("--tokens-per-day", min=1, help="Tokens a key may use in a day.", show_default=False)
 ]
 
+_OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
 keys = typer.Typer(no_args_is_help=True)
 
 
@@ -69,6 +72,12 @@ def serve(
     runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Runs of `dragoman evaluate` to show.")] = Path(
         "runs"
     ),
+    otel: Annotated[
+        bool, typer.Option("--otel", help="Send OpenTelemetry spans; OTEL_* variables say where to, and switch it on.")
+    ] = False,
+    otel_content: Annotated[
+        bool, typer.Option("--otel-content", help="Put what users say, and what they are told, into the spans.")
+    ] = False,
     settings: Set = None,
 ) -> None:
     """Serve agents: a page to talk to them, OpenAI's API and our own.
@@ -80,7 +89,7 @@ def serve(
     from dragoman.server.app import make_app, with_door
     from dragoman.server.caller import Limits
     from dragoman.server.house import House, Settings
-    from dragoman.server.page import add_page
+    from dragoman.server.page import add_page, preload
 
     ledger = ledger_of(keys_file)
     has_keys = any(key.revoked is None for key in ledger.listed())
@@ -90,6 +99,7 @@ def serve(
             remedy="Make one first: dragoman keys create NAME. Or listen on 127.0.0.1.",
         )
     listening = serving.bind(host, port)
+    preload()
     with ExitStack() as opened:
         opened.callback(listening.close)
         wanted = named(agents or [agent_name(None)])
@@ -102,6 +112,12 @@ def serve(
         )
         app = make_app(house, runs_of=FolderRuns(runs))
         add_page(app)
+        door = with_door(app, house)
+        spans = _spans(otel or otel_content, content=otel_content)
+        if spans is not None:
+            opened.callback(spans.close)
+            house.watchers.append(spans)
+            door = spans.around(door)
 
         def started() -> None:
             shown = f"[{host}]" if ":" in host else host
@@ -111,8 +127,10 @@ def serve(
                 _say("Without keys: only this machine is answered. `dragoman keys create NAME` makes a key.")
             _say(f"The page: {address}/")
             _say(f"OpenAI's API: {address}/v1   All of it: {address}/openapi.json   Stop: Ctrl-C")
+            if spans is not None:
+                _say(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
 
-        serving.serve(with_door(app, house), listening, grace=grace, started=started)
+        serving.serve(door, listening, grace=grace, started=started)
     _say("Stopped; every turn that was taken in is done.")
 
 
@@ -194,6 +212,23 @@ def _serving() -> Any:
             remedy="Install it: pip install 'dragoman[server]'",
         ) from error
     return serving
+
+
+def _spans(asked: bool, *, content: bool) -> Any:
+    """What sends spans, where it was asked for here or by the environment."""
+    named = [os.environ.get(name) for name in ("OTEL_TRACES_EXPORTER", *_OTEL_ENDPOINTS)]
+    if not asked and not any(named):
+        return None  # without loading anything
+    try:
+        from dragoman.server.spans import Spans, wanted
+    except ModuleNotFoundError as error:
+        if not asked:
+            return None  # variables that were set for others
+        raise MissingExtraError(
+            f"Spans need the package '{error.name}', which is not installed.",
+            remedy="Install it: pip install 'dragoman[otel]'",
+        ) from error
+    return Spans.exporting(os.environ, content=content) if asked or wanted(os.environ) else None
 
 
 def ledger_of(file: Path | None) -> SqliteLedger:

@@ -158,9 +158,9 @@ def _decision(value: Value) -> tuple[str, str]:
     if isinstance(value, Retrieval):
         words = f"{len(value.evidence)} from {' + '.join(value.sources)}"
         best = max((evidence.relevance for evidence in value.evidence), default=None)
-        return _with(
-            words, f"“{one_line(value.query, 48)}”" if value.query else ""
-        ), "" if best is None else f"{best:.2f}"
+        told = _with(words, f"“{one_line(value.query, 48)}”" if value.query else "")
+        told += "".join(f"; {one_line(warning, 160)}" for warning in value.warnings)
+        return told, "" if best is None else f"{best:.2f}"
     if isinstance(value, Draft):
         notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items())
         return _with(value.method, notes), f"{value.confidence:.2f}"

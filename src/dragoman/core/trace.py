@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -18,11 +18,20 @@ Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "r
 @quick
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What one step of a plan brought: the query as searched, the evidence, and what was exhausted."""
+    """What one step of a plan brought: the query as searched, the evidence, and what went wrong on the way."""
 
     sources: tuple[SourceName, ...]
     evidence: tuple[Evidence, ...]
     query: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Found(list[Evidence]):
+    """What a retriever may give for a request: evidence, with words for the trace about what went wrong on the way."""
+
+    def __init__(self, evidence: Iterable[Evidence] = (), warnings: Iterable[str] = ()) -> None:
+        super().__init__(evidence)
+        self.warnings = tuple(warnings)
 
 
 @dataclass(frozen=True, slots=True)

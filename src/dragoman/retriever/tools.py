@@ -15,6 +15,7 @@ from threading import Lock
 from time import monotonic
 from typing import TypeAlias
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import EndpointError
 from dragoman.core.protocols import Encoder, Retriever
 from dragoman.core.trace import Found
@@ -58,6 +59,12 @@ class ToolRetriever:
         describe: Callable[[Request], str] | None = getattr(inner, "describe", None)
         if describe is not None:
             self.describe = describe
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Let go of what was asked and answered."""
+        with self._lock:
+            self._asked.clear()
 
     def warm_up(self) -> None:
         """Load what the other retriever needs."""

@@ -68,7 +68,8 @@ def make_app(
     app.state.measure = measure or Measure()
     for room in (openai, turns, sources, memory, dialogues, runs, status):
         app.include_router(room.router)
-    app.add_route(MCP_PATH, HttpTools(house), include_in_schema=False)  # type: ignore[arg-type]  # an ASGI application
+    tools: Any = HttpTools(house)  # an ASGI application, which a route may be
+    app.add_route(MCP_PATH, tools, methods=["POST"], include_in_schema=False)
     _handle_errors(app)
     _describe(app)
     return app

@@ -91,9 +91,19 @@ class Hosted:
 
 
 class Observer(Protocol):
-    """Told of every turn that ended, in the thread that ran it: metrics and spans."""
+    """Told of every turn that ended, in the thread that ran it: metrics."""
 
     def turn_ended(self, agent: str, done: Done | None, error: BaseException | None, seconds: float) -> None: ...
+
+
+class Watch(Protocol):
+    """Follows one turn, in the thread that runs it: spans."""
+
+    def noted(self, note: Note) -> None:
+        """A role has just decided."""
+        ...
+
+    def ended(self, done: Done | None, error: BaseException | None) -> None: ...
 
 
 class House:
@@ -113,6 +123,7 @@ class House:
         self.settings = settings or Settings()
         self.ledger = ledger
         self.observers = list(observers)
+        self.watchers: list[Callable[[Hosted, Ask], Watch]] = []
         s = self.settings
         self.desk = Desk(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
         self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
@@ -155,14 +166,17 @@ class House:
         await self.admit(caller)
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
         began = perf_counter()
-        return self.desk.submit(line, lambda: self._turn(hosted, caller, ask, began), eager=eager)
+        watches = [watch(hosted, ask) for watch in self.watchers]
+        return self.desk.submit(line, lambda: self._turn(hosted, caller, ask, began, watches), eager=eager)
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or what costs as much as one, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
             await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
 
-    def _turn(self, hosted: Hosted, caller: Caller, ask: Ask, began: float) -> Generator[Event]:
+    def _turn(
+        self, hosted: Hosted, caller: Caller, ask: Ask, began: float, watches: Sequence[Watch] = ()
+    ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
         assistant = hosted.view(caller.tenant)
         done: Done | None = None
@@ -174,6 +188,8 @@ class House:
                 if isinstance(piece, str):
                     yield Text(piece)
                 elif isinstance(piece, Note):
+                    for watch in watches:
+                        watch.noted(piece)
                     event = decided(piece)
                     if event is not None:
                         yield event
@@ -191,6 +207,8 @@ class House:
         finally:
             for observer in self.observers:
                 observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
+            for watch in watches:
+                watch.ended(done, failure)
 
     # Everything else
 

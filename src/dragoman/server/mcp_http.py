@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import Request
+
 if TYPE_CHECKING:
     from dragoman.server.caller import Caller
     from dragoman.server.door import Receive, Send
@@ -28,6 +30,7 @@ class HttpTools:
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        await self._caller(Request(scope))  # who may not call is told so before any protocol
         async with self._lock:
             if self._app is None:
                 self._app = await self._begin()
@@ -56,7 +59,9 @@ class HttpTools:
 
     async def _who(self, context: Call) -> tuple[Caller, str]:
         request: Any = context.request_context.request
+        return await self._caller(request), request.query_params.get("agent", "")
+
+    async def _caller(self, request: Request) -> Caller:
         scheme, _, credential = request.headers.get("authorization", "").partition(" ")
         given = credential.strip() if scheme.lower() == "bearer" else None
-        caller = await self._house.caller(given, request.headers.get("x-dragoman-user"))
-        return caller, request.query_params.get("agent", "")
+        return await self._house.caller(given, request.headers.get("x-dragoman-user"))

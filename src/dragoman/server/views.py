@@ -111,7 +111,8 @@ def _decided(value: Note) -> View:
             return {"kind": "plan", "value": plan(planned)}
         case Retrieval() as found:
             pieces = [evidence(piece) for piece in found.evidence]
-            return {"kind": "evidence", "value": {"asked": list(found.sources), "query": found.query, "found": pieces}}
+            told = {"asked": list(found.sources), "query": found.query, "found": pieces}
+            return {"kind": "evidence", "value": {**told, "warnings": list(found.warnings)}}
         case Refinement() as refined:
             return {"kind": "refined", "value": refinement(refined)}
         case Learned() as changed:

@@ -1,0 +1,68 @@
+"""`dragoman mcp`: an agent as the tools of an MCP client, over standard input and output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from typing import Annotated, Any
+
+import typer
+
+from dragoman.cli.serve import KeysFile, ledger_of, load_agent, named
+from dragoman.cli.session import DEFAULT_AGENT, Overridable, Set, agent_name
+from dragoman.core.errors import MissingExtraError
+
+KEY = "DRAGOMAN_KEY"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's command."""
+    app.command(name="mcp", cls=Overridable)(serve_tools)
+
+
+def serve_tools(
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="AGENT",
+            help="An agent's folder, its agent.toml, or the name of a shipped one. "
+            f"Default: the current folder where it has an agent.toml, else {DEFAULT_AGENT}.",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues. Default: me.", show_default=False),
+    ] = None,
+    keys_file: KeysFile = None,
+    settings: Set = None,
+) -> None:
+    """Offer an agent to an MCP client: ask, recall, remember, forget and search.
+
+    It speaks over standard input and output, for the user of this machine; with a key of `dragoman keys create` in
+    the environment variable DRAGOMAN_KEY, for whom that key stands. It ends when the client leaves.
+    """
+    serving = _tools()
+    from dragoman.server.house import House
+
+    credential = os.environ.get(KEY) or None
+    ((name, given),) = named([agent_name(agent)]).items()
+    with ExitStack() as opened:
+        ledger = ledger_of(keys_file) if credential else None
+        house = House({name: load_agent(given, settings, opened)}, ledger=ledger)
+        if sys.stdin.isatty():
+            sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")
+        serving.serve_stdio(house, credential=credential, user=user)
+
+
+def _tools() -> Any:
+    try:
+        from dragoman.server import mcp_server
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"This needs the package '{error.name}', which is not installed.",
+            remedy="Install it: pip install 'dragoman[mcp]'",
+        ) from error
+    return mcp_server

@@ -1,0 +1,134 @@
+"""A tool on somebody's MCP server as a place to look: asked with a query, its text cut into passages.
+
+What a tool says is text from outside: cleaned, capped, and never more than evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from dragoman.core.errors import EndpointError, MissingExtraError
+from dragoman.core.values import Passage, SourceName
+from dragoman.sources.document import Document, Section, clean
+from dragoman.sources.formats.text import paragraph
+from dragoman.sources.passages import cut
+from dragoman.sources.session import Address, Session, short
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+MOST_CHARACTERS = 60_000
+"""What is read of one answer; the rest is left."""
+MOST_PASSAGES = 60
+_BLANK = re.compile(r"\n\s*\n")
+_TEXTS = ("text", "content", "snippet", "body", "description")
+_TITLES = ("title", "name", "heading")
+
+
+class Tool(Protocol):
+    """Something that gives passages for a query; a failure is an EndpointError."""
+
+    def ask(self, query: str) -> tuple[Passage, ...]: ...
+
+
+class McpTool:
+    """A tool of an MCP server. The connection is opened at the first query and kept; a broken one is opened anew."""
+
+    def __init__(self, source: SourceName, address: Address) -> None:
+        self.source = source
+        self.address = address
+        self._lock = Lock()
+        self._session: Session | None = None
+        self._closed = False
+
+    def warm_up(self) -> None:
+        """Begin to connect; what goes wrong is told to the first query."""
+        self._opened().begin()
+
+    def ask(self, query: str) -> tuple[Passage, ...]:
+        """The passages that the tool's answer holds, in its order."""
+        result = self._opened().ask(query)
+        return passages_of(result, self.source, self.address.tool)
+
+    def close(self) -> None:
+        """Leave the server; a program that was started ends."""
+        with self._lock:
+            self._closed = True
+            session, self._session = self._session, None
+        if session is not None:
+            session.stop()
+
+    def _opened(self) -> Session:
+        with self._lock:
+            if self._closed:
+                raise EndpointError("The agent is closed.", remedy="Load it again.")
+            if self._session is None:
+                self._session = Session(self.address)
+            return self._session
+
+
+def require_package() -> None:
+    """Say at once, not in the middle of a turn, that tools cannot be called here."""
+    if find_spec("mcp") is None:
+        raise MissingExtraError(
+            "A source that is a tool needs the package 'mcp', which is not installed.",
+            remedy="Install it: pip install 'dragoman[mcp]'",
+        )
+
+
+def passages_of(result: CallToolResult, source: SourceName, tool: str) -> tuple[Passage, ...]:
+    """The text of an answer as passages: records where it holds some, else paragraphs."""
+    if result.is_error:
+        said = short(" ".join(text for _, text in _blocks(result)))
+        raise EndpointError(f"The tool '{tool}' failed: {said or 'it does not say why'}.", remedy="Ask its keeper.")
+    origin, left = f"mcp:{tool}", MOST_CHARACTERS
+    found: dict[str, Passage] = {}
+    for title, text in _records(result.structured_content) or _blocks(result):
+        blocks = tuple(block for part in _BLANK.split(clean(text[:left])) for block in paragraph(part))
+        for row in cut(Document(short(title), (Section(blocks),)), source, origin):
+            # Known by what it says: the next answer of the tool may hold something else at the same place.
+            name = sha256(f"{source}\x1f{tool}\x1f{row.text}".encode()).hexdigest()[:20]
+            found.setdefault(name, Passage(name, source, row.text, row.title, position=len(found), origin=origin))
+        left -= len(text)
+        if left <= 0 or len(found) >= MOST_PASSAGES:
+            break
+    return tuple(found.values())[:MOST_PASSAGES]
+
+
+def _records(structured: object) -> list[tuple[str, str]]:
+    """Title and text of each record of an answer; none where it is no list of records."""
+    rows = structured
+    if isinstance(structured, Mapping):
+        lists = [value for value in structured.values() if isinstance(value, list)]
+        rows = lists[0] if len(lists) == 1 else None
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        return []
+    return [pair for row in rows for pair in _record(row)]
+
+
+def _record(row: object) -> Iterator[tuple[str, str]]:
+    if isinstance(row, str):
+        yield "", row
+    elif isinstance(row, Mapping):
+        text = _first(row, _TEXTS)
+        if text:
+            yield _first(row, _TITLES), text
+
+
+def _first(row: Mapping[object, object], names: Sequence[str]) -> str:
+    return next((value for name in names if isinstance(value := row.get(name), str) and value.strip()), "")
+
+
+def _blocks(result: CallToolResult) -> list[tuple[str, str]]:
+    """The text blocks of an answer, and the text of resources that came with it; pictures and sounds are left."""
+    found = []
+    for block in result.content:
+        text = getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None)
+        if isinstance(text, str) and text.strip():
+            found.append(("", text))
+    return found
