@@ -124,7 +124,7 @@ def test_a_query_that_shares_nothing_still_brings_k():
 def test_the_query_is_the_whole_history_with_labels():
     retriever = OkapiRetriever(store=store_of(()))
     request = asking("你好\n呀", "你 好", "喜欢茶吗？")
-    assert retriever.describe(request) == {"DOCUMENTS": "用户：你好 呀 系统：你 好 用户：喜欢茶吗？ "}
+    assert retriever.describe(request) == "用户：你好 呀 系统：你 好 用户：喜欢茶吗？"
 
 
 def test_the_texts_given_stand_at_the_end_of_the_query_where_dependency_says_so():
@@ -132,7 +132,7 @@ def test_the_texts_given_stand_at_the_end_of_the_query_where_dependency_says_so(
     request = asking("喜欢茶吗？", given=given_rows)
     for dependency, end in (("query", "我爱茶"), ("filter", ""), ("off", "")):
         retriever = OkapiRetriever(store=store_of(()), dependency=dependency)
-        assert retriever.describe(request)["DOCUMENTS"] == f"用户：喜欢茶吗？ {end}"
+        assert retriever.describe(request) == f"用户：喜欢茶吗？ {end}".strip()
 
 
 def test_filter_weighs_the_documents_of_the_given_persona_alone():

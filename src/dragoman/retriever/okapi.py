@@ -82,9 +82,12 @@ class OkapiRetriever:
             for request in requests
         ]
 
-    def describe(self, request: Request) -> dict[str, str]:
-        """The query that each source of a request is searched with."""
-        return {source.name: "".join(self._query(request, source)) for source in request.sources}
+    def describe(self, request: Request) -> str:
+        """What is searched for; where sources are asked for different things, each under its name."""
+        queries = {source.name: "".join(self._query(request, source)).strip() for source in request.sources}
+        if len(set(queries.values())) == 1:
+            return next(iter(queries.values()))
+        return "\n".join(f"{name}: {query}" for name, query in queries.items())
 
     def _query(self, request: Request, source: Source) -> list[str]:
         """The query in pieces that each end in white space, so that a turn is cut once for the whole dialogue."""
