@@ -277,3 +277,22 @@ def test_a_part_must_name_what_it_learns_from():
     with pytest.raises(ConfigError, match=r"data\.train names no file"):
         experiment_of(tables)
     assert PartSpec(name="small", recipe="gate-linear", data={"train": ("toy",)}).set == {}
+
+
+def test_labels_that_a_part_learns_from_are_looked_up_as_data_and_count_by_their_bytes(
+    learning_file, tmp_path, home, monkeypatch
+):
+    monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path / "data"))
+    named = 'parts.small.set={"input.relevance" = "labels.jsonl"}'
+    absent = run(learning_file, tmp_path / "without", named)
+    assert row(absent).cells[0].status == "no data" and "labels.jsonl" in row(absent).note
+    labels = tmp_path / "data" / "labels.jsonl"
+    labels.parent.mkdir()
+    labels.write_text("one", encoding="utf-8")
+    trainer = Trainer()
+    run(learning_file, tmp_path / "one", named, trainer=trainer)
+    labels.write_text("two", encoding="utf-8")
+    run(learning_file, tmp_path / "two", named, trainer=trainer)
+    first, second = trainer.orders
+    assert first.overrides == {"input.relevance": [str(labels)]}
+    assert first.folder != second.folder

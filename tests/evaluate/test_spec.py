@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.errors import ConfigError
-from dragoman.evaluate.locate import find
+from dragoman.evaluate.locate import find, shipped
 from dragoman.evaluate.spec import experiment_of, load_experiment
 
 TABLES = {
@@ -48,3 +48,63 @@ def test_a_set_in_the_place_of_an_experiment_is_told_how_to_be_measured(named):
     with pytest.raises(ConfigError, match="is a set") as error:
         find(named)
     assert error.value.remedy.endswith(f"dragoman evaluate --data {named}")
+
+
+LIBRARY = """
+[[parts]]
+name = "lent"
+recipe = "gate-linear"
+data = {train = ["toy"]}
+
+[[parts]]
+name = "other"
+recipe = "gate-linear"
+data = {train = ["toy-zh"]}
+"""
+BORROWER = """
+title = "T"
+library = "parts/shared.toml"
+columns = [{title = "rate", metric = "gate-rate"}]
+[[data]]
+name = "toy"
+kind = "toy"
+[[systems]]
+name = "mine"
+gate = {kind = "linear", part = "@PART"}
+"""
+
+
+@pytest.fixture
+def borrower(tmp_path):
+    """An experiment that takes its part from a library; what it asks for and what the library holds are given."""
+
+    def write(part="lent", library=LIBRARY):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / "parts" / "shared.toml").write_text(library, encoding="utf-8")
+        file = tmp_path / "mine.toml"
+        file.write_text(BORROWER.replace("PART", part), encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_a_library_lends_the_parts_that_an_experiment_names_and_overrides_reach_them(borrower):
+    spec = load_experiment(borrower(), ["parts.lent.recipe=gate-encoder"])
+    assert [(part.name, part.recipe) for part in spec.parts] == [("lent", "gate-encoder")]
+
+
+def test_a_part_that_a_library_does_not_have_is_an_error_that_knows_what_it_has(borrower):
+    with pytest.raises(ConfigError, match=r"othr.*Did you mean 'other'"):
+        load_experiment(borrower("othr"))
+
+
+def test_a_library_that_is_not_there_or_is_something_else_is_refused(borrower, tmp_path):
+    with pytest.raises(ConfigError, match="holds more than"):
+        load_experiment(borrower(library=LIBRARY + '[[systems]]\nname = "x"\n'))
+    (tmp_path / "parts" / "shared.toml").unlink()
+    with pytest.raises(ConfigError, match=r"There is no .*shared\.toml"):
+        load_experiment(tmp_path / "mine.toml")
+
+
+def test_a_library_is_no_experiment():
+    assert not [name for name in shipped() if name.startswith("parts/")]

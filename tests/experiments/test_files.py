@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.agent.create import parameters
 from dragoman.core.registry import REGISTRIES, datasets
+from dragoman.core.toml import read_toml
 from dragoman.evaluate.build import recipe
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.metrics.select import check_where
@@ -22,6 +23,7 @@ from dragoman.train.learners import (
     retriever_bi,
     retriever_cross,
     retriever_joint,
+    unified,
 )
 from dragoman.train.rank_part import Input
 from dragoman.train.recipe import load_recipe
@@ -41,6 +43,7 @@ TABLES_OF = {
     "retriever.bi": (Input, retriever_bi.BiModel),
     "retriever.cross": (Input, retriever_cross.CrossModel),
     "retriever.joint": (retriever_joint.InputTable, TrunkTable),
+    "unified": (unified.InputTable, unified.ModelTable),
 }
 """What the learners take as a recipe's [input] and [model]."""
 GENERATION = ["unims-5", "unims-6", "unims-7", "safari-6", "safari-7", "safari-8", "ragate-3", "ragate-4", "ragate-5"]
@@ -174,6 +177,34 @@ def test_every_declared_part_is_used_and_its_recipe_takes_what_is_set(experiment
         whole = load_recipe(part.recipe, part.set)
         for table, name in zip(TABLES_OF[whole.kind], ("input", "model"), strict=True):
             typed(table, getattr(whole, name), name)
+
+
+def test_a_part_of_the_library_is_used_somewhere():
+    declared = {part["name"] for part in read_toml(FOLDER / "parts" / "shared.toml")["parts"]}
+    assert declared <= {part.name for _, part in parts_by_name()}
+
+
+UNIFIED = [f"unims-{number}" for number in TABLES["unims"]] + [f"safari-{number}" for number in TABLES["safari"]]
+
+
+@pytest.mark.parametrize("name", UNIFIED)
+def test_rows_of_a_unified_model_run_one_part(name):
+    rows = [
+        row for row in load_experiment(FOLDER / f"{name}.toml").systems if row.group.startswith(("unified", "SAFARI,"))
+    ]
+    assert {"kbp"} <= {block for row in rows for block in row.data}
+    for row in rows:
+        roles = (row.planner, row.retriever, row.reader)
+        used = [table for table in roles if table.get("kind") in ("acting", "evaluating", "unified")]
+        assert len({table["part"] for table in used}) == 1, row.name  # weights are loaded once
+        assert len({table.get("runtime") for table in used}) == 1, row.name
+
+
+def test_nothing_is_refined_by_the_judge_of_its_column():
+    for name in NAMES:
+        spec = load_experiment(FOLDER / f"{name}.toml")
+        judges = set(marked([column.options for column in spec.columns]))
+        assert not judges & set(marked([row.critic for row in spec.systems])), name
 
 
 def is_held_out(block, part):

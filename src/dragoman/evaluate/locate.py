@@ -12,6 +12,8 @@ from dragoman.datasets.open import SHIPPED
 _HERE = Path(__file__).resolve().parent
 _PLACES = (_HERE / "experiments", _HERE.parents[2] / "experiments")
 """Inside an installed package, and in a checkout."""
+_LIBRARY = "parts"
+"""The folder of what experiments share, which holds none itself."""
 _OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 
@@ -22,7 +24,9 @@ def shipped() -> dict[str, Path]:
         if folder == _PLACES[1] and not (folder.parent / "pyproject.toml").is_file():
             continue  # a folder of that name beside an installed package is somebody else's
         for path in sorted(folder.rglob("*.toml")):
-            found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
+            name = path.relative_to(folder).with_suffix("")
+            if name.parts[0] != _LIBRARY:
+                found.setdefault(name.as_posix(), path)
     return found
 
 

@@ -41,6 +41,8 @@ _DIGITS = 12
 _METRIC = "metric"
 _WORDS = ("about", "name", "licence")
 """What a recipe says of itself, which makes no difference to what is learned."""
+_LABELS = "input.relevance"
+"""The setting that names label files: they are looked up as data is, and count by their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +155,20 @@ class Parts:
         shared = sorted(self._folder.glob(f"*-{digest}/{FILE}"))  # another experiment may call it otherwise
         folder = shared[0].parent if shared else self._folder / f"{part.name}-{digest}"
         data = {str(side): files for side, files in part.data.items()}
-        return Order(part.name, part.recipe, dict(part.set), data, dict(part.options), folder)
+        overrides = dict(part.set)
+        if _LABELS in overrides:
+            overrides[_LABELS] = [str(place) for place in _label_files(part)]
+        return Order(part.name, part.recipe, overrides, data, dict(part.options), folder)
 
 
 def identity(part: PartSpec) -> str:
     """What a part is made of, as a few digits: its recipe, what is changed in it, the bytes that it learns from."""
     tables = {key: value for key, value in _recipe(part.recipe).items() if key not in _WORDS}
     data = {side: [_hashes(file) for file in files] for side, files in part.data.items()}
-    told = json.dumps([tables, part.set, data, part.options], sort_keys=True, default=str, ensure_ascii=False)
+    changed = dict(part.set)
+    if _LABELS in changed:
+        changed[_LABELS] = [sha256(place) for place in _label_files(part)]
+    told = json.dumps([tables, changed, data, part.options], sort_keys=True, default=str, ensure_ascii=False)
     return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
@@ -283,11 +291,20 @@ def _hashes(file: str) -> list[object]:
     """What a set is read from; a shipped one goes by its name as well, since languages share files."""
     if file in SHIPPED:
         return [file, *_digests(open_dataset(None, file))]
+    return _digests(open_dataset(None, _resolved(file)))
+
+
+def _label_files(part: PartSpec) -> list[Path]:
+    """Where the labels lie that a part learns similarities from."""
+    named = part.set[_LABELS]
+    return [_resolved(file) for file in ([named] if isinstance(named, str) else named)]
+
+
+def _resolved(file: str) -> Path:
     try:
-        path = resolve(file)
+        return resolve(file)
     except InputError as error:
         raise NoDataError(error.message, remedy=error.remedy, file=file) from error
-    return _digests(open_dataset(None, path))
 
 
 def _digests(dataset: Dataset) -> list[object]:

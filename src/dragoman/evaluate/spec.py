@@ -16,8 +16,8 @@ from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
 
 Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
-"""Why a row has no figure: the system is not there yet, its data or model is not, it is slow and nobody asked, or the
-part that it runs is not trained yet."""
+"""Why a row has no figure: it is a paper's own system that was not built again, its data or model is not there, it is
+slow and nobody asked, or the part that it runs is not trained yet."""
 PART_MARK = "@"
 """What the name of a declared part begins with where it stands for the part's folder."""
 ROLES = ("gate", "planner", "retriever", "reader", "critic", "model", "encoder")
@@ -221,9 +221,31 @@ class Experiment(_Strict):
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequence[str] = ()) -> Experiment:
-    """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it."""
+    """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it.
+
+    `library` in the file is the path, from its folder, of a file of `[[parts]]` that several experiments use.
+    """
     tables = read_toml(path, absent="Give an experiment file.")
+    library = tables.pop("library", None)
+    if library is not None:
+        tables["parts"] = [*tables.get("parts", []), *_lent(tables, path, library)]
     return experiment_of(tables, str(path), overrides, agents=agents)
+
+
+def _lent(tables: Mapping[str, Any], path: Path, library: object) -> list[Table]:
+    """The parts of a library that an experiment names; all of them where it names one that nobody declares."""
+    if not isinstance(library, str):
+        raise ConfigError(f"{path}: library = {library!r} is no path.", remedy="Name a file of [[parts]].")
+    file = path.parent / library
+    given = read_toml(file, absent=f"`library` in {path} is a path from that file's folder.")
+    parts = given.pop("parts", [])
+    if given or not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise ConfigError(f"{file} is no library: it holds more than [[parts]].", remedy="Keep the parts alone.")
+    asked = {*marked({key: value for key, value in tables.items() if key != "parts"})}
+    own = {part.get("name") for part in tables.get("parts", []) if isinstance(part, dict)}
+    if asked - own - {part.get("name") for part in parts}:
+        return parts  # so that the error can say what is meant
+    return [part for part in parts if part.get("name") in asked]
 
 
 def experiment_of(
