@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.models.masks import dense_mask
-from dragoman.models.packed import BLOCK, blocks, dense, pack, states, vocabulary_logits
+from dragoman.models.packed import BLOCK, blocks, dense, pack, states, use_attention, vocabulary_logits
 from dragoman.models.tree import Segment, laid_out
 
 TREE = (Segment((1, 2, 3)), Segment((4, 5), 0), Segment((6, 7), 1), Segment((8,), 0, (1, 2)))
@@ -99,6 +99,25 @@ def test_the_mask_by_blocks_is_the_dense_one(forest):
     assert not (listed & whole).any()
     assert (listed | whole)[seen[0].any(3).any(1)].all()  # nothing that is seen is skipped
     assert seen[0].all(3).all(1)[whole].all()  # what counts as seen whole is
+
+
+@pytest.mark.filterwarnings("ignore:.*flex_attention.*")
+@pytest.mark.parametrize("heads", [(4, 2), (6, 2)], ids=["shared by two", "shared by three"])
+@torch.no_grad()
+def test_flex_attention_gives_what_the_dense_mask_gives(heads):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        sizes = {"vocab_size": 64, "hidden_size": 48, "intermediate_size": 48, "num_hidden_layers": 2}
+        own = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=heads[0], num_key_value_heads=heads[1])).eval()
+    packed = pack([TREE, OTHER] * 12, width=2 * BLOCK)
+    use_attention(own, "sdpa")
+    expected = states(own, packed, device="cpu")
+    use_attention(own, "flex")
+    found = states(own, packed, device="cpu", attention="flex")
+    real = packed.owners != packed.visible.shape[1] - 1
+    assert torch.allclose(found[real], expected[real], atol=1e-5)
 
 
 def test_rows_that_are_not_made_of_blocks_are_refused():

@@ -171,3 +171,16 @@ def test_gradients_reach_the_rows_of_both_sides(tiny_causal):
     (rows,) = [one for name, one in causal.model.named_parameters() if name.endswith(".rows")]
     assert rows.grad is not None and float(rows.grad[0].abs().sum()) > 0
     assert causal.model.get_input_embeddings().base.weight.grad is None
+
+
+@pytest.mark.parametrize("way", ["rows", "text"])
+def test_the_logits_of_some_tokens_are_those_of_all(tiny_causal, way):
+    from dragoman.models.packed import some_logits, vocabulary_logits
+
+    causal, spelling = opened(tiny_causal, way)
+    tokens = [3, *spelling.ids[GRAMMAR.tokens[0]], 9]
+    hidden = torch.randn(4, 32, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        assert torch.allclose(
+            some_logits(causal.model, hidden, tokens), vocabulary_logits(causal.model, hidden)[:, tokens], atol=1e-5
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 
@@ -116,3 +117,86 @@ def test_hundreds_of_idle_connections_leave_room_for_one_more(server):
     finally:
         for one in idle:
             one.close()
+
+
+@pytest.mark.parametrize("line", [b"host: [::1", b"host: a[b]c", b"host: localhost\r\norigin: http://["])
+def test_a_host_or_origin_that_cannot_be_read_is_foreign(server, line):
+    head, body = exchange(server, b"GET /v1/memory HTTP/1.1\r\nconnection: close\r\n" + line + b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 403") and json.loads(body)["code"] == "forbidden"
+
+
+def test_without_keys_any_address_of_this_machine_is_a_name_for_it(client):
+    assert client.get("/v1/memory", headers={"host": "127.0.0.2:8000"}).status_code == 200
+
+
+@pytest.mark.parametrize(("site", "mode", "status"), [("cross-site", "no-cors", 403), ("same-site", "no-cors", 403)])
+def test_without_keys_what_other_pages_embed_is_refused(client, site, mode, status):
+    """A picture or a script of another page sends no Origin; browsers say with these headers whose it is."""
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode}
+    assert client.get("/v1/memory", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(("site", "mode"), [("cross-site", "navigate"), ("same-origin", "cors"), ("none", "navigate")])
+def test_without_keys_a_link_to_the_page_and_the_page_itself_are_answered(client, site, mode):
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode}
+    assert client.get("/healthz", headers=headers).status_code == 200
+
+
+def test_headers_without_end_are_cut_off(server):
+    """uvicorn itself would keep as many megabytes of them as come in the time that headers have."""
+    with socket.socket(socket.AF_UNIX) as sender:
+        sender.settimeout(5)
+        sender.connect(server.path)
+        sender.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n")
+        answered = b""
+        with contextlib.suppress(OSError):
+            for _ in range(64):
+                sender.sendall(b"x-more: " + b"a" * 65536 + b"\r\n")
+            sender.sendall(b"\r\n")
+        with contextlib.suppress(OSError):
+            answered = sender.recv(4096)
+    assert b" 200 " not in answered
+    if answered:
+        assert answered.startswith(b"HTTP/1.1 413") and b'"too-large"' in answered
+
+
+def test_long_headers_that_end_and_long_bodies_are_not_taken_for_endless_ones(client):
+    assert client.get("/healthz", headers={"x-long": "a" * 30_000}).status_code == 200
+    assert client.post("/v1/turns", json={"text": "x", "dialogue": "y" * 500_000}).status_code == 422
+
+
+def test_what_is_not_http_is_answered_with_a_problem(server):
+    head, body = exchange(server, b"\x16\x03\x01 hello\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and b"application/problem+json" in head
+    assert json.loads(body)["code"] == "bad-request"
+
+
+@pytest.mark.parametrize("path", ["/v1/turns", "/v1/memory", "/healthz", "/v1/sources/NOTES/search", "/page/x"])
+def test_only_uploads_may_be_as_large_as_uploads(server, path):
+    form = {"content-type": "multipart/form-data; boundary=X"}
+    response = server.client().post(path, content=b"x" * (2**20 + 1), headers=form)
+    assert (response.status_code, response.json()["code"]) == (413, "too-large")
+
+
+def test_who_uploads_is_asked_before_anything_is_read(keyed):
+    """The body of a stranger is never waited for: this one does not come at all."""
+    head = b"POST /v1/sources/NOTES/files HTTP/1.1\r\nhost: x\r\ncontent-length: 60000000\r\n"
+    form = b"content-type: multipart/form-data; boundary=X\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.settimeout(5)
+        stranger.connect(keyed.path)
+        stranger.sendall(head + form)
+        assert stranger.recv(4096).startswith(b"HTTP/1.1 401")
+
+
+def exchange(server, sent):
+    """What a server answers to some bytes: head and body."""
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.settimeout(5)
+        plain.connect(server.path)
+        plain.sendall(sent)
+        answered = b""
+        while piece := plain.recv(4096):
+            answered += piece
+    head, _, body = answered.partition(b"\r\n\r\n")
+    return head, body

@@ -146,3 +146,11 @@ def test_identity_is_never_taken_from_a_body(keyed):
     assert keyed.of("ben").post("/v1/chat/completions", json=body).status_code == 200
     assert keyed.of("ana").get("/v1/dialogues").json()["data"] == []
     assert keyed.of("ben").post("/v1/turns", json={"text": "Hi", "user": "ana"}).json()["code"] == "invalid"
+
+
+def test_a_user_of_any_script_is_acted_for_by_their_own_name(keyed):
+    """Headers are bytes; ours are UTF-8, as the ids of keys are."""
+    admin, name = keyed.of("admin"), {b"x-dragoman-user": "张三 é".encode()}
+    assert admin.get("/v1/agents", headers=name).json()["caller"]["user"] == "张三 é"
+    broken = admin.get("/v1/agents", headers={b"x-dragoman-user": b"\xff\xfe"})
+    assert (broken.status_code, broken.json()["code"]) == (400, "bad-request")

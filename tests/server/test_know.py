@@ -59,12 +59,31 @@ def test_an_uploaded_file_is_found_answered_from_and_removed(client):
         "x" * 300 + ".md",
         "/".join("abcdefghijk") + ".md",
         "con:stream.md",
+        "CON.md",
+        "a/nul.tar.md",
+        "lpt1/b.md",
+        "a./b.md",
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(name):
     with pytest.raises(ServiceError) as caught:
         safe_name(name)
     assert caught.value.code == "bad-file-name"
+
+
+def test_a_link_in_the_folder_leads_nowhere(client, server, tmp_path):
+    """Links cannot be uploaded; where somebody made one, neither writing nor removing follows it."""
+    (tmp_path / "kept.md").write_text("kept")
+    upload(client, "DOCUMENTS", "linked.md")
+    (folder,) = {path.parent for path in server.root.rglob("linked.md")}
+    (folder / "out").symlink_to(tmp_path)
+    try:
+        assert upload(client, "DOCUMENTS", "out/new.md").json()["code"] == "bad-file-name"
+        assert client.delete("/v1/sources/DOCUMENTS/files/out/kept.md").status_code == 400
+        assert (tmp_path / "kept.md").exists() and not (tmp_path / "new.md").exists()
+    finally:
+        (folder / "out").unlink()
+        client.delete("/v1/sources/DOCUMENTS/files/linked.md")
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.exe", "bomb.gz", "noend"])

@@ -15,6 +15,7 @@ from dragoman.server.door import Measure
 from dragoman.server.keys import create
 from dragoman.server.ledger import DAY
 from dragoman.server.sqlite_ledger import SqliteLedger
+from dragoman.sources.ingest import Report
 
 
 class Asking(threading.Thread):
@@ -213,3 +214,93 @@ def test_a_slow_sender_of_a_body_is_sent_away(make_house, serve):
 
     response = started.client().post("/v1/turns", content=dribble(), headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["code"]) == (408, "slow-sender")
+
+
+def test_a_dialogue_goes_on_after_a_refusal(make_house, serve, held_reader):
+    """Clients try again after 503 with the same messages: that is the same dialogue, not a new one."""
+    started = serve(make_house(reader=held_reader, workers=1, queue=0))
+    client = started.client()
+    first = chat(client, FIRST)
+    more = [*FIRST, first["choices"][0]["message"], {"role": "user", "content": "And then?"}]
+    held_reader.held = True
+    other = Asking(started.client(), "hold", "other")
+    until(lambda: held_reader.running == 1)
+    body = {"model": "robin", "messages": more}
+    assert client.post("/v1/chat/completions", json=body).status_code == 503
+    assert client.post("/v1/chat/completions", json={**body, "stream": True}).status_code == 503
+    held_reader.go.set()
+    other.done()
+    until(lambda: started.house.desk.load == 0)
+    again = chat(client, more)
+    assert again["dragoman"]["dialogue"] == first["dragoman"]["dialogue"]
+    assert len(client.get("/v1/dialogues").json()["data"]) == 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_dialogue_goes_on_after_its_turn_failed(make_house, serve, held_reader, stream):
+    started = serve(make_house(reader=held_reader))
+    client = started.client()
+    first = chat(client, FIRST)
+    more = [*FIRST, first["choices"][0]["message"], {"role": "user", "content": "And then?"}]
+    works, held_reader.stream = held_reader.stream, lambda task: iter(()).throw(RuntimeError)
+    body = {"model": "robin", "messages": more, "stream": stream}
+    assert "internal" in client.post("/v1/chat/completions", json=body).text
+    held_reader.stream = works
+    assert chat(client, more)["dragoman"]["dialogue"] == first["dragoman"]["dialogue"]
+
+
+def test_nothing_is_kept_of_a_history_whose_turn_failed(make_house, serve, held_reader):
+    started = serve(make_house(reader=held_reader))
+    works, held_reader.stream = held_reader.stream, lambda task: iter(()).throw(RuntimeError)
+    told = [*FIRST, {"role": "assistant", "content": "Good day."}, {"role": "user", "content": "And then?"}]
+    body = {"model": "robin", "messages": told}
+    assert started.client().post("/v1/chat/completions", json=body).status_code == 500
+    assert started.client().get("/v1/dialogues").json()["data"] == []
+    held_reader.stream = works
+    kept = chat(started.client(), told)["dragoman"]["dialogue"]
+    assert len(started.client().get(f"/v1/dialogues/{kept}").json()["turns"]) == 4
+
+
+FIRST = [{"role": "user", "content": "Hello"}]
+
+
+def chat(client, messages):
+    response = client.post("/v1/chat/completions", json={"model": "robin", "messages": messages})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_what_runs_while_everything_is_forgotten_is_not_kept(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader))
+    asking = Asking(started.client(), "I keep a Zanzibarian badger.")
+    until(lambda: held_reader.running == 1)
+    forgetting = threading.Thread(target=lambda: started.client().delete("/v1/memory?everything=true"), daemon=True)
+    forgetting.start()
+    time.sleep(0.3)
+    held_reader.go.set()
+    asking.done()
+    forgetting.join(10)
+    assert "badger" not in started.client().get("/v1/memory/export").text
+
+
+def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, monkeypatch):
+    from dragoman.server import uploads
+
+    held = threading.Event()
+    monkeypatch.setattr(uploads, "_ingest", lambda *_args, **_options: held.wait(10) and Report())
+    started = serve(make_house())
+    given = {"files": ("a.md", b"# A")}
+    sending = [
+        threading.Thread(target=lambda: started.client().post("/v1/sources/NOTES/files", files=given), daemon=True)
+        for _ in range(8)
+    ]
+    for sender in sending:
+        sender.start()
+    until(lambda: started.house._waiting + started.house._reading >= 8)
+    began = time.monotonic()
+    assert started.client().get("/v1/memory").status_code == 200
+    assert time.monotonic() - began < 2.0
+    held.set()
+    for sender in sending:
+        sender.join(10)

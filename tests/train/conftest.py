@@ -25,6 +25,12 @@ def tiny():
     return load("tiny")
 
 
+@pytest.fixture(scope="session")
+def load_beside():
+    """Loads a module that lies beside this file."""
+    return load
+
+
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     import gc

@@ -99,3 +99,14 @@ def test_every_kind_names_components_that_exist_and_tables_that_a_config_takes(t
 def test_a_folder_with_a_space_is_quoted(tmp_path):
     (use,) = uses(made(tmp_path, "gate.linear"), "my gate")
     assert "--set 'gate.part=my gate'" in use.command
+
+
+def test_a_unified_model_takes_three_roles_and_safaris_two(tmp_path):
+    use = told(tmp_path / "unims", "unified", {"shape": {"style": "unims", "layout": "tree"}})
+    assert list(use.tables) == ["planner", "retriever", "reader"]
+    assert {table["part"] for table in use.tables.values()} == {"mine"}
+    assert "aware" in use.note
+    for role, table in use.tables.items():
+        assert f"{role}.{table['kind']}.v1" in REGISTRIES[role].names()
+    safari = told(tmp_path / "safari", "unified", {"shape": {"style": "safari", "layout": "plain"}})
+    assert list(safari.tables) == ["planner", "reader"] and "aware" not in safari.note

@@ -74,6 +74,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--dropout", type=float, default=0.2)
     given = parser.parse_args()
     torch.set_num_threads(1)
 
@@ -81,7 +82,7 @@ def main():
         if given.kill and len(task.seen) == given.kill:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    fit(TinyTask(after=after), job(given.folder, train={"accumulate": given.accumulate}))
+    fit(TinyTask(after=after, dropout=given.dropout), job(given.folder, train={"accumulate": given.accumulate}))
 
 
 if __name__ == "__main__":

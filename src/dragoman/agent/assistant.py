@@ -30,11 +30,12 @@ DEFAULT_DIALOGUE = "main"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One user turn in one dialogue."""
+    """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one."""
 
     text: str
     user: str = DEFAULT_USER
     dialogue: str = DEFAULT_DIALOGUE
+    before: tuple[Turn, ...] = ()
 
 
 class Assistant:
@@ -121,23 +122,26 @@ class Assistant:
         contexts = [self._context(ask) for ask in asks]
         learned, notes = self._learn(contexts)
         replies = self.agent.run(learned)
-        return [self._keep(context, reply, note) for context, reply, note in zip(learned, replies, notes, strict=True)]
+        told = zip(learned, replies, notes, asks, strict=True)
+        return [self._keep(context, reply, note, ask.before) for context, reply, note, ask in told]
 
     def stream(
-        self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE
+        self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
     ) -> Iterator[Note | str | Reply]:
         """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given."""
         self.warm_up()
-        contexts, notes = self._learn([self._context(Ask(text, user, dialogue))])
+        ask = Ask(text, user, dialogue, tuple(before))
+        contexts, notes = self._learn([self._context(ask)])
         if notes[0] is not None:
             yield notes[0]
         for piece in self.agent.stream(contexts[0]):
-            yield self._keep(contexts[0], piece, notes[0]) if isinstance(piece, Reply) else piece
+            yield self._keep(contexts[0], piece, notes[0], ask.before) if isinstance(piece, Reply) else piece
 
     def _context(self, ask: Ask) -> Context:
         scope = self.scope(ask.user)
         said = clean(ask.text, most=self._most)
-        return Context((*self._before(scope, ask.dialogue), Turn("user", said)), scope, ask.dialogue)
+        told = (*self._before(scope, ask.dialogue), *ask.before)[-self._history :] if self._history else ()
+        return Context((*told, Turn("user", said)), scope, ask.dialogue)
 
     def _before(self, scope: Scope, dialogue: str) -> tuple[Turn, ...]:
         return tuple(self.store.dialogue(scope, dialogue))[-self._history :] if self._history else ()
@@ -160,15 +164,15 @@ class Assistant:
             context = replace(context, turns=(*self._before(context.scope, context.dialogue), context.turns[-1]))
         return replace(context, learned=learned)
 
-    def _keep(self, context: Context, reply: Reply, note: Note | None) -> Reply:
+    def _keep(self, context: Context, reply: Reply, note: Note | None, before: Sequence[Turn]) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
         turns = kept_turns(context.last, reply)
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
-            self.store.append(context.scope, context.dialogue, withheld)
+            self.store.append(context.scope, context.dialogue, withheld)  # what came before may tell of it as well
         else:
-            self.store.append(context.scope, context.dialogue, turns, reply_to_json(reply))
+            self.store.append(context.scope, context.dialogue, (*before, *turns), reply_to_json(reply))
         return reply
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:

@@ -11,10 +11,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman.models.tree import Layout, Segment, laid_out
+from dragoman.models.tree_attention import use_tree_attention
 
 Attention: TypeAlias = Literal["sdpa", "flex"]
 BLOCK = 128
@@ -66,10 +68,9 @@ def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Pac
         room[row] -= sizes[number]
         members[row].append(number)
     most = max(sum(len(layouts[i].starts) for i in row) for row in members) + 1
-    ids = torch.zeros((len(members), wide), dtype=torch.long)
-    positions = torch.zeros((len(members), wide), dtype=torch.long)
-    owners = torch.full((len(members), wide), most - 1, dtype=torch.long)
-    visible = torch.zeros((len(members), most, most), dtype=torch.bool)
+    ids, positions = np.zeros((2, len(members), wide), dtype=np.int64)
+    owners = np.full((len(members), wide), most - 1)
+    visible = np.zeros((len(members), most, most), dtype=bool)
     visible[:, most - 1, most - 1] = True
     starts: list[tuple[int, int, Layout]] = [(0, 0, layout) for layout in layouts]
     for row, inside in enumerate(members):
@@ -77,13 +78,14 @@ def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Pac
         for number in inside:
             layout, size = layouts[number], sizes[number]
             starts[number] = (row, at, layout)
-            ids[row, at : at + size] = torch.tensor(layout.tokens)
-            positions[row, at : at + size] = torch.tensor(layout.positions)
-            owners[row, at : at + size] = torch.tensor(layout.segments) + first
+            ids[row, at : at + size] = layout.tokens
+            positions[row, at : at + size] = layout.positions
+            owners[row, at : at + size] = np.array(layout.segments) + first
             count = len(layout.starts)
-            visible[row, first : first + count, first : first + count] = torch.tensor(layout.visible)
+            visible[row, first : first + count, first : first + count] = layout.visible
             at, first = at + size, first + count
-    return Packed(ids, positions, owners, visible, tuple(starts))
+    made = [torch.from_numpy(table) for table in (ids, positions, owners, visible)]
+    return Packed(made[0], made[1], made[2], made[3], tuple(starts))
 
 
 def dense(packed: Packed) -> Tensor:
@@ -101,7 +103,7 @@ def blocks(packed: Packed) -> Any:
     """
     from torch.nn.attention.flex_attention import BlockMask
 
-    owners, visible = packed.owners, packed.visible
+    owners, visible = packed.owners, _rounded(packed.visible)
     size, width = owners.shape
     count = width // BLOCK
     if width % BLOCK:
@@ -136,14 +138,34 @@ def states(model: Any, packed: Packed, *, device: str, attention: Attention = "s
 
 def use_attention(model: Any, attention: Attention) -> None:
     """Tell a model how its masks will come."""
-    unwrapped(model).set_attn_implementation("flex_attention" if attention == "flex" else "sdpa")
+    if attention == "flex":
+        use_tree_attention(unwrapped(model))
+    else:
+        unwrapped(model).set_attn_implementation("sdpa")
 
 
 def vocabulary_logits(model: Any, hidden: Tensor) -> Tensor:
     """The logits of all tokens after hidden states (N, width), (N, V), float32, as the model's family scales them."""
     owner = unwrapped(model)
-    logits: Tensor = owner.get_output_embeddings()(hidden).float()
-    config = owner.config
+    return _scaled(owner.config, owner.get_output_embeddings()(hidden).float())
+
+
+def some_logits(model: Any, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
+    """The logits of some tokens alone, (N, tokens), float32: the others' rows are not touched."""
+    owner = unwrapped(model)
+    head = owner.get_output_embeddings()
+    wanted = torch.tensor(list(tokens), device=hidden.device)
+    if hasattr(head, "some"):
+        rows: Tensor = head.some(wanted)
+    elif type(head) is torch.nn.Linear and head.bias is None:
+        rows = head.weight[wanted]
+    else:
+        return vocabulary_logits(model, hidden)[:, wanted]
+    return _scaled(owner.config, torch.nn.functional.linear(hidden, rows.to(hidden.dtype)).float())
+
+
+def _scaled(config: Any, logits: Tensor) -> Tensor:
+    """What some families do to their logits after the output layer."""
     if (scaling := getattr(config, "logits_scaling", None)) is not None:
         logits = logits / scaling
     if (scale := getattr(config, "logit_scale", None)) is not None:
@@ -173,6 +195,13 @@ def _passed(decoder: Any, packed: Packed, mask: Any) -> Tensor:
         input_ids=packed.ids, attention_mask=mask, position_ids=packed.positions, use_cache=False
     ).last_hidden_state
     return found
+
+
+def _rounded(visible: Tensor) -> Tensor:
+    """The table with a number of segments that is a power of two, so that few shapes are compiled."""
+    count = visible.shape[1]
+    more = (1 << (count - 1).bit_length()) - count
+    return torch.nn.functional.pad(visible, (0, more, 0, more))
 
 
 def _listed(seen: Tensor) -> tuple[Tensor, Tensor]:

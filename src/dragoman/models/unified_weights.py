@@ -233,6 +233,13 @@ class GrownOutput(nn.Module):
         old: Tensor = self.base.weight  # type: ignore[assignment]
         return torch.cat((old, self.rows.to(old.dtype)))
 
+    def some(self, tokens: Tensor) -> Tensor:
+        """The rows of some tokens."""
+        old: Tensor = self.base.weight  # type: ignore[assignment]
+        size = len(old)
+        new = self.rows[(tokens - size).clamp(min=0)].to(old.dtype)
+        return torch.where((tokens >= size).unsqueeze(-1), new, old[tokens.clamp(max=size - 1)])
+
     def forward(self, states: Tensor) -> Tensor:
         old: Tensor = self.base(states)
         return torch.cat((old, nn.functional.linear(states, self.rows.to(states.dtype)).to(old.dtype)), dim=-1)

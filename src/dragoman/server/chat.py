@@ -79,11 +79,12 @@ class Conversation:
         self.model = request.model
         named = request.dragoman.dialogue if request.dragoman else None
         self._is_named = named is not None
+        self._claimed: str | None = None
         if named is not None:
             check_dialogue(named)
             self.ask = Ask(self._text, request.model, named)
         else:
-            known = ends.claim(self._whose, self._before)
+            self._claimed = known = ends.claim(self._whose, self._before)
             before = () if known else tuple(turn for turn in self._before if turn.text.strip())
             self.ask = Ask(self._text, request.model, known or new_dialogue(), before)
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
@@ -99,6 +100,13 @@ class Conversation:
         if not self._is_named:
             turns = (*self._before, Turn("user", self._text), Turn("agent", done.reply.text))
             self._ends.note(self._whose, turns, done.dialogue)
+            self._claimed = None
+
+    def failed(self) -> None:
+        """Nothing was added to the dialogue: who asks again, as clients do by themselves, goes on where it was."""
+        if self._claimed is not None:
+            self._ends.note(self._whose, self._before, self._claimed)
+            self._claimed = None
 
     def completion(self, done: Done) -> View:
         """The whole answer."""

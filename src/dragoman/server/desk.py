@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from time import perf_counter
 
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
@@ -18,12 +19,16 @@ from dragoman.server.events import Done, Event
 
 _log = logging.getLogger("dragoman.server")
 _SMOOTHING = 0.1
+_SOON = 0.02
+_ANEW = "Ask again in a moment."
 
 
 class Run:
     """One turn. Iterate over it for its events as they happen, or wait for the whole with `outcome`."""
 
-    def __init__(self, desk: Desk, line: Hashable, work: Callable[[], Generator[Event]], *, eager: bool) -> None:
+    def __init__(
+        self, desk: Desk, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool
+    ) -> None:
         self.began = perf_counter()
         self.started: float | None = None
         self.cancelled = False
@@ -122,8 +127,9 @@ class Desk:
         self._most = workers + queue
         self._turn_seconds = turn_seconds
         self._pool = ThreadPoolExecutor(workers, "dragoman-turn")
-        self._lines: dict[Hashable, deque[Run]] = {}
+        self._lines: dict[tuple[Hashable, ...], deque[Run]] = {}
         self._live: set[Run] = set()
+        self._hushed: Counter[tuple[Hashable, ...]] = Counter()
         self._mean = 0.0
         self._closing = False
         self._idle: asyncio.Event | None = None
@@ -145,9 +151,11 @@ class Desk:
                 seconds=seconds,
             )
 
-    def submit(self, line: Hashable, work: Callable[[], Generator[Event]], *, eager: bool) -> Run:
+    def submit(self, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool) -> Run:
         """Put a turn in its line; `work` gives its events in a worker thread."""
         self.check()
+        if any(line[: len(whose)] == whose for whose in self._hushed):
+            raise BusyError("What is known is being forgotten.", remedy=_ANEW, seconds=1.0)
         self.loop = asyncio.get_running_loop()
         run = Run(self, line, work, eager=eager)
         self._live.add(run)
@@ -158,6 +166,20 @@ class Desk:
             self._lines[line] = deque()
             self._begin(run)
         return run
+
+    @asynccontextmanager
+    async def hush(self, whose: tuple[Hashable, ...]) -> AsyncIterator[None]:
+        """A time without turns in the lines that begin so: those there are ended, and none is taken in."""
+        self._hushed[whose] += 1
+        try:
+            while told := [run for run in self._live if run.line[: len(whose)] == whose]:
+                for run in told:
+                    run.fail(BusyError("What this turn rests on is being forgotten.", remedy=_ANEW, seconds=1.0))
+                await asyncio.sleep(_SOON)  # a model stops at its next piece
+            yield
+        finally:
+            self._hushed[whose] -= 1
+            self._hushed += Counter()  # drops what is at zero
 
     def drop(self, run: Run) -> None:
         """Take a cancelled turn out of its line; one that runs stops by itself and is released then."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, TypeAlias
@@ -19,7 +21,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-_HERE = frozenset({"localhost", "127.0.0.1", "::1", ""})
+_HERE = frozenset({"localhost", ""})
+_UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
 _SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
 OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
 
@@ -85,7 +88,8 @@ class Door:
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        is_upload = headers.get(b"content-type", b"").startswith(b"multipart/")
+        form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
+        is_upload = form and _UPLOADS.fullmatch(str(scope["path"])) is not None
         most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
         problem = self._foreign(headers) if self._only_here else None
         told = headers.get(b"content-length", b"")
@@ -117,9 +121,8 @@ class Door:
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Problem | None:
         """A page of somewhere else, or a name that was made to point here, must not speak for the local user."""
-        host = _host(headers.get(b"host", b""))
         origin = headers.get(b"origin")
-        if host in _HERE and (origin is None or (_origin_host(origin) in _HERE and _same_port(headers, origin))):
+        if _is_here(headers.get(b"host", b"")) and (origin is None or is_own(headers, origin)) and not _embeds(headers):
             return None
         return Problem(
             "forbidden",
@@ -142,15 +145,22 @@ def _too_large(most: int) -> Problem:
     return Problem("too-large", f"A body may have {most // 2**20} MB here.", "Send less, or in several requests.")
 
 
-def _host(value: bytes) -> str:
-    return urlsplit(f"//{value.decode('latin-1')}").hostname or ""
+def _is_here(host: bytes) -> bool:
+    """Whether a request names this machine; what cannot be read does not."""
+    try:
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+        return name in _HERE or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
-def _origin_host(value: bytes) -> str | None:
-    """The host of an origin; `null` (a file, a sandbox) has none and is foreign."""
-    parts = urlsplit(value.decode("latin-1"))
-    return parts.hostname if parts.scheme in ("http", "https") else None
+def is_own(headers: Mapping[bytes, bytes], origin: bytes) -> bool:
+    """Whether an origin is the page of the host that was asked; `null` (a file, a sandbox) is nobody's."""
+    scheme, _, host = origin.partition(b"://")
+    return scheme in (b"http", b"https") and host != b"" and host == headers.get(b"host", b"")
 
 
-def _same_port(headers: dict[bytes, bytes], origin: bytes) -> bool:
-    return origin.decode("latin-1").partition("://")[2] == headers.get(b"host", b"").decode("latin-1")
+def _embeds(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether another page's picture, script or frame asks, which sends no origin; following a link is no embedding."""
+    site, mode = headers.get(b"sec-fetch-site", b""), headers.get(b"sec-fetch-mode", b"")
+    return site in (b"cross-site", b"same-site") and mode != b"navigate"

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHORES, _WAITING_CHORES = 4, 64
+_READERS, _WAITING_READERS = 2, 512
+"""Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class House:
         self.desk = Desk(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
         self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
         self._waiting = 0
+        self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
+        self._reading = 0
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
         self.ready = False
 
@@ -182,9 +186,7 @@ class House:
         done: Done | None = None
         failure: BaseException | None = None
         try:
-            if ask.before:
-                assistant.store.append(assistant.scope(caller.user), ask.dialogue, ask.before)
-            for piece in assistant.stream(ask.text, user=caller.user, dialogue=ask.dialogue):
+            for piece in assistant.stream(ask.text, user=caller.user, dialogue=ask.dialogue, before=ask.before):
                 if isinstance(piece, str):
                     yield Text(piece)
                 elif isinstance(piece, Note):
@@ -217,7 +219,34 @@ class House:
     ) -> T:
         """Let a chore run for a caller in a thread; too many at once are refused."""
         hosted = self.hosted(agent)
-        return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs))
+        return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs))  # a new tenant's seat takes long
+
+    async def read_in(
+        self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore that reads files run: those of one user one after the other, so that none holds up all."""
+        hosted = self.hosted(agent)
+        if self._reading >= _WAITING_READERS:
+            raise BusyError("Too many files are being read already.", remedy="Try again in a moment.", seconds=10.0)
+        self._reading += 1
+        try:
+            async with self.alone("files", hosted.name, caller.tenant, caller.user):
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._readers, lambda: chore(hosted.seat(caller), *args, **kwargs)
+                )
+        finally:
+            self._reading -= 1
+
+    async def forgetting(
+        self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore that erases run between the caller's turns: one that runs would keep what it has read before.
+
+        Turns that run are ended, and until the chore is done none begins.
+        """
+        hosted = self.hosted(agent)
+        async with self.desk.hush((hosted.name, caller.tenant, caller.user)):
+            return await self.do(caller, agent, chore, *args, **kwargs)
 
     @asynccontextmanager
     async def alone(self, *what: Hashable) -> AsyncIterator[None]:
@@ -261,7 +290,8 @@ class House:
         """Finish the turns, then let go of the agents."""
         self.ready = False
         await self.desk.close(self.settings.grace)
-        self._chores.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._chores, self._readers):
+            pool.shutdown(wait=True, cancel_futures=True)
         for hosted in self.agents.values():
             hosted.assistant.close()
         if self.ledger is not None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from dragoman.server.routes.common import calling
+
 if TYPE_CHECKING:
     from dragoman.server.caller import Caller
     from dragoman.server.door import Receive, Send
@@ -30,7 +32,7 @@ class HttpTools:
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        await self._caller(Request(scope))  # who may not call is told so before any protocol
+        await calling(self._house, Request(scope))  # who may not call is told so before any protocol
         async with self._lock:
             if self._app is None:
                 self._app = await self._begin()
@@ -59,9 +61,4 @@ class HttpTools:
 
     async def _who(self, context: Call) -> tuple[Caller, str]:
         request: Any = context.request_context.request
-        return await self._caller(request), request.query_params.get("agent", "")
-
-    async def _caller(self, request: Request) -> Caller:
-        scheme, _, credential = request.headers.get("authorization", "").partition(" ")
-        given = credential.strip() if scheme.lower() == "bearer" else None
-        return await self._house.caller(given, request.headers.get("x-dragoman-user"))
+        return await calling(self._house, request), request.query_params.get("agent", "")

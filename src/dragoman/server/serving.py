@@ -11,25 +11,30 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman.core.errors import ConfigError
+from dragoman.server.problems import MEDIA_TYPE, Problem
 
 if TYPE_CHECKING:
     from dragoman.server.door import App
 
 _HEADER_SECONDS = 15.0
+_HEADER_BYTES = 64 * 1024
+_SOCKET_BYTES = 2 * 1024 * 1024
 _BACKLOG = 2048
 _SWITCH = 0.001
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP for those who send their headers in time; uvicorn itself would wait without end."""
+    """HTTP for those who send their headers in time and in measure; uvicorn itself would wait without end."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
@@ -38,6 +43,17 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._got_headers()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is not None:  # headers are expected: what comes is theirs until they are complete
+            self._head += len(data)
+            if self._head > _HEADER_BYTES + len(data):  # of this piece the body may have begun
+                self._refuse(Problem("too-large", f"Headers may have {_HEADER_BYTES // 1024} KB here."))
+                return
+        super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(Problem("bad-request", "This is not HTTP as the server reads it."))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -48,7 +64,15 @@ class PatientProtocol(HttpToolsProtocol):
         self._got_headers()
         super().on_headers_complete()
 
+    def _refuse(self, problem: Problem) -> None:
+        """Answer what never became a request, and hang up."""
+        body = problem.body()
+        head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n{head}".encode() + body)
+        self.transport.close()
+
     def _expect_headers(self) -> None:
+        self._head = 0
         self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def _got_headers(self) -> None:
@@ -105,6 +129,7 @@ def server_of(app: App, *, grace: float) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        ws_max_size=_SOCKET_BYTES,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=round(grace) + 5,
         backlog=_BACKLOG,

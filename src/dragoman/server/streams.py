@@ -36,7 +36,11 @@ class EventStream(Response):
     """A turn as server-sent events. It is begun only once the first event is there, so that a refusal has a status."""
 
     def __init__(
-        self, run: Run, encode: Callable[[Event], Iterator[bytes]], failed: Callable[[BaseException], bytes]
+        self,
+        run: Run,
+        encode: Callable[[Event], Iterator[bytes]],
+        failed: Callable[[BaseException], bytes],
+        closed: Callable[[], None] | None = None,
     ) -> None:
         self.status_code = 200
         self.background = None
@@ -44,6 +48,7 @@ class EventStream(Response):
         self._run = run
         self._encode = encode
         self._failed = failed
+        self._closed = closed
         self._leaving: asyncio.Future[Any] | None = None
 
     async def begin(self, receive: Receive) -> EventStream:
@@ -80,6 +85,8 @@ class EventStream(Response):
         if self._leaving is not None:
             self._leaving.cancel()
         self._run.cancel()
+        if self._closed is not None:
+            self._closed()
 
 
 def failed_event(error: BaseException) -> bytes:

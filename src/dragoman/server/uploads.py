@@ -24,6 +24,7 @@ MOST_BYTES = 32 * 1024 * 1024
 _PIECE = 1 << 20
 _DEEPEST, _LONGEST = 8, 200
 _DRIVE = re.compile(r"^[A-Za-z]:")
+_DEVICE = re.compile(r"^(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 _BAD = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
 
 
@@ -46,14 +47,10 @@ def safe_name(given: str) -> PurePosixPath:
         or _DRIVE.match(name)
         or _BAD.search(name)
         or not name.isprintable()
-        or any(not part.strip() or part.startswith(".") or part != part.strip() for part in parts)
+        or any(_is_bad_part(part) for part in parts)
     )
     if wrong:
-        raise ServiceError(
-            "A file's name is empty, too long, hidden, or leads out of its folder.",
-            remedy="Give a plain relative name such as notes/boats.md.",
-            code="bad-file-name",
-        )
+        raise _misnamed("A file's name is empty, too long, hidden, a device's, or leads out of its folder.")
     path = PurePosixPath(*parts)
     if path.suffix.lower() not in READERS or not path.suffix:
         kinds = ", ".join(suffix for suffix in READERS if suffix)
@@ -95,9 +92,7 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
     root = source_folder(seat, source)
     written = []
     for upload, path in zip(uploads, paths, strict=True):
-        place = root / FOLDER / path
-        if not place.resolve().is_relative_to(root.resolve()):
-            raise ServiceError("A file's name leads out of its folder.", code="bad-file-name")
+        place = _place(root, path)
         _write(upload.content, place, most_bytes)
         written.append(place)
     return _ingest(seat, source, written, root)
@@ -122,11 +117,28 @@ def remove(seat: Seat, source: Source, name: str) -> int:
     """Remove an uploaded file and its passages; how many."""
     _check_writable(seat, source)
     root = source_folder(seat, source)
-    path = root / FOLDER / safe_name(name)
+    path = _place(root, safe_name(name))
     if not path.is_file():
         raise absent("file")
     path.unlink()
     return _ingest(seat, source, [root / FOLDER], root, sync=True).removed
+
+
+def _is_bad_part(part: str) -> bool:
+    """Whether a name of a folder or file is nothing, hidden, or on some system something else."""
+    return not part or part != part.strip() or part[0] == "." or part[-1] == "." or bool(_DEVICE.match(part))
+
+
+def _place(root: Path, path: PurePosixPath) -> Path:
+    """Where a file lies; a link that somebody made in the folder is not followed out of it."""
+    place = root / FOLDER / path
+    if not place.resolve().is_relative_to(root.resolve()):
+        raise _misnamed("A file's name leads out of its folder.")
+    return place
+
+
+def _misnamed(message: str) -> ServiceError:
+    return ServiceError(message, remedy="Give a plain relative name such as notes/boats.md.", code="bad-file-name")
 
 
 def _check_writable(seat: Seat, source: Source) -> None:

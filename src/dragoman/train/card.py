@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.use import SHARED, uses
+from dragoman.train.use import SHARED, UNIFIED, uses
 
 _USES = {
     "gate": "decides whether a turn of a dialogue needs something to be looked up",
@@ -15,6 +15,7 @@ _USES = {
     "retriever": "ranks the passages of the sources for a turn",
     "critic": "judges whether a reply holds by the evidence it rests on",
     SHARED: "is one model under several parts of an agent",
+    UNIFIED: "is one language model that plans which sources to ask, judges what they hold, and answers",
 }
 
 

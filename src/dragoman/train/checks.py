@@ -19,6 +19,7 @@ WANTED: Mapping[str, tuple[Label, ...]] = {
     "planner": ("plan",),
     "retriever": ("evidence",),
     "critic": ("evidence", "reply"),
+    "unified": ("plan",),
 }
 """The labels that a role is learned from."""
 

@@ -29,6 +29,27 @@ class Events(Protocol):
     def close(self) -> None: ...
 
 
+class Silent:
+    """No log: of a process that trains beside the one which writes."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def step(self, *, step: int, epoch: int, loss: float, rate: float, seconds: float) -> None:
+        pass
+
+    def epoch(self, *, step: int, epoch: int, loss: float, measures: Mapping[str, float], best: bool) -> None:
+        pass
+
+    def length(self) -> int:
+        return 0
+
+
 class Logs:
     """The log of one training, opened where its checkpoint says that it ended."""
 

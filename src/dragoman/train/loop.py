@@ -18,9 +18,10 @@ import torch
 from dragoman.core.errors import TrainingError, UnknownNameError
 from dragoman.train.checkpoint import Checkpoints, State, identity
 from dragoman.train.contract import Job, Progress, Task
-from dragoman.train.logs import Logs
+from dragoman.train.logs import Logs, Silent
 from dragoman.train.memory import is_out_of_memory, largest_fitting, release, told
 from dragoman.train.optimise import adamw, factor, set_rate, trainable
+from dragoman.train.parallel import Ranks
 from dragoman.train.randomness import own_chance, repeatable
 
 _SHOWN_ROWS = 32
@@ -47,6 +48,7 @@ class _Loop:
         self._spec = job.recipe.train
         self._folder = folder
         self._stage = stage
+        self._ranks = Ranks(job.device)
         self._model = _on(task.model, job.device)
         self._learned = list(trainable(self._model).values())
         self._optimiser = adamw(self._model, self._spec, getattr(task, "head_parameters", ()))
@@ -56,16 +58,18 @@ class _Loop:
 
     def run(self) -> Mapping[str, float]:
         self._state = state = self._saved.load(self._model, self._optimiser) or State()
+        self._ranks.wait()  # until all have read what the first one will replace
         if not state.finished:
             began = monotonic() - state.seconds
-            with Logs(self._folder, length=state.log, step=state.step) as logs:
+            with self._logs(state) as logs:
                 while not state.finished:
                     self._epoch(logs, began)
+        self._ranks.wait()  # for the first one, which writes
         self._saved.load_best(self._model)
         self._model.eval()
         return dict(state.measures)
 
-    def _epoch(self, logs: Logs, began: float) -> None:
+    def _epoch(self, logs: Logs | Silent, began: float) -> None:
         """One epoch from where it stands: its steps, then dev's measures."""
         state, spec = self._state, self._spec
         groups = self._groups(state.epoch)
@@ -79,7 +83,7 @@ class _Loop:
             self._report(loss)
             if state.step % spec.save == 0 and state.batch < len(groups):
                 state.log = logs.length()
-                self._saved.save(self._model, self._optimiser, state)
+                self._save()
         mean = state.loss / len(groups)
         is_best, measures = self._judge()
         logs.epoch(step=state.step, epoch=state.epoch + 1, loss=mean, measures=measures, best=is_best)
@@ -87,7 +91,14 @@ class _Loop:
         state.epoch, state.batch, state.loss = state.epoch + 1, 0, 0.0
         state.finished = state.epoch >= spec.epochs or 0 < spec.patience <= state.stale
         state.seconds, state.log = monotonic() - began, logs.length()
-        self._saved.save(self._model, self._optimiser, state)
+        self._save()
+
+    def _logs(self, state: State) -> Logs | Silent:
+        return Logs(self._folder, length=state.log, step=state.step) if self._ranks.is_first else Silent()
+
+    def _save(self) -> None:
+        if self._ranks.is_first:
+            self._saved.save(self._model, self._optimiser, self._state)
 
     def _groups(self, epoch: int) -> list[list[Sequence[int]]]:
         """The batches of an epoch, those of one step of the optimiser together."""
@@ -96,21 +107,23 @@ class _Loop:
             raise TrainingError(
                 f"There is nothing to train on: epoch {epoch + 1} has no batch.", remedy="Give more examples."
             )
-        size = self._spec.accumulate
+        size = self._spec.accumulate * self._ranks.size
         return [batches[i : i + size] for i in range(0, len(batches), size)]
 
     def _step(self, group: Sequence[Sequence[int]], number: int) -> tuple[float, float]:
         """One step of the optimiser over the batches of a group; its loss and rate."""
-        at = 0
+        at, mine = 0, self._ranks.share(group) or group
         try:
             rows = sum(len(batch) for batch in group)
             total = 0.0
-            for at, batch in enumerate(group):
+            for at, batch in enumerate(self._ranks.share(group)):
                 loss = self._backward(batch, len(batch) / rows, number * self._spec.accumulate + at)
                 total += loss * len(batch) / rows
+            self._ranks.sum_gradients(self._learned)
+            total = self._ranks.total(total)
             norm = torch.nn.utils.clip_grad_norm_(self._learned, self._spec.clip)
             if not bool(torch.isfinite(norm)):
-                raise self._diverged("gradient", float(norm), number * self._spec.accumulate + at, group[at])
+                raise self._diverged("gradient", float(norm), number * self._spec.accumulate + at, mine[at])
             share = factor(self._spec.schedule, self._state.step, total=self._total, warmup=self._spec.warmup)
             rate = set_rate(self._optimiser, share)
             self._optimiser.step()
@@ -120,7 +133,7 @@ class _Loop:
             if not is_out_of_memory(error):
                 raise
         # Out of the block above, whose traceback holds what filled the memory.
-        raise self._ran_out(group[at], number * self._spec.accumulate + at)
+        raise self._ran_out(mine[at], number * self._spec.accumulate + at)
 
     def _backward(self, batch: Sequence[int], share: float, number: int) -> float:
         """Loss and gradient of one batch, as its share of the step."""
@@ -136,8 +149,11 @@ class _Loop:
         """Measure dev; keep the weights where they are the best so far."""
         state, wanted = self._state, self._spec.metric
         self._model.eval()
-        with torch.no_grad():
-            measures = {name: float(value) for name, value in self._task.measure().items()}
+        measures: dict[str, float] = {}
+        if self._ranks.is_first:
+            with torch.no_grad():
+                measures = {name: float(value) for name, value in self._task.measure().items()}
+        measures = self._ranks.told(measures)
         if wanted not in measures:
             raise UnknownNameError("train.metric", wanted, measures, remedy="Set one of these, with --fresh.")
         value = measures[wanted]
@@ -149,7 +165,8 @@ class _Loop:
         state.latest = value
         is_best = state.best is None or (value < state.best if wanted == "loss" else value > state.best)
         if is_best:
-            self._saved.keep_best(self._model)
+            if self._ranks.is_first:
+                self._saved.keep_best(self._model)
             state.best, state.best_epoch, state.measures, state.stale = value, state.epoch + 1, measures, 0
         else:
             state.stale += 1

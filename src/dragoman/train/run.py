@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dragoman.core.errors import MissingExtraError, TrainingError
-from dragoman.models.part import Part, open_part
-from dragoman.train.card import card, size
+from dragoman.models.part import FILE, Part, open_part
+from dragoman.train.card import card
+from dragoman.train.card import size as bytes_of
 from dragoman.train.checks import check_sides
 from dragoman.train.contract import Corpus, Job, Learner, Report
 from dragoman.train.data import read_sides
 from dragoman.train.folder import CARD, METRICS, TrainingFolder, write_whole
+from dragoman.train.parallel import rank, size
 from dragoman.train.registry import learners
 from dragoman.train.spec import Recipe
 
@@ -36,10 +38,16 @@ def train(
     `options` go to the loaders; `command` is what the model card says made it.
     """
     learner = _learner(recipe.kind)
+    if size() > 1 and not getattr(learner, "parallel", False):
+        raise TrainingError(f"'{recipe.kind}' is trained by one process.", remedy="Start it without torchrun.")
     chosen = choose_device(device)
     folder = Path(out).expanduser()
     taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)
     check_sides(recipe.kind, taught, dev)
+    if rank() > 0:  # the first process writes; this one helps it to learn
+        if (folder / FILE).is_file() and not fresh:
+            return open_part(folder)
+        return _fitted(learner, Job(recipe, taught, dev, folder, chosen, aux=aux))
     with TrainingFolder(folder) as place:
         told = _told({"train": taught, "dev": dev, "aux": aux})
         place.begin(recipe, told | ({"options": dict(options)} if options else {}), fresh=fresh)
@@ -107,6 +115,6 @@ def _metrics(part: Part, job: Job) -> str:
         "metrics": dict(part.made.get("metrics") or {}),
         "turns": {"train": len(job.train.examples), "dev": len(job.dev.examples)},
         "thresholds": {name: dict(head.thresholds) for name, head in part.heads.items()},
-        "bytes": size(part),
+        "bytes": bytes_of(part),
     }
     return json.dumps(table, ensure_ascii=False, indent=1) + "\n"

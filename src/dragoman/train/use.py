@@ -11,6 +11,7 @@ from typing import Any
 from dragoman.models.part import FILE, Part, open_part
 
 SHARED = "shared"
+UNIFIED = "unified"
 _ORDER = ("gate", "reply", "relevance", "critic")
 
 
@@ -49,6 +50,8 @@ def uses(part: Part, named: str) -> tuple[Use, ...]:
         inner = [place.parent for place in part.folder.glob(f"*/{FILE}") if place.parent.name in _ORDER]
         inner.sort(key=lambda place: _ORDER.index(place.name))
         return tuple(use for place in inner for use in uses(open_part(place), f"{named}/{place.name}"))
+    if part.kind == UNIFIED:
+        return (_unified(named, part.options),)
     role, _, kind = part.kind.partition(".")
     return (_retriever(kind, named) if role == "retriever" else _other(role, kind, named, part.options),)
 
@@ -71,6 +74,17 @@ def _retriever(kind: str, named: str) -> Use:
             "of retriever-cross, or of retriever-bi where that is the agent's encoder.",
         )
     return Use({"retriever": {"kind": kind, "part": named}})
+
+
+def _unified(named: str, options: Mapping[str, Any]) -> Use:
+    shape = options.get("shape") or {}
+    tables: dict[str, Mapping[str, str | bool]] = {"planner": {"kind": "acting", "part": named}}
+    if shape.get("style") != "safari":  # SAFARI judges nothing: another retriever finds its evidence
+        tables["retriever"] = {"kind": "evaluating", "part": named}
+    tables["reader"] = {"kind": "unified", "part": named}
+    aware = shape.get("layout") == "tree" and "retriever" in tables
+    told = "The roles share one model; each may also be used alone."
+    return Use(tables, told + (" planner.aware = true plans after reading what there is." if aware else ""))
 
 
 def _other(role: str, kind: str, named: str, options: Mapping[str, Any]) -> Use:

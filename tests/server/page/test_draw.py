@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -146,6 +147,14 @@ def test_one_value_alone_has_an_axis_that_begins_at_zero(value, ticks):
     shown = written(figure({"shape": "points", "series": [{"name": "a", "x": [value], "y": [value]}]}))
     assert set(ticks) <= set(shown)
     assert not [text for text in shown if text and text.startswith("-")]
+
+
+@pytest.mark.parametrize("values", [[5e-324], [0.0, 5e-324], [1e6, math.nextafter(1e6, 2e6)], [-5e-324, 5e-324]])
+def test_values_too_small_or_too_close_to_be_told_apart_are_drawn(values):
+    for shape in ("bars", "lines"):
+        places = [float(place) for place in range(len(values))]
+        drawn = figure({"shape": shape, "series": [{"name": "a", "x": places, "y": values}]})
+        assert "nan" not in drawn and "inf" not in drawn
 
 
 def test_ticks_are_round_and_inside():

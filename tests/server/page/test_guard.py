@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from dragoman.core.errors import AccessError
+from dragoman.server.caller import Caller
 from dragoman.server.page import _Guarded
-from dragoman.server.page.visit import Keys, new_dialogue
+from dragoman.server.page.visit import Keys, Visit, new_dialogue
 from dragoman.server.person import check_dialogue
 
 
-def sent_for(path, *, crowded):
+def sent_for(path, *, crowded=False, kind="http", **headers):
     """What is sent for a request, and whether the application saw it."""
     messages, seen = [], []
 
@@ -21,8 +25,26 @@ def sent_for(path, *, crowded):
         messages.append(message)
 
     guarded = _Guarded(app, crowded=lambda: crowded)
-    asyncio.run(guarded({"type": "http", "path": path, "headers": []}, None, keep))
+    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    asyncio.run(guarded({"type": kind, "path": path, "headers": given}, None, keep))
     return messages[0], seen
+
+
+OWN = {"origin": "https://house.example", "host": "house.example"}
+THROUGH_A_PROXY = {"origin": "https://house.example", "host": "10.0.0.1:8000", "x_forwarded_host": "house.example"}
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://house.example.evil.example", "http://"])
+def test_other_pages_reach_no_socket_of_the_page(kind, origin):
+    start, seen = sent_for("/page/_nicegui_ws/socket.io/", kind=kind, origin=origin, host="house.example")
+    assert seen == [] and (start.get("status"), start.get("code")) in ((403, None), (None, 1008))
+
+
+@pytest.mark.parametrize("headers", [OWN, THROUGH_A_PROXY, {"host": "house.example"}])
+def test_the_page_reaches_its_own_socket(headers):
+    _, seen = sent_for("/page/_nicegui_ws/socket.io/", kind="websocket", **headers)
+    assert seen
 
 
 def test_no_frame_may_go_around_the_page():
@@ -50,6 +72,44 @@ def test_keys_are_of_their_session_until_it_leaves():
     keys.drop("one")
     keys.drop("never seen")
     assert (keys.of("one"), keys.of("two")) == (None, "b")
+
+
+def test_entering_begins_another_session_and_a_ticket_is_good_once():
+    """Whoever planted the cookie of a session in a browser must not come in with it after its user has entered."""
+    keys = Keys()
+    ticket = keys.enter("planted", "a")
+    assert keys.admit("somebody else's", ticket) is None
+    ticket = keys.enter("planted", "a")
+    fresh = keys.admit("planted", ticket)
+    assert fresh not in (None, "planted") and (keys.of("planted"), keys.of(fresh)) == (None, "a")
+    assert keys.admit("planted", ticket) is None and keys.admit("", "") is None
+
+
+def test_a_page_that_is_open_ends_with_its_session():
+    house, keys = _Asked(), Keys()
+    keys.put("one", "a")
+    visit = Visit(house, None, lambda: keys.of("one"), "en", "robin")
+    assert asyncio.run(visit.caller()) == "a"
+    keys.drop("one")
+    assert asyncio.run(visit.caller()) is None
+
+
+def test_runs_are_an_admins_at_every_click():
+    house = _Asked(Caller("k", "t", "ana"))
+    visit = Visit(house, object(), lambda: "a", "en", "robin")
+    for asked in (visit.listed_runs(), visit.run_result("first")):
+        with pytest.raises(AccessError):
+            asyncio.run(asked)
+
+
+class _Asked:
+    """A house that says whom it takes a key for."""
+
+    def __init__(self, caller=None):
+        self._caller = caller
+
+    async def caller(self, key):
+        return self._caller or key
 
 
 def test_the_oldest_sessions_go_when_there_are_too_many(monkeypatch):

@@ -6,8 +6,9 @@ import importlib
 import logging
 import secrets
 import threading
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from fastapi import Request
 from starlette.responses import RedirectResponse, Response
 
 from dragoman.core.errors import MissingExtraError
-from dragoman.server.door import App, Message, Receive, Send, refuse
+from dragoman.server.door import App, Message, Receive, Send, is_own, refuse
 from dragoman.server.page.visit import Keys, Visit
 from dragoman.server.page.words import WORDS_COOKIE, language_of
 from dragoman.server.problems import Problem
@@ -76,8 +77,15 @@ def add_page(app: FastAPI) -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in house.agents else next(iter(house.agents))
         language = language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
-        visit = Visit(house, runs, keys.of(session), language, wanted)
+        visit = Visit(house, runs, partial(keys.of, session), language, wanted)
         await _open(visit, request, keys, dialogue or None)
+
+    @nice.get("/enter", include_in_schema=False)
+    def enter(request: Request, ticket: str = "") -> Response:
+        fresh = keys.admit(str(request.session.get("id", "")), ticket)
+        if fresh is not None:
+            request.session["id"] = fresh
+        return RedirectResponse(f"{PATH}/", 303)
 
     @nice.get("/leave", include_in_schema=False)
     def leave(request: Request) -> Response:
@@ -127,7 +135,7 @@ async def _open(visit: Visit, request: Request, keys: Keys, dialogue: str | None
     except DragomanError:
         keys.drop(session)
         ui.dark_mode(LOOKS[look])
-        build_entrance(house, language, lambda given: keys.put(session, given))
+        build_entrance(house, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
         return
     room = Room(visit, look, can_leave=house.ledger is not None)
     room.build()
@@ -141,6 +149,12 @@ def _note_failure(error: Exception) -> None:
     _log.error("the page failed: %s", type(error).__name__)
 
 
+def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether another page asks. What stands before a server may ask it by another name, and tells the one it had."""
+    origin, before = headers.get(b"origin"), headers.get(b"x-forwarded-host", b"")
+    return origin is not None and not is_own(headers, origin) and not is_own({b"host": before}, origin)
+
+
 class _Guarded:
     """Keeps the page to itself: no frame around it, nothing fetched from or sent to elsewhere, not too many of it."""
 
@@ -149,6 +163,15 @@ class _Guarded:
         self._crowded = crowded
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(scope.get("headers", ()))
+        if _is_strangers(headers):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            elif scope["type"] == "http":
+                await refuse(
+                    Problem("forbidden", "This is another page's request.", "Open the page itself."), scope, send
+                )
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -14,8 +14,8 @@ from dragoman.server.page.words import Language, words
 from dragoman.server.problems import problem_of
 
 
-def build_entrance(house: House, language: Language, entered: Callable[[str], None]) -> None:
-    """A field for the key; `entered` is called with one that is valid."""
+def build_entrance(house: House, language: Language, entered: Callable[[str], str]) -> None:
+    """A field for the key; `entered` is called with one that is valid, and says where to go."""
     labels = words(language)
 
     async def enter() -> None:
@@ -26,8 +26,7 @@ def build_entrance(house: House, language: Language, entered: Callable[[str], No
             problem = problem_of(error)
             wrong.set_text(labels["key.wrong"] if problem.code == "unauthorized" else problem.detail)
             return
-        entered(key)
-        ui.navigate.reload()
+        ui.navigate.to(entered(key))
 
     with el("section", classes="entrance"), el("div", classes="card"):
         ui.html(MARK, sanitize=False)

@@ -100,7 +100,7 @@ class Memory:
 
     async def _forget(self, id: str) -> None:
         with telling_errors(self._words):
-            await self._visit.do(person.forget, id)
+            await self._visit.forgetting(person.forget, id)
             notice(self._words["memory.forgot"])
         await self.refresh()
         await self._forgotten()
@@ -127,7 +127,7 @@ class Memory:
     async def _everything(self) -> None:
         self._sure.close()
         with telling_errors(self._words):
-            await self._visit.do(person.forget_everything)
+            await self._visit.forgetting(person.forget_everything)
             notice(self._words["memory.all_gone"])
         await self.refresh()
         await self._emptied()

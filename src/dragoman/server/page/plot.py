@@ -12,6 +12,8 @@ from dragoman.server.page.draw import fitted
 _WIDE, _HIGH = 420.0, 240.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 12.0, 10.0, 34.0
 _MOST_SERIES = 8
+_TINY, _CLOSE = 1e-200, 1e-9
+"""Below these a number is zero, and two numbers are one: their difference cannot be divided into steps."""
 
 
 class Axis(NamedTuple):
@@ -89,8 +91,8 @@ def _number(value: object) -> float | None:
 
 
 def _axis(values: Sequence[float], start: float, end: float) -> Axis:
-    low, high = min(values), max(values)
-    if low == high:
+    low, high = (0.0 if abs(value) < _TINY else value for value in (min(values), max(values)))
+    if high - low <= _CLOSE * max(abs(low), abs(high)):
         low, high = min(0.0, 2 * low), max(0.0, 2 * high) or 1.0  # one value alone stands in the middle, above zero
     step = _round_step((high - low) / 4)
     return Axis(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end)

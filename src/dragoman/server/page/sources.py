@@ -168,11 +168,9 @@ class Sources:
         self._pending += 1
         with telling_errors(words):
             given = Upload(name, BytesIO(await event.file.read()))
-            caller = await self._visit.caller()
             # A folder comes as many files at once; they are read one after the other.
-            async with self._visit.house.alone("uploads", self._visit.agent, caller.tenant, caller.user):
-                self._state.set_text(words["sources.reading"].format(name=name))
-                report = await self._visit.do(_put, self._target, given)
+            self._state.set_text(words["sources.reading"].format(name=name))
+            report = await self._visit.read_in(_put, self._target, given)
             self._files += report.files
             self._passages += report.added + report.changed
             for failure in report.failed:
@@ -206,7 +204,7 @@ class Sources:
 
     async def _remove(self, name: str) -> None:
         with telling_errors(self._words):
-            await self._visit.do(_remove, self._target, name)
+            await self._visit.read_in(_remove, self._target, name)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
         await self._changed()

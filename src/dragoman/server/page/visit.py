@@ -6,12 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from secrets import token_hex
+from secrets import token_hex, token_urlsafe
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.turns import WITHHELD
 from dragoman.core.values import Reply, Source, Turn
 from dragoman.server.person import check_dialogue
+from dragoman.server.routes.common import admin_only
 from dragoman.server.views import View
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _MOST_SESSIONS = 10_000
+_MOST_ENTERING = 1000
 
 
 class Keys:
@@ -31,6 +33,7 @@ class Keys:
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, str] = OrderedDict()
+        self._entering: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def of(self, session: str) -> str | None:
         return self._of.get(session)
@@ -44,6 +47,24 @@ class Keys:
     def drop(self, session: str) -> None:
         self._of.pop(session, None)
 
+    def enter(self, session: str, key: str) -> str:
+        """A ticket, good once and for this browser, for a session that has the key."""
+        ticket = token_urlsafe(24)
+        self._entering[ticket] = session, key
+        while len(self._entering) > _MOST_ENTERING:
+            self._entering.popitem(last=False)
+        return ticket
+
+    def admit(self, session: str, ticket: str) -> str | None:
+        """A new session in the place of the one that asked for a ticket: who knew the old one has not entered."""
+        asked, key = self._entering.pop(ticket, ("", ""))
+        if not asked or asked != session:
+            return None
+        self.drop(session)
+        fresh = token_urlsafe(24)
+        self.put(fresh, key)
+        return fresh
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -54,13 +75,16 @@ class Said:
 
     @property
     def is_withheld(self) -> bool:
-        return self.turn.text == WITHHELD
+        """Whether its words were forgotten: with the turn that asked for it, or blanked afterwards with a fact."""
+        return self.turn.text in (WITHHELD, "")
 
 
 class Visit:
     """What an open page may do: everything goes through the house as the caller of the browser's key."""
 
-    def __init__(self, house: House, runs: Runs | None, key: str | None, language: Language, agent: str) -> None:
+    def __init__(
+        self, house: House, runs: Runs | None, key: Callable[[], str | None], language: Language, agent: str
+    ) -> None:
         self.house = house
         self.runs = runs
         self.language = language
@@ -69,12 +93,20 @@ class Visit:
         self._key = key
 
     async def caller(self) -> Caller:
-        """Who looks: asked anew each time, so that a revoked key ends at once."""
-        return await self.house.caller(self._key)
+        """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
+        return await self.house.caller(self._key())
 
     async def do(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Let a chore run for whoever looks."""
         return await self.house.do(await self.caller(), self.agent, chore, *args, **kwargs)
+
+    async def read_in(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Let a chore that reads files run for whoever looks."""
+        return await self.house.read_in(await self.caller(), self.agent, chore, *args, **kwargs)
+
+    async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Let a chore that erases run for whoever looks."""
+        return await self.house.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
 
     async def begin(self, ask: Ask) -> Run:
         """Take a turn in."""
@@ -82,10 +114,12 @@ class Visit:
 
     async def listed_runs(self) -> Sequence[View]:
         """The stored experiments."""
+        admin_only(await self.caller(), "Reading runs")
         return [] if self.runs is None else await self.house.call(self.runs.listed)
 
     async def run_result(self, id: str) -> View | None:
         """One stored experiment."""
+        admin_only(await self.caller(), "Reading runs")
         runs = self.runs
         return None if runs is None else await self.house.call(lambda: runs.result(id))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Query, Request
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from dragoman.core.errors import AccessError
@@ -31,9 +33,33 @@ def house_of(request: Request) -> House:
 
 async def caller_of(request: Request) -> Caller:
     """The caller, from the credential alone."""
+    return await calling(house_of(request), request)
+
+
+async def calling(house: House, request: Request) -> Caller:
+    """Whom the headers of a request stand for."""
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
     given = credential.strip() if scheme.lower() == "bearer" else None
-    return await house_of(request).caller(given, request.headers.get("x-dragoman-user"))
+    acting = request.headers.get("x-dragoman-user")
+    return await house.caller(given, acting if acting is None else _written(acting))
+
+
+def _written(header: str) -> str:
+    """A header as its sender wrote it: in UTF-8, where the framework reads single bytes."""
+    return header if header.isascii() else header.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+class KnownFirst(APIRoute):
+    """A path whose body may be large: who sends it is asked before any of it is read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def known_first(request: Request) -> Response:
+            await caller_of(request)
+            return await handle(request)
+
+        return known_first
 
 
 Who: TypeAlias = Annotated[Caller, Depends(caller_of)]

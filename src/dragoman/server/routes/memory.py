@@ -39,8 +39,8 @@ async def forget_me(
     everything: Annotated[Literal["true"], Query(description="Say so: all of the user's facts, dialogues and files.")],
     agent: AgentName = "",
 ) -> Response:
-    """Forget everything of the user: no byte of it is left in any file."""
-    return answer({"removed": await house_of(request).do(caller, agent, person.forget_everything)})
+    """Forget everything of the user: no byte of it is left in any file. Turns that run are ended."""
+    return answer({"removed": await house_of(request).forgetting(caller, agent, person.forget_everything)})
 
 
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
@@ -57,5 +57,5 @@ async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Forget one fact, with the turns that tell of it."""
-    return answer({"removed": await house_of(request).do(caller, agent, person.forget, id)})
+    """Forget one fact, with the turns that tell of it. Turns that run are ended."""
+    return answer({"removed": await house_of(request).forgetting(caller, agent, person.forget, id)})

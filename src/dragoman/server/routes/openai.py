@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dragoman.server import knowledge
 from dragoman.server.chat import Conversation
+from dragoman.server.desk import Run
 from dragoman.server.events import Done, Event
 from dragoman.server.house import House
 from dragoman.server.routes.common import Who, answer, house_of, told
@@ -42,18 +43,26 @@ async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     house = house_of(request)
     house.hosted(body.model)
     talk = Conversation(body, caller, request.app.state.ends)
-    if not body.stream:
-        done = await whole(await house.begin(caller, talk.ask, eager=False), request.receive)
-        talk.ended(done)
-        return answer(talk.completion(done))
+    try:
+        run = await house.begin(caller, talk.ask, eager=bool(body.stream))
+        if body.stream:
+            return await _streamed(talk, run).begin(request.receive)
+        done = await whole(run, request.receive)
+    except BaseException:
+        talk.failed()
+        raise
+    talk.ended(done)
+    return answer(talk.completion(done))
+
+
+def _streamed(talk: Conversation, run: Run) -> EventStream:
 
     def encode(event: Event) -> Any:
         if isinstance(event, Done):
             talk.ended(event)
         return talk.chunks(event)
 
-    run = await house.begin(caller, talk.ask)
-    return await EventStream(run, encode, failed_chunk).begin(request.receive)
+    return EventStream(run, encode, failed_chunk, closed=talk.failed)
 
 
 @router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})

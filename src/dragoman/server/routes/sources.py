@@ -9,12 +9,13 @@ from starlette.responses import Response
 
 from dragoman.server import knowledge, uploads, views
 from dragoman.server.house import Seat
-from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, house_of, told
 from dragoman.server.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
 from dragoman.server.uploads import Upload
 from dragoman.server.views import View
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
+uploading = APIRouter(route_class=KnownFirst)
 SourceName = Annotated[str, Path(max_length=200, description="A source's name.", examples=["DOCUMENTS"])]
 
 
@@ -40,7 +41,7 @@ async def files(source: SourceName, request: Request, caller: Who, agent: AgentN
     return answer(views.listing(await house_of(request).do(caller, agent, _files, source)))
 
 
-@router.post("/{source}/files", operation_id="upload", response_class=Response, responses={200: told(IngestView)})
+@uploading.post("/{source}/files", operation_id="upload", response_class=Response, responses={200: told(IngestView)})
 async def upload(
     source: SourceName,
     request: Request,
@@ -52,7 +53,7 @@ async def upload(
 ) -> Response:
     """Put files into a source. Private sources are the caller's own; shared ones need an admin key."""
     given = [Upload(file.filename or "", file.file) for file in files]
-    report = await house_of(request).do(caller, agent, _put, source, given)
+    report = await house_of(request).read_in(caller, agent, _put, source, given)
     return answer(report)
 
 
@@ -70,7 +71,10 @@ async def remove(
     agent: AgentName = "",
 ) -> Response:
     """Remove an uploaded file and its passages."""
-    return answer({"removed": await house_of(request).do(caller, agent, _remove, source, name)})
+    return answer({"removed": await house_of(request).read_in(caller, agent, _remove, source, name)})
+
+
+router.include_router(uploading)
 
 
 def _files(seat: Seat, source: str) -> list[View]:

@@ -1,0 +1,59 @@
+"""FlexAttention as an attention of transformers' models: masks by blocks, compiled once on a GPU, plain on a CPU."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.core.errors import WeightsError
+
+NAME = "dragoman_tree"
+
+
+def use_tree_attention(model: Any) -> None:
+    """Let a model attend by block masks; the mask that it is given is used as it is."""
+    interface = importlib.import_module("transformers").AttentionInterface
+    interface.register(NAME, attend)
+    model.set_attn_implementation(NAME)
+
+
+def attend(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Any,
+    *,
+    scaling: float | None = None,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    """Attention of (B, H, T, d) under a block mask, (B, T, H, d); in half precision where the values are."""
+    if more.get("softcap") or more.get("s_aux") is not None:
+        raise WeightsError(
+            "This base caps its attention scores, which FlexAttention is not told here.",
+            remedy='Set model.attention = "sdpa".',
+        )
+    shared = query.shape[1] // key.shape[1]
+    if shared & (shared - 1):  # keys that are not shared by 2, 4, 8 .. heads are repeated
+        key, value, shared = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1), 1
+    # rotary positions are added in full precision, which autocast does not take back for this function
+    found = _flex(query.device.type)(
+        query.to(value.dtype),
+        key.to(value.dtype),
+        value,
+        block_mask=attention_mask,
+        scale=scaling,
+        enable_gqa=shared > 1,
+    )
+    return found.transpose(1, 2).contiguous(), None
+
+
+@cache
+def _flex(device: str) -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention) if device == "cuda" else flex_attention

@@ -1,0 +1,376 @@
+"""The unified model: one language model learns to plan, to judge evidence and to answer (UniMS-RAG, SAFARI)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from dragoman.core.errors import ConfigError, TrainingError
+from dragoman.core.examples import Example
+from dragoman.core.tokens import Grammar
+from dragoman.core.values import Source
+from dragoman.models import weights as catalogue
+from dragoman.models.bases import base_digest, is_gguf
+from dragoman.models.chooser import LIGHT_ADAPTER
+from dragoman.models.hf import require_torch
+from dragoman.models.part import Head, Part, open_part, write_part
+from dragoman.models.unified import KIND, LayoutName, Order, Shape, Turns
+from dragoman.train.calibrate import fit_calibration
+from dragoman.train.checks import LEAST
+from dragoman.train.contract import Job, Progress
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, ViewTable, typed
+
+if TYPE_CHECKING:
+    from dragoman.train.offers import Relevance
+    from dragoman.train.sequences import Sequences
+    from dragoman.train.unified_measures import Outcome
+    from dragoman.train.unified_task import UnifiedTask
+
+SIMILARITY, SIMILAR = "similarity", "similar"
+_ENOUGH = 20
+"""Right and wrong candidates of a source from which on it gets a calibration of its own."""
+
+
+class InputTable(ViewTable):
+    """What is read of a turn, how long it may be, and what is drawn by chance in each epoch."""
+
+    turns: int = Field(default=0, ge=0)
+    order: Literal["newest", "oldest"] = "oldest"
+    window: int = Field(default=1024, ge=64)
+    candidate: int = Field(default=96, ge=4)
+    response: int = Field(default=128, ge=4)
+    candidates: int = Field(default=24, ge=2)
+    """The most candidates of a turn that are judged in one epoch; right ones always are."""
+    distractors: int = Field(default=2, ge=0)
+    """The most wrong pieces of evidence that a response is learned with."""
+    noise: int = Field(default=2, ge=0, le=10)
+    """By how many tenths the similarities before a response are off."""
+    relevance: str | tuple[str, ...] = ()
+    """Label files of `dragoman label relevance` for training turns; gold alone is learned where none is given."""
+
+
+class LossTable(Table):
+    """How much each part counts: Eq. 7's three, the plan after reading, and lists of candidates."""
+
+    plan: float = Field(default=1.0, ge=0)
+    similarity: float = Field(default=1.0, ge=0)
+    response: float = Field(default=1.0, ge=0)
+    check: float = Field(default=1.0, ge=0)
+    listwise: float = Field(default=1.0, ge=0)
+    soft: bool = False
+    """Share a similarity between the two tenths around it, where labels are finer than tenths."""
+    over: Literal["vocabulary", "options"] = "vocabulary"
+    """Plans and similarities are learned among all words, or among those that may stand there."""
+
+
+class ModelTable(Table):
+    """The base, how its tokens are spelt, what of it is trained, and how batches are made."""
+
+    base: str = "smollm2-135m-instruct"
+    style: Literal["unims", "safari"] = "unims"
+    layout: LayoutName = "tree"
+    tokens: Literal["rows", "reserved", "text"] = "reserved"
+    weights: Literal["lora", "full"] = "lora"
+    quantise: Literal["auto", "4bit", "none"] = "none"
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: Literal["all-linear"] | tuple[str, ...] = "all-linear"
+    layers: int = Field(default=0, ge=0)
+    """The adapter is on the last so many layers, which trains faster; 0: on all."""
+    checkpointing: bool = False
+    """Compute activations again instead of keeping them: slower, for bases that do not fit otherwise."""
+    attention: Literal["auto", "sdpa", "flex"] = "auto"
+    batch_tokens: int = Field(default=8192, ge=64)
+    """The most tokens of a batch; `train.batch` is the most turns."""
+    measured: int = Field(default=0, ge=0)
+    """Dev's turns that are read, drawn once: after each epoch, and for offsets and calibration; 0: all."""
+    candidates: int = Field(default=0, ge=0)
+    """The most candidates of a dev turn, drawn once; 0: all."""
+    light: Literal["none", "f32", "f16", "q8_0"] = "f16"
+    """Write the adapter for llama.cpp too, with numbers of so many bits, where that can run the model."""
+    loss: LossTable = LossTable()
+
+
+@learners.register(KIND)
+class UnifiedLearner:
+    """Makes a part that planner.acting, retriever.evaluating and reader.unified run together.
+
+    `torchrun --nproc-per-node N -m dragoman train ..`, or accelerate's launcher, trains it on several GPUs.
+    """
+
+    parallel = True
+
+    def fit(self, job: Job) -> Part:
+        require_torch("Training a language model")
+        return _Training(job).run()
+
+
+class _Training:
+    """One training while it runs."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._input = typed(InputTable, job.recipe.input, "input")
+        self._model = typed(ModelTable, job.recipe.model, "model")
+        self._sources = sources_of([*job.train.examples, *(job.aux.examples if job.aux else ())])
+        table = self._model
+        if table.style == "safari" and table.layout == "paper":
+            raise ConfigError("SAFARI's sequence has no evidence mask.", remedy='Set model.layout = "tree" or "plain".')
+        grammar = Grammar(tuple(source.name for source in self._sources), table.style)
+        given = self._input
+        view = given.view(job)
+        self._shape = Shape(grammar, table.layout, view, given.window, given.candidate, given.response)
+        self._refuse_small_window()
+
+    def run(self) -> Part:
+        from dragoman.models.unified_weights import save_weights
+        from dragoman.train.loop import fit
+        from dragoman.train.parallel import Ranks
+
+        job, ranks = self._job, Ranks(self._job.device)
+        task, turns = self._task()
+        best = fit(task, job)
+        if not ranks.is_first:
+            ranks.wait()  # until the part is written
+            return open_part(job.folder, kind=KIND)
+        job.report(Progress("Calibrating", 0, 1))
+        outcomes = task.final(best)
+        names = save_weights(task.causal, job.folder, kept=self._model.weights, base=self._model.base)
+        names += self._light(turns)
+        part = self._written(outcomes, turns, names)
+        ranks.wait()
+        return part
+
+    def _task(self) -> tuple[UnifiedTask, Turns]:
+        from dragoman.models.causal import load_causal
+        from dragoman.models.lora import LoraSpec
+        from dragoman.models.spelling import spell
+        from dragoman.models.unified_weights import Tuning, end_of, for_training, told_apart, vocabulary_rows
+        from dragoman.models.vocabularies import tokenizer_vocabulary
+        from dragoman.train.offers import likely
+        from dragoman.train.unified_task import Settings, UnifiedTask
+
+        job, table = self._job, self._model
+        four = table.quantise if table.weights == "lora" else "none"
+        causal = load_causal(table.base, device=job.device, quantise=four, precision="float32")
+        vocabulary = tokenizer_vocabulary(causal.tokenizer, vocabulary_rows(causal))
+        apart = told_apart(causal, vocabulary.reserved) if table.tokens == "reserved" else None
+        spelling = spell(self._shape.grammar, table.tokens, vocabulary, apart=apart)
+        turns = Turns(self._shape, spelling, _remembering(vocabulary.encode), end_of(causal, spelling))
+        spec = LoraSpec(table.rank, table.alpha, table.dropout, table.targets, table.layers)
+        described = {source.name: source.description for source in self._sources}
+        causal = for_training(
+            causal,
+            spelling,
+            Tuning(table.weights, spec, table.checkpointing),
+            seed=job.recipe.train.seed,
+            sources=described,
+            vocabulary=vocabulary,
+        )
+        train = job.recipe.train
+        settings = Settings(
+            tokens=table.batch_tokens,
+            batch=train.batch,
+            seed=train.seed,
+            attention=table.attention,
+            over=table.loss.over,
+            soft=table.loss.soft,
+            weights=table.loss.model_dump(exclude={"soft", "over"}),
+            measured=table.measured,
+            most=table.candidates,
+        )
+        examples = [*job.train.examples, *(job.aux.examples if job.aux else ())]
+        relevance = self._relevance(examples)
+        if relevance is not None:
+            examples = [likely(example, relevance) for example in examples]
+        sequences = self._sequences(turns, examples, relevance)
+        return UnifiedTask(causal, turns, sequences, examples, dev=job.dev.examples, settings=settings), turns
+
+    def _sequences(self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None) -> Sequences:
+        from dragoman.train.lessons import Drawing
+        from dragoman.train.sequences import Sequences
+
+        job, given, loss = self._job, self._input, self._model.loss
+        drawing = Drawing(
+            job.recipe.train.seed,
+            given.candidates,
+            given.distractors,
+            given.noise,
+            check=loss.check > 0,
+            closed=loss.over == "options",
+        )
+        shared = {
+            passage.id: passage for corpus in (job.train, job.dev, job.aux) if corpus for passage in corpus.passages
+        }
+        return Sequences(
+            turns,
+            drawing,
+            orders=orders_of,
+            shared=tuple(shared.values()),
+            relevance=relevance,
+            weights=self._plan_weights(examples),
+        )
+
+    def _relevance(self, examples: Sequence[Example]) -> Relevance | None:
+        if not self._input.relevance:
+            return None
+        from dragoman.train.relevance_file import read_relevance
+
+        cut = any("cut" in origin for origin in self._job.dev.origin)
+        files = self._input.relevance
+        return read_relevance(files, examples, partial=cut)
+
+    def _plan_weights(self, examples: Sequence[Example]) -> dict[Order, float]:
+        """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
+        from dragoman.train.unified_losses import class_weights
+
+        told = self._job.recipe.balance.weight
+        power = {"none": 0.0, "balanced": 1.0}[told] if isinstance(told, str) else float(told)
+        plans = [example.gold.plan for example in examples if example.gold.plan is not None]
+        if len(plans) < LEAST:
+            raise TrainingError(
+                f"There are only {len(plans)} training turns with a plan.",
+                remedy=f"Give at least {LEAST} with 'plan': the sources to ask, [] for none.",
+            )
+        return class_weights(plans, power=power)
+
+    def _light(self, turns: Turns) -> tuple[str, ...]:
+        """Write the adapter for llama.cpp, where that can run the model."""
+        from dragoman.models.lora_gguf import write_gguf_adapter
+
+        table, folder = self._model, self._job.folder
+        base = catalogue.path(table.base)
+        can = table.weights == "lora" and table.layout != "paper" and turns.spelling.way != "rows" and is_gguf(base)
+        if table.light == "none" or not can:
+            (folder / LIGHT_ADAPTER).unlink(missing_ok=True)
+            return ()
+        write_gguf_adapter(folder, base, precision=table.light)
+        return (LIGHT_ADAPTER,)
+
+    def _written(self, outcomes: Sequence[Outcome], turns: Turns, names: tuple[str, ...]) -> Part:
+        """Fit offsets and calibrations on dev, and write the part."""
+        from dragoman.train.finish import made_from
+        from dragoman.train.unified_measures import measures
+
+        job, table = self._job, self._model
+        metrics = measures(outcomes, table.loss.model_dump(exclude={"soft", "over"}))
+        offsets, told = self._offsets(outcomes)
+        options: dict[str, Any] = {
+            "shape": self._shape.to_json(),
+            "spelling": turns.spelling.to_json(),
+            "base": table.base,
+            "base_sha256": base_digest(table.base),
+            "end": turns.end,
+            "offsets": offsets,
+            "weights": table.weights,
+        }
+        made = made_from(job, metrics | told) | {
+            "base": table.base,
+            "runtime": "llamacpp" if LIGHT_ADAPTER in names else "torch",
+        }
+        heads = {SIMILARITY: calibrated(outcomes, job.recipe.calibrate.method)}
+        return write_part(Part(job.folder, KIND, heads, options, made=made), names)
+
+    def _offsets(self, outcomes: Sequence[Outcome]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+        """Offsets by how a plan is made, and macro F1 with them across folds."""
+        from dragoman.train.offsets import fit_offsets
+
+        dialogues = {example.id: example.context.dialogue for example in self._job.dev.examples}
+        known = [one for one in outcomes if one.gold is not None]
+        read = [one for one in known if one.check is not None]
+        ways: dict[str, list[tuple[Outcome, dict[Order, float]]]] = {
+            "context": [(one, dict(one.plan)) for one in known],
+            "check": [(one, dict(one.check or {})) for one in read],
+            "average": [(one, _mean(one)) for one in read],
+        }
+        found: dict[str, dict[str, float]] = {}
+        told: dict[str, float] = {}
+        for way, rows in ways.items():
+            if not rows or len({tuple(chances) for _, chances in rows}) > 1:
+                continue  # turns with other sources have other orders
+            gold = [one.gold or () for one, _ in rows]
+            fitted = fit_offsets([chances for _, chances in rows], gold, groups=[dialogues[one.id] for one, _ in rows])
+            found[way] = {">".join(order): value for order, value in fitted.offsets.items()}
+            told |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
+        return found, told
+
+    def _refuse_small_window(self) -> None:
+        """A line of evidence on evidence and a little of the dialogue must fit."""
+        given = self._input
+        deep = 2 if any(source.needs for source in self._sources) else 1
+        needed = max(deep * (given.candidate + 8), given.candidate + given.response) + 32
+        if needed > given.window:
+            raise ConfigError(
+                f"A window of {given.window} tokens has no room for evidence of {given.candidate}, a response of "
+                f"{given.response} and the dialogue.",
+                remedy=f"Set input.window to {needed} or more, or lower input.candidate and input.response.",
+            )
+
+
+def sources_of(examples: Sequence[Example]) -> tuple[Source, ...]:
+    """All sources of some turns, each once, in the order in which they are met."""
+    found: dict[str, Source] = {}
+    seen: set[int] = set()
+    for example in examples:
+        if id(example.sources) in seen:
+            continue
+        seen.add(id(example.sources))
+        for source in example.sources:
+            first = found.setdefault(source.name, source)
+            if first.needs != source.needs:
+                raise TrainingError(
+                    f"The source '{source.name}' needs {list(first.needs)} in one set and {list(source.needs)} in "
+                    "another.",
+                    remedy="Give the sources different names, or the same needs.",
+                )
+    if not found:
+        raise TrainingError("The training turns name no source.", remedy="Give a set with sources.")
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=64)
+def orders_of(sources: tuple[Source, ...]) -> tuple[Order, ...]:
+    """Every legal order of some sources, as the planner that runs the part has them."""
+    from dragoman.planner.acting import legal_orders
+    from dragoman.sources.graph import SourceGraph
+
+    return legal_orders(SourceGraph(sources), {source.name for source in sources})
+
+
+def calibrated(outcomes: Sequence[Outcome], method: Any) -> Head:
+    """The calibration of expected similarities: of all sources, and of each that dev has enough of."""
+    rows = [one for outcome in outcomes for one in outcome.candidates]
+    if not rows:
+        return Head((SIMILAR,))
+    found = {SIMILAR: fit_calibration([one.odds for one in rows], [one.is_gold for one in rows], method)}
+    for source in dict.fromkeys(one.source for one in rows):
+        mine = [one for one in rows if one.source == source]
+        right = sum(one.is_gold for one in mine)
+        if min(right, len(mine) - right) >= _ENOUGH:
+            found[source] = fit_calibration([one.odds for one in mine], [one.is_gold for one in mine], method)
+    return Head((SIMILAR,), found)
+
+
+def _mean(one: Outcome) -> dict[Order, float]:
+    assert one.check is not None
+    return {order: (chance + one.check[order]) / 2 for order, chance in one.plan.items()}
+
+
+def _remembering(encode: Any) -> Any:
+    """Texts are met again in each epoch: their tokens are kept."""
+    known: dict[str, list[int]] = {}
+
+    def remembered(text: str) -> list[int]:
+        if text not in known:
+            known[text] = encode(text)
+        return known[text]
+
+    return remembered
+
+
+__all__ = ["InputTable", "ModelTable", "UnifiedLearner", "calibrated", "orders_of", "sources_of"]

@@ -1,0 +1,142 @@
+"""Offsets of plans: what is added to the log-probability of each order so that the mean F1 of the decisions is best.
+
+A rare decision is seldom the most probable one, yet counts as much as the others in macro F1. Offsets are found by
+coordinate ascent on dev; what they are worth is told by folds, each decided by the offsets of the others.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from dragoman.core.values import SourceName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Numbers: TypeAlias = NDArray[np.int64]
+
+Order: TypeAlias = tuple[SourceName, ...]
+Chances: TypeAlias = Sequence[Mapping[Order, float]]
+_LEAST = 1e-12
+_WIDEST = 4.0
+_STEPS = (0.5, 0.1)
+_FOLDS = 5
+_ROUNDS = 8
+_GAIN = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Offsets by order; macro F1 without them, with them on the turns they were fitted on, and across folds."""
+
+    offsets: Mapping[Order, float]
+    before: float
+    after: float
+    folds: float
+
+
+def fit_offsets(chances: Chances, gold: Sequence[Order], *, groups: Sequence[Hashable] | None = None) -> Fitted:
+    """Offsets for the orders that occur in gold; none where the folds say that they do not help.
+
+    `groups` keep turns together in a fold, those of one dialogue.
+    """
+
+    table, orders, truth, decisions = _table(chances, gold)
+    before = _macro(table.argmax(1), truth, decisions)
+    own = _ascend(table, truth, decisions, _movable(orders, gold))
+    after = _macro((table + own).argmax(1), truth, decisions)
+    folds = _folds(list(groups) if groups is not None else list(range(len(gold))))
+    said = table.argmax(1)
+    for fold in range(_FOLDS):
+        held = folds == fold
+        if held.any() and not held.all():
+            others = [order for order, out in zip(gold, held, strict=True) if not out]
+            moved = _ascend(table[~held], truth[~held], decisions, _movable(orders, others))
+            said[held] = (table[held] + moved).argmax(1)
+    across = _macro(said, truth, decisions)
+    helps = across > before + _GAIN
+    kept = {order: round(float(value), 3) for order, value in zip(orders, own, strict=True) if helps and value}
+    return Fitted(kept, before, after if helps else before, across if helps else before)
+
+
+def macro_f1(said: Sequence[Order], gold: Sequence[Order]) -> float:
+    """The mean F1 of the decisions (sets of sources) that occur in gold; NaN of nothing."""
+    if not gold:
+        return math.nan
+    asked = [frozenset(order) for order in said]
+    right = [frozenset(order) for order in gold]
+    scores = []
+    for decision in dict.fromkeys(right):
+        hits = sum(one == two == decision for one, two in zip(asked, right, strict=True))
+        scores.append(2 * hits / (asked.count(decision) + right.count(decision)))
+    return sum(scores) / len(scores)
+
+
+def _table(chances: Chances, gold: Sequence[Order]) -> tuple[Floats, list[Order], Numbers, Numbers]:
+    """Log-probabilities (N, orders), the orders, the decision of each turn, and of each order."""
+    import numpy as np
+
+    orders = list(chances[0])
+    numbers: dict[frozenset[SourceName], int] = {}
+    decisions = np.array([numbers.setdefault(frozenset(order), len(numbers)) for order in orders])
+    truth = np.array([numbers.setdefault(frozenset(order), len(numbers)) for order in gold])
+    table = np.log(np.maximum([[one[order] for order in orders] for one in chances], _LEAST))
+    return table, orders, truth, decisions
+
+
+def _movable(orders: Sequence[Order], gold: Sequence[Order]) -> list[int]:
+    seen = set(gold)
+    return [place for place, order in enumerate(orders) if order in seen]
+
+
+def _ascend(table: Floats, truth: Numbers, decisions: Numbers, movable: Sequence[int]) -> Floats:
+    """One offset after another to where macro F1 is best, in wide, then in small steps; of equals the nearest."""
+    import numpy as np
+
+    offsets = np.zeros(table.shape[1])
+    best = _macro(table.argmax(1), truth, decisions)
+    reach = _WIDEST
+    for step in _STEPS:
+        grid = np.arange(-reach, reach + step / 2, step)
+        for _ in range(_ROUNDS):
+            before = best
+            for place in movable:
+                middle = offsets[place]
+                for value in sorted(middle + grid, key=lambda value: (abs(value - middle), value)):
+                    tried = offsets.copy()
+                    tried[place] = value
+                    found = _macro((table + tried).argmax(1), truth, decisions)
+                    if found > best + _GAIN:
+                        best, offsets = found, tried
+            if best <= before + _GAIN:
+                break
+        reach = step
+    return offsets
+
+
+def _macro(said: Numbers, truth: Numbers, decisions: Numbers) -> float:
+    """Macro F1 of the orders said, over the decisions that occur in gold."""
+    import numpy as np
+
+    asked = decisions[said]
+    size = int(max(asked.max(initial=0), truth.max(initial=0))) + 1
+    hits = np.bincount(truth[asked == truth], minlength=size)
+    total = np.bincount(asked, minlength=size) + np.bincount(truth, minlength=size)
+    occurs = np.bincount(truth, minlength=size) > 0
+    return float((2 * hits[occurs] / total[occurs]).mean())
+
+
+def _folds(groups: Sequence[Hashable]) -> Numbers:
+    """A fold for each turn, by chance and always the same."""
+    import numpy as np
+
+    names = list(dict.fromkeys(groups))
+    random.Random(0).shuffle(names)
+    numbers = {name: place % _FOLDS for place, name in enumerate(names)}
+    return np.array([numbers[group] for group in groups])

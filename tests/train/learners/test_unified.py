@@ -1,0 +1,182 @@
+"""The learner of unified models: from labelled turns to a part that the roles run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dragoman.core.errors import ConfigError, InputError, TrainingError, WeightsError
+from dragoman.core.examples import Example, Gold
+from dragoman.core.values import Context, Passage, Source
+from dragoman.models.part import open_part
+from dragoman.models.unified_open import open_unified
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.learners.unified import UnifiedLearner, sources_of
+from dragoman.train.spec import Recipe
+
+SOURCES = (Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",)))
+CANDIDATES = (
+    Passage("a", "TIMES", "The boat leaves at nine."),
+    Passage("b", "TIMES", "The train leaves at ten."),
+    Passage("c", "PRICES", "The boat is free.", parent="a"),
+    Passage("d", "PRICES", "The train is not.", parent="b"),
+)
+KINDS = (("when boat", ("TIMES",), ("a",)), ("hello the", (), ()), ("price boat", ("TIMES", "PRICES"), ("a", "c")))
+
+
+def examples(count, side):
+    found = []
+    for n in range(count):
+        said, plan, evidence = KINDS[n % 3]
+        context = Context.of(f"{said} {n}?", dialogue=f"{side}-{n}")
+        found.append(Example(f"{side}-{n}", context, SOURCES, CANDIDATES, Gold(bool(plan), plan, evidence, "Yes.")))
+    return tuple(found)
+
+
+@pytest.fixture(scope="module")
+def jobs(tiny_causal):
+    def make(folder, *, train=None, dev=None, model=None, input=None, loop=None, **tables):
+        recipe = {
+            "kind": "unified",
+            "input": {"window": 256, "candidate": 24, "response": 16, "turns": 2, **(input or {})},
+            "model": {"base": str(tiny_causal), "tokens": "rows", "rank": 4, "batch_tokens": 2048, **(model or {})},
+            "train": {"epochs": 1, "batch": 8, "rate": 0.01, "metric": "score", **(loop or {})},
+            **tables,
+        }
+        sides = [Corpus((), examples(24, "train")), Corpus((), examples(12, "dev"))]
+        chosen = [sides[0] if train is None else train, sides[1] if dev is None else dev]
+        folder.mkdir(exist_ok=True)
+        return Job(Recipe.model_validate(recipe), *chosen, folder)
+
+    return make
+
+
+@pytest.fixture
+def job(jobs, tmp_path):
+    return lambda **options: jobs(tmp_path / "out", **options)
+
+
+@pytest.fixture(scope="module")
+def learned(jobs, tmp_path_factory):
+    """A part that was trained until it plans."""
+    given = {"loop": {"epochs": 12, "rate": 0.02}, "model": {"weights": "full", "loss": {"over": "options"}}}
+    return UnifiedLearner().fit(jobs(tmp_path_factory.mktemp("learned"), **given))
+
+
+def test_a_model_learns_to_plan_and_the_part_runs(learned):
+    metrics = learned.made["metrics"]
+    assert metrics["plan/f1"] > 0.9 and metrics["check/f1"] > 0.9
+    opened = open_unified(learned.folder, runtime="torch", device="cpu")
+    orders = ((), ("TIMES",), ("TIMES", "PRICES"))
+    unseen = [Context.of("when boat 77?"), Context.of("hello the 78?"), Context.of("price boat 79?")]
+    plans = opened.runtime.plan(unseen, orders)
+    assert [max(one, key=one.get) for one in plans] == [("TIMES",), (), ("TIMES", "PRICES")]
+
+
+def test_the_part_says_all_that_running_it_needs(learned, tiny_causal):
+    part = open_part(learned.folder, kind="unified")
+    assert part.options["shape"]["sources"] == ["TIMES", "PRICES"]
+    assert part.options["base"] == str(tiny_causal) and len(part.options["base_sha256"]) == 64
+    assert part.options["weights"] == "full" and set(part.files) == {"model.safetensors"}
+    assert part.options["end"] == 1
+    assert set(part.options["offsets"]) == {"context", "check", "average"}
+    head = part.head("similarity")
+    assert head.labels == ("similar",) and "similar" in head.calibrations
+    assert {"offsets/context/before", "offsets/context/folds"} <= set(part.made["metrics"])
+
+
+@pytest.mark.parametrize(
+    ("style", "layout", "tokens"), [("unims", "paper", "rows"), ("unims", "plain", "rows"), ("safari", "plain", "text")]
+)
+def test_other_layouts_and_grammars_train(job, style, layout, tokens):
+    part = UnifiedLearner().fit(job(model={"style": style, "layout": layout, "tokens": tokens, "rank": 2}))
+    assert part.options["shape"]["layout"] == layout and part.options["spelling"]["way"] == tokens
+    assert ("hit@1" in part.made["metrics"]) == (style == "unims")
+    assert set(part.options["offsets"]) == {"context"}
+
+
+def test_the_same_seed_learns_the_same_weights_and_a_finished_training_is_not_repeated(jobs, tmp_path):
+    first = UnifiedLearner().fit(jobs(tmp_path / "one"))
+    second = UnifiedLearner().fit(jobs(tmp_path / "two"))
+    assert first.files == second.files  # by their hashes
+    log = (tmp_path / "one" / "log.jsonl").read_text()
+    again = UnifiedLearner().fit(jobs(tmp_path / "one"))
+    assert again.files == first.files and (tmp_path / "one" / "log.jsonl").read_text() == log
+
+
+def test_what_lies_beside_an_adapter_is_small(job):
+    part = UnifiedLearner().fit(job(model={"rank": 2}))
+    assert set(part.files) == {"adapter_config.json", "adapter_model.safetensors", "rows.safetensors"}
+    assert sum((part.folder / name).stat().st_size for name in part.files) < 40_000
+
+
+def test_recomputing_activations_changes_nothing(jobs, tmp_path):
+    plain = UnifiedLearner().fit(jobs(tmp_path / "plain"))
+    saved = UnifiedLearner().fit(jobs(tmp_path / "saved", model={"checkpointing": True}))
+    assert saved.made["metrics"]["loss"] == pytest.approx(plain.made["metrics"]["loss"], abs=1e-4)
+
+
+def test_a_loss_that_is_no_number_stops_with_its_rows(job, monkeypatch):
+    from dragoman.train.unified_task import UnifiedTask
+
+    monkeypatch.setattr(UnifiedTask, "loss", lambda self, batch: torch.tensor(float("nan"), requires_grad=True))
+    with pytest.raises(TrainingError, match="The loss is nan in epoch 1, batch 1"):
+        UnifiedLearner().fit(job())
+
+
+def test_labels_of_other_data_are_refused(job, tmp_path):
+    from dragoman.train.relevance_labels import HardLabels
+    from dragoman.train.relevance_run import label_relevance
+
+    corpus = Corpus((), examples(24, "train"))
+    file = tmp_path / "labels.jsonl"
+    label_relevance(corpus, HardLabels(), file)
+    UnifiedLearner().fit(job(input={"relevance": str(file)}))
+    changed = replace(corpus, examples=(replace(corpus.examples[0], candidates=CANDIDATES[:1]), *corpus.examples[1:]))
+    with pytest.raises(InputError, match="do not fit the data"):
+        UnifiedLearner().fit(job(train=changed, input={"relevance": str(file)}))
+
+
+def test_what_cannot_work_is_refused_before_anything_is_loaded(job):
+    with pytest.raises(ConfigError, match="A window of 64 tokens has no room"):
+        UnifiedLearner().fit(job(input={"window": 64, "candidate": 60}))
+    with pytest.raises(ConfigError, match="no evidence mask"):
+        UnifiedLearner().fit(job(model={"style": "safari", "layout": "paper"}))
+    with pytest.raises(TrainingError, match="only 3 training turns with a plan"):
+        UnifiedLearner().fit(job(train=Corpus((), examples(3, "train"))))
+    with pytest.raises(TrainingError, match="name no source"):
+        sources_of([replace(examples(1, "x")[0], sources=())])
+
+
+def test_one_source_with_two_needs_is_refused():
+    one, two = examples(2, "x")
+    other = replace(two, sources=(SOURCES[0], replace(SOURCES[1], needs=())))
+    with pytest.raises(TrainingError, match="'PRICES' needs \\['TIMES'\\] in one set and \\[\\] in another"):
+        sources_of([one, other])
+
+
+def test_a_tokenizer_that_splits_a_similarity_says_what_to_do(job, monkeypatch):
+    from dragoman.models.vocabularies import HfVocabulary
+
+    monkeypatch.setattr(HfVocabulary, "encode", lambda self, text: [5, *map(ord, text)])
+    with pytest.raises(WeightsError, match=r'splits the similarity .* model\.tokens = "rows"'):
+        UnifiedLearner().fit(job(model={"tokens": "text"}))
+
+
+def test_a_base_without_pad_and_eos_trains(jobs, tiny_causal, tmp_path):
+    import shutil
+
+    bare = tmp_path / "bare"
+    shutil.copytree(tiny_causal, bare)
+    for name in ("tokenizer_config.json", "config.json", "generation_config.json", "special_tokens_map.json"):
+        if (bare / name).is_file():
+            table = json.loads((bare / name).read_text())
+            table = {key: value for key, value in table.items() if not key.startswith(("eos", "pad"))}
+            (bare / name).write_text(json.dumps(table | ({"pad_token_id": None} if name == "config.json" else {})))
+    part = UnifiedLearner().fit(jobs(tmp_path / "out", model={"base": str(bare)}))
+    spelt = {name: ids for _, name, ids in part.options["spelling"]["ids"]}
+    assert part.options["end"] in (spelt["EOS"][0], 1, 2)
+    assert part.made["metrics"]["response/loss"] > 0
