@@ -23,9 +23,13 @@ def keeps_texts(owner: Keeping) -> None:
         _keeping.add(owner)
 
 
-def clear_caches() -> None:
-    """Let everything in this process go of the texts that it keeps."""
+def clear_caches(*others: object) -> None:
+    """Let everything in this process go of the texts that it keeps, and `others` that never said that they keep any."""
     with _lock:
         owners = list(_keeping)
     for owner in owners:
         owner.clear_cache()
+    for other in others:
+        clear = getattr(other, "clear_cache", None)
+        if callable(clear) and all(other is not owner for owner in owners):
+            clear()

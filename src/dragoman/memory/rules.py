@@ -179,14 +179,10 @@ class RuleMemory:
     def _clear_caches(self) -> None:
         """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
         forget_texts()
-        clear_caches()
+        clear_caches(self._encoder, self._model)
         known = getattr(self._analyse, "forget", None)
         if callable(known):
             known()
-        for part in (self._encoder, self._model):
-            clear = getattr(part, "clear_cache", None)
-            if callable(clear):
-                clear()
 
 
 def _same(passage: Passage, fact: Fact) -> bool:

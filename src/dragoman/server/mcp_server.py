@@ -148,9 +148,9 @@ class _Tools:
             if everything == bool(what):
                 raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
             if everything:
-                erased = await self._house.do(caller, agent, person.forget_everything)
+                erased = await self._house.forgetting(caller, agent, person.forget_everything)
             else:
-                erased = await self._house.do(caller, agent, _forget, what)
+                erased = await self._house.forgetting(caller, agent, _forget, what)
             return _result(f"Erased: {erased}.", Forgotten(erased=erased))
 
     async def search(

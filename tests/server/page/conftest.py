@@ -1,4 +1,4 @@
-"""The page in a real browser: one Chromium and one server for all tests, a fresh context for each."""
+"""The page in a real browser: one server for all tests, a Chromium a file, a fresh context for each."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def address(agents, tmp_path_factory):
     assert not [line for line in said if "Traceback" in line or "failed" in line], "".join(said)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an event loop drives it, and other tests need one of their own
 def browser():
-    """One headless Chromium: Debian's, which `make test` installs where it is missing."""
+    """A headless Chromium: Debian's, which `make test` installs where it is missing."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=20_000)
