@@ -276,3 +276,14 @@ def test_on_dev_every_order_candidate_and_word_is_asked(layout):
 def test_evaluation_tokens_have_one_id_each():
     made, _ = sequences()
     assert len({made.spelling.one(token) for token in EVALUATION}) == 11
+
+
+def test_outside_of_the_share_only_the_plan_is_learned_and_without_answers_no_response():
+    _, making = sequences(share=0.4)
+    kinds = [frozenset(place.kind for place in making.tree(example(), epoch).places) for epoch in range(200)]
+    whole = [found for found in kinds if found != {"plan"}]
+    assert 50 < len(whole) < 110 and set(whole) == {frozenset(("plan", "similarity", "response", "check"))}
+    made, silent = sequences(answer=False)
+    lesson = silent.tree(example(), 0)
+    assert {place.kind for place in lesson.places} == {"plan", "similarity", "check"}
+    assert not any("[1.0]" in told(made, segment.tokens) for segment in lesson.segments)

@@ -153,6 +153,15 @@ def test_batches_hold_every_turn_once_within_both_limits(sizes, tokens, batch, e
     assert found == token_batches(rows, sizes, settings, epoch)
 
 
+def test_a_short_epoch_draws_other_turns_each_time():
+    sizes = [10] * 40
+    drawn = [
+        sorted(row for batch in token_batches(list(range(40)), sizes, Settings(epoch=12), epoch) for row in batch)
+        for epoch in range(2)
+    ]
+    assert [len(rows) for rows in drawn] == [12, 12] and drawn[0] != drawn[1]
+
+
 def test_dev_is_read_as_the_runtime_reads_it(model):
     """Plans, checks and similarities are those of models/unified_torch, so that what is fitted is what runs."""
     made = task(model)

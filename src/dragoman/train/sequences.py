@@ -66,10 +66,12 @@ class Sequences:
         dice = random.Random(f"{self._drawing.seed}/{epoch}/{example.id}")
         growing = _Growing(self._turns, self._branch)
         plan = self._plan_of(example)
-        offered = capped(self._offers.of(example, plan, dice), self._drawing.most_candidates, dice)
+        whole = dice.random() < self._drawing.share
+        offers = self._offers.of(example, plan, dice) if whole else []
+        offered = capped(offers, self._drawing.most_candidates, dice)
         shown = self._shown(example, plan, offered, dice)
         layout = self._turns.shape.layout
-        written, after = self._written(example, plan, shown)
+        written, after = self._written(example, plan, shown) if whole else (None, ())
         growing.trunk(example, self._room(example, written, offered, after))
         if plan is not None:
             self._plan(growing, example, plan)
@@ -167,7 +169,7 @@ class Sequences:
             return None, ()
         asked = Writing(example.context, Written(plan, tuple(shown)))
         kept, _ = fitted(self._turns, asked)
-        reply = example.gold.reply
+        reply = example.gold.reply if self._drawing.answer else None
         return kept.written, () if reply is None or not reply.strip() else self._turns.response(reply)
 
     def _room(self, example: Example, written: Written | None, offered: Sequence[Offer], after: Sequence[int]) -> int:
@@ -227,7 +229,7 @@ class Sequences:
         self, growing: _Growing, written: Written | None, after: tuple[int, ...], *, judging: bool = False
     ) -> None:
         """Evidence in a line after the plan, then the response; with `judging` similarities are learned in it."""
-        if written is None:
+        if written is None or not (after or judging):
             return
         turns = self._turns
         on = growing.plans if growing.plans is not None else growing.add(turns.plan(written.plan), 0)

@@ -40,13 +40,14 @@ _AHEAD = 2
 class Settings:
     """How turns are batched and what counts how much.
 
-    `tokens` is what a batch holds at most, `batch` its turns. `over` "options" learns plans and similarities among the
+    `tokens` is what a batch holds at most, `batch` its turns, `epoch` what an epoch draws of all (0: all). `over` "options" learns plans and similarities among the
     tokens that may stand there, "vocabulary" among all. `weights` are Eq. 7's, by kind, and "listwise".
     `measured` is the number of dev's turns that are looked at (0: all), `most` that of their candidates.
     """
 
     tokens: int = 8192
     batch: int = 32
+    epoch: int = 0
     seed: int = 1
     attention: Literal["auto", "sdpa", "flex"] = "auto"
     over: Over = "vocabulary"
@@ -258,6 +259,7 @@ def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: Settings,
     dice = random.Random(f"{settings.seed}/{epoch}")
     order = list(rows)
     dice.shuffle(order)
+    order = order[: settings.epoch or None]
     mean = max(1, sum(sizes[row] for row in rows) // len(rows))
     chunk = _DRAWN * max(1, min(settings.batch, settings.tokens // mean))
     batches: list[list[int]] = []

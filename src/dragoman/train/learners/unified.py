@@ -49,6 +49,10 @@ class InputTable(ViewTable):
     """The most wrong pieces of evidence that a response is learned with."""
     noise: int = Field(default=2, ge=0, le=10)
     """By how many tenths the similarities before a response are off."""
+    epoch: int = Field(default=0, ge=0)
+    """The turns of an epoch, drawn by chance; 0: all."""
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Of this share of an epoch's turns all is learned, of the others the plan alone, which costs little."""
     relevance: str | tuple[str, ...] = ()
     """Label files of `dragoman label relevance` for training turns; gold alone is learned where none is given."""
 
@@ -176,6 +180,7 @@ class _Training:
         settings = Settings(
             tokens=table.batch_tokens,
             batch=train.batch,
+            epoch=self._input.epoch,
             seed=train.seed,
             attention=table.attention,
             over=table.loss.over,
@@ -203,6 +208,8 @@ class _Training:
             given.noise,
             check=loss.check > 0,
             closed=loss.over == "options",
+            answer=loss.response > 0,
+            share=given.share,
         )
         shared = {
             passage.id: passage for corpus in (job.train, job.dev, job.aux) if corpus for passage in corpus.passages
