@@ -40,9 +40,10 @@ _AHEAD = 2
 class Settings:
     """How turns are batched and what counts how much.
 
-    `tokens` is what a batch holds at most, `batch` its turns, `epoch` what an epoch draws of all (0: all). `over` "options" learns plans and similarities among the
-    tokens that may stand there, "vocabulary" among all. `weights` are Eq. 7's, by kind, and "listwise".
-    `measured` is the number of dev's turns that are looked at (0: all), `most` that of their candidates.
+    `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). `over`
+    "options" learns plans and similarities among the tokens that may stand there, "vocabulary" among all. `weights` are
+    Eq. 7's, by kind, and "listwise". `measured` is the number of dev's turns that are looked at (0: all), `most` that
+    of their candidates.
     """
 
     tokens: int = 8192
