@@ -102,7 +102,7 @@ def test_a_folder_with_a_space_is_quoted(tmp_path):
 
 
 def test_a_unified_model_takes_three_roles_and_safaris_two(tmp_path):
-    use = told(tmp_path / "unims", "unified", {"shape": {"style": "unims", "layout": "tree"}})
+    use = told(tmp_path / "unims", "unified", {"shape": {"style": "unims"}, "offsets": {"check": {}}})
     assert list(use.tables) == ["planner", "retriever", "reader"]
     assert {table["part"] for table in use.tables.values()} == {"mine"}
     assert "aware" in use.note

@@ -56,6 +56,11 @@ class Run:
         finally:
             self.cancel()
 
+    @property
+    def pending(self) -> bool:
+        """Whether there are events that nobody has taken."""
+        return bool(self._events)
+
     def drain(self) -> list[Event]:
         """The events that are there."""
         events = self._events

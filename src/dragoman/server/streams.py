@@ -57,7 +57,7 @@ class EventStream(Response):
         self._leaving.add_done_callback(lambda _: self._run.cancel())
         try:
             await self._run.wait()
-            if self._run.ended and self._run.error is not None:
+            if self._run.error is not None and not self._run.pending:
                 raise self._run.error
         except BaseException:
             self._close()

@@ -82,7 +82,7 @@ def _unified(named: str, options: Mapping[str, Any]) -> Use:
     if shape.get("style") != "safari":  # SAFARI judges nothing: another retriever finds its evidence
         tables["retriever"] = {"kind": "evaluating", "part": named}
     tables["reader"] = {"kind": "unified", "part": named}
-    aware = shape.get("layout") == "tree" and "retriever" in tables
+    aware = "check" in (options.get("offsets") or {})  # it was learned
     told = "The roles share one model; each may also be used alone."
     return Use(tables, told + (" planner.aware = true plans after reading what there is." if aware else ""))
 
