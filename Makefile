@@ -34,10 +34,7 @@ serve: $(VENV)/.server $(VENV)/.weights
 	@$(BIN)/dragoman serve $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
-	@echo "== unit tests"
-	@$(BIN)/python -m pytest $(BOTH) -m "not integration and not slow"
-	@echo "== tests with real weights"
-	@$(BIN)/python -m pytest $(BOTH) -m "integration and not slow"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "not slow"
 
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== slow tests"

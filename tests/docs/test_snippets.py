@@ -12,19 +12,32 @@ from pages import ROOT, Reader, blocks, commands, install, is_offline, pages
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in pages().items()}
 OFFLINE = [name for name, text in PAGES.items() if is_offline(text)]
 ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
-LONG = ("docs/howto/train-a-retriever.md", "docs/howto/train-a-planner-and-a-critic.md")
+LONG = (
+    "docs/howto/label-relevance.md",
+    "docs/howto/own-data.md",
+    "docs/howto/serve.md",
+    "docs/howto/train-a-gate.md",
+    "docs/howto/train-a-planner-and-a-critic.md",
+    "docs/howto/train-a-retriever.md",
+    "docs/tutorial.md",
+)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 _ALLOWED_UNRUN = 8
 
 
-@pytest.mark.parametrize("name", OFFLINE)
+def marked(names):
+    """The names, the long pages' ones as slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(OFFLINE))
 def test_page_does_what_it_says_without_weights(name, tmp_path):
     Reader(tmp_path).follow(PAGES[name])
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in ONLINE])
+@pytest.mark.parametrize("name", marked(ONLINE))
 def test_page_does_what_it_says(name, tmp_path):
     Reader(tmp_path).follow(PAGES[name])
 

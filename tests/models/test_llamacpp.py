@@ -95,6 +95,7 @@ def test_a_damaged_gguf_is_an_error_not_a_crash(tmp_path):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_several_at_once_say_what_each_says_alone(shared):
     prompts = [Prompt.user(f"Name a colour that begins like the number {n}.") for n in range(4)]
     together = [draft.text for draft in shared.generate(prompts, max_tokens=8)]
@@ -186,6 +187,7 @@ def test_a_dialogue_longer_than_the_window_is_cut_and_logged_without_its_text(sh
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_one_turn_of_a_megabyte_still_gets_an_answer():
     model = LlamaCppModel(parallel=1, context_tokens=256)
     *_, draft = model.stream(Prompt.user("tide " * 200_000 + "What is this?"), max_tokens=4)
