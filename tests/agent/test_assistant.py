@@ -130,6 +130,32 @@ def test_learning_can_be_switched_off():
     assert assistant.ask("I like tea").trace.of("memory") == ()
 
 
+def places(assistant, *texts, **options):
+    """Where each reply is in its dialogue, as the exchange says and as the history shows."""
+    for text in texts:
+        *_, kept = assistant.exchange(Ask(text, **options))
+        history = assistant.history(dialogue=options.get("dialogue", "main"))
+        yield kept.place, len(history) - 1, history[kept.place].text == kept.reply.text
+
+
+def test_a_reply_says_its_place_in_the_dialogue():
+    assistant = make(history=2)
+    assert list(places(assistant, "hello", "ferry?", "thanks")) == [(1, 1, True), (3, 3, True), (5, 5, True)]
+    held = (Turn("user", "Good day."), Turn("agent", "Good day."))
+    assert list(places(assistant, "hello", dialogue="other", before=held)) == [(3, 3, True)]
+    assert list(places(make(history=0), "hello", "again")) == [(1, 1, True), (3, 3, True)]
+
+
+def test_a_reply_that_forgets_says_where_it_is_now():
+    memory = Listing()
+    assistant = make(memory=memory)
+    list(places(assistant, "hello", "ferry?"))
+    forgets = Learned(forgotten=(FACT,))
+    memory.learn = lambda turns: [assistant.store.forget(turns[0].scope) and forgets]
+    [(place, last, _)] = places(assistant, "forget everything")
+    assert (place, last) == (1, 1)
+
+
 def test_a_turn_that_asked_to_forget_leaves_no_words_behind():
     class Forgetful(Listing):
         def learn(self, turns):

@@ -38,6 +38,14 @@ class Ask:
     before: tuple[Turn, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A reply in the store: `place` is its turn's in the dialogue, counted from zero."""
+
+    reply: Reply
+    place: int
+
+
 class Assistant:
     """What `dragoman.load` gives: ask it, tell it, feed it, and close it."""
 
@@ -119,7 +127,7 @@ class Assistant:
         if len({(ask.user, ask.dialogue) for ask in asks}) < len(asks):
             raise InputError("Two turns of one dialogue cannot be answered at once.", remedy="Ask one after the other.")
         self.warm_up()
-        contexts = [self._context(ask) for ask in asks]
+        contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts)
         replies = self.agent.run(learned)
         told = zip(learned, replies, notes, asks, strict=True)
@@ -129,22 +137,36 @@ class Assistant:
         self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
     ) -> Iterator[Note | str | Reply]:
         """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given."""
-        self.warm_up()
-        ask = Ask(text, user, dialogue, tuple(before))
-        contexts, notes = self._learn([self._context(ask)])
-        if notes[0] is not None:
-            yield notes[0]
-        for piece in self.agent.stream(contexts[0]):
-            yield self._keep(contexts[0], piece, notes[0], ask.before) if isinstance(piece, Reply) else piece
+        for piece in self.exchange(Ask(text, user, dialogue, tuple(before))):
+            yield piece.reply if isinstance(piece, Kept) else piece
 
-    def _context(self, ask: Ask) -> Context:
+    def exchange(self, ask: Ask) -> Iterator[Note | str | Kept]:
+        """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
+        self.warm_up()
+        context, length = self._context(ask)
+        (context,), (note,) = self._learn([context])
+        if note is not None:
+            yield note
+        for piece in self.agent.stream(context):
+            if not isinstance(piece, Reply):
+                yield piece
+                continue
+            reply = self._keep(context, piece, note, ask.before)
+            if context.learned.forgotten:  # the dialogue is not what it was
+                yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
+            else:
+                yield Kept(reply, length + len(ask.before) + 1)
+
+    def _context(self, ask: Ask) -> tuple[Context, int]:
+        """What the agent is told of a dialogue, and how many turns it has so far."""
         scope = self.scope(ask.user)
         said = clean(ask.text, most=self._most)
-        told = (*self._before(scope, ask.dialogue), *ask.before)[-self._history :] if self._history else ()
-        return Context((*told, Turn("user", said)), scope, ask.dialogue)
+        kept = self.store.dialogue(scope, ask.dialogue)
+        told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
+        return Context((*told, Turn("user", said)), scope, ask.dialogue), len(kept)
 
-    def _before(self, scope: Scope, dialogue: str) -> tuple[Turn, ...]:
-        return tuple(self.store.dialogue(scope, dialogue))[-self._history :] if self._history else ()
+    def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
+        return turns[-self._history :] if self._history else ()
 
     def _learn(self, contexts: list[Context]) -> tuple[list[Context], list[Note | None]]:
         """The contexts with what memory took from their last turns, and a note where that is something."""
@@ -161,7 +183,8 @@ class Assistant:
         if learned.is_empty:
             return context
         if learned.forgotten:  # what was forgotten stood in the turns that were read before
-            context = replace(context, turns=(*self._before(context.scope, context.dialogue), context.turns[-1]))
+            kept = self.store.dialogue(context.scope, context.dialogue)
+            context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
 
     def _keep(self, context: Context, reply: Reply, note: Note | None, before: Sequence[Turn]) -> Reply:

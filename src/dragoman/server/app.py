@@ -66,6 +66,8 @@ def make_app(
     app.state.runs = runs_of
     app.state.ends = Continuations()
     app.state.measure = measure or Measure()
+    for router in (turns.swift, openai.swift):  # a router costs those behind it: what is asked most stands first
+        app.include_router(router)
     for room in (openai, turns, sources, memory, dialogues, runs, status):
         app.include_router(room.router)
     tools: Any = HttpTools(house)  # an ASGI application, which a route may be

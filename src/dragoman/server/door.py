@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -145,6 +146,7 @@ def _too_large(most: int) -> Problem:
     return Problem("too-large", f"A body may have {most // 2**20} MB here.", "Send less, or in several requests.")
 
 
+@lru_cache(maxsize=256)
 def _is_here(host: bytes) -> bool:
     """Whether a request names this machine; what cannot be read does not."""
     try:

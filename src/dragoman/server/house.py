@@ -13,9 +13,10 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
+from dragoman.agent.assistant import Ask as Said
 from dragoman.core.errors import AbsentError, BusyError, InputError
 from dragoman.core.trace import Note
-from dragoman.core.values import Reply, Scope, Turn
+from dragoman.core.values import Scope, Turn
 from dragoman.server.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.desk import Desk, Run
 from dragoman.server.events import Done, Event, Text, decided, usage_of
@@ -186,7 +187,7 @@ class House:
         done: Done | None = None
         failure: BaseException | None = None
         try:
-            for piece in assistant.stream(ask.text, user=caller.user, dialogue=ask.dialogue, before=ask.before):
+            for piece in assistant.exchange(Said(ask.text, caller.user, ask.dialogue, ask.before)):
                 if isinstance(piece, str):
                     yield Text(piece)
                 elif isinstance(piece, Note):
@@ -195,10 +196,9 @@ class House:
                     event = decided(piece)
                     if event is not None:
                         yield event
-                elif isinstance(piece, Reply):
-                    place = len(assistant.history(user=caller.user, dialogue=ask.dialogue)) - 1
-                    seconds = perf_counter() - began
-                    done = Done(piece, hosted.name, ask.dialogue, place, usage_of(piece), seconds)
+                else:
+                    seconds, usage = perf_counter() - began, usage_of(piece.reply)
+                    done = Done(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
                     if self.ledger is not None:
                         tokens = done.usage.prompt_tokens + done.usage.completion_tokens
                         self.ledger.spend(caller.key, tokens, time.time())

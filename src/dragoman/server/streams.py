@@ -68,16 +68,20 @@ class EventStream(Response):
         run = self._run
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            while True:
-                body = b"".join(piece for event in run.drain() for piece in self._encode(event))
-                if body:
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
-                elif run.ended:
-                    break
-                if not await run.wait(_BREATH):
+            ended = False
+            while not ended:
+                ended = run.ended  # asked first: what is put before the end is drained after it
+                events = run.drain()
+                if events and not ended and isinstance(events[-1], Done):
+                    await run.wait(_BREATH)  # the end is near: both are sent as one
+                    ended = run.ended
+                body = b"".join(piece for event in events for piece in self._encode(event))
+                if ended and run.error is not None:
+                    body += self._failed(run.error)
+                if body or ended:
+                    await send({"type": "http.response.body", "body": body, "more_body": not ended})
+                if not ended and not await run.wait(_BREATH):
                     await send({"type": "http.response.body", "body": b": waiting\n\n", "more_body": True})
-            last = b"" if run.error is None else self._failed(run.error)
-            await send({"type": "http.response.body", "body": last, "more_body": False})
         finally:
             self._close()
 

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from dragoman.core.values import Usage
 
 View: TypeAlias = dict[str, Any]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dumps(value: object) -> bytes:
     """JSON in UTF-8. What is not a number in JSON is an error here, not at the reader's."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return _ENCODER.encode(value).encode("utf-8", "replace")
 
 
 def origin(passage: Passage) -> str:
@@ -173,7 +174,7 @@ def sse(event: Event) -> bytes:
     """An event as a server-sent one."""
     match event:
         case Text(text):
-            return b"event: text\ndata: " + dumps({"text": text}) + b"\n\n"
+            return b'event: text\ndata: {"text":' + dumps(text) + b"}\n\n"
         case Decided(kind, decided):
             return b"event: " + kind.encode() + b"\ndata: " + dumps(note(decided)) + b"\n\n"
         case Done():

@@ -84,7 +84,7 @@ def form(text: str) -> Form:
     asked = _memory_request(whole if len(parts) < 2 else parts[-1])
     if asked is not None:
         return asked
-    rest = [part for part in parts if _social(part) is None] or [whole]
+    rest = [part for part in parts if part == whole or _social(part) is None] or [whole]
     questions = [part for part in rest if _asks(part)]
     if questions:
         core = questions[-1].strip()

@@ -14,12 +14,13 @@ from dragoman.server.chat import Conversation
 from dragoman.server.desk import Run
 from dragoman.server.events import Done, Event
 from dragoman.server.house import House
-from dragoman.server.routes.common import Who, answer, house_of, told
+from dragoman.server.routes.common import Swift, Who, answer, house_of, told
 from dragoman.server.schemas import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingsRequest, ModelList, ModelView
 from dragoman.server.streams import EventStream, failed_chunk, whole
 from dragoman.server.views import View
 
 router = APIRouter(tags=["OpenAI"])
+swift = APIRouter(tags=["OpenAI"], route_class=Swift)
 _STREAM: dict[str, Any] = {
     "text/event-stream": {
         "schema": {
@@ -32,7 +33,7 @@ _STREAM: dict[str, Any] = {
 }
 
 
-@router.post(
+@swift.post(
     "/v1/chat/completions",
     operation_id="chat",
     response_class=Response,

@@ -13,11 +13,12 @@ from dragoman.server.chat import new_dialogue
 from dragoman.server.events import Event
 from dragoman.server.house import Ask
 from dragoman.server.person import check_dialogue
-from dragoman.server.routes.common import Who, answer, house_of, told
+from dragoman.server.routes.common import Swift, Who, answer, house_of, told
 from dragoman.server.schemas import AgentList, TurnRequest
 from dragoman.server.streams import EventStream, failed_event
 
 router = APIRouter(tags=["Turns"])
+swift = APIRouter(tags=["Turns"], route_class=Swift)
 _EVENTS = ("memory", "gate", "plan", "evidence", "refined", "text", "done", "error")
 _STREAM: dict[str, Any] = {
     "text/event-stream": {
@@ -32,7 +33,7 @@ _STREAM: dict[str, Any] = {
 }
 
 
-@router.post(
+@swift.post(
     "/v1/turns",
     operation_id="turn",
     response_class=Response,
