@@ -126,6 +126,7 @@ def test_a_file_that_is_missing_or_not_text_is_an_error(tmp_path):
         load_config(tmp_path)
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize(
     "text",
     [
@@ -139,6 +140,21 @@ def test_secrets_are_refused_and_the_way_out_is_named(write, text):
     with pytest.raises(ConfigError, match="key_env") as caught:
         load_config(write(text))
     assert "aaaa" not in str(caught.value)
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "url", ["postgresql://ana:hunter2@db/agents", "host=db password=hunter2", "postgresql://db/a?password=hunter2"]
+)
+def test_a_password_in_an_address_is_refused(write, url):
+    with pytest.raises(ConfigError, match="env:") as caught:
+        load_config(write(f"[store]\nkind = 'postgres'\nurl = '{url}'"))
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["env:STORE", "postgresql://ana@db:5432/agents", "postgresql:///agents"])
+def test_an_address_without_a_password_is_allowed(write, url):
+    assert load_config(write(f"[store]\nkind = 'postgres'\nurl = '{url}'")).store["url"] == url
 
 
 def test_what_only_sounds_like_a_secret_is_allowed(write):

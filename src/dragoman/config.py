@@ -37,6 +37,7 @@ DEFAULT_KINDS = {
 _DEFAULT_WEIGHTS = {"model": "smollm2-135m-instruct", "encoder": "all-minilm-l6-v2-int8"}
 _SECRET_KEY = re.compile(r"(?:^|[_-])(?:api[_-]?key|key|secret|token|password|passwd)$", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"(?:sk|pk|hf|ghp|gsk|xai)[-_][A-Za-z0-9_-]{16,}")
+_SECRET_ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s]*:[^/?#\s]+@|\bpassword\s*=", re.IGNORECASE)
 
 
 def _completed(table: Table, role: str) -> Table:
@@ -220,6 +221,13 @@ def _refuse_secrets(node: object, where: str, path: tuple[str, ...]) -> None:
         raise ConfigError(
             f"{where}: '{'.'.join(path)}' looks like a secret, which has no place in a config file.",
             remedy="Put it into an environment variable and give that variable's name as key_env.",
+            file=where,
+            key=".".join(path),
+        )
+    elif isinstance(node, str) and path and path[-1] == "url" and _SECRET_ADDRESS.search(node):
+        raise ConfigError(
+            f"{where}: '{'.'.join(path)}' holds a password, which has no place in a config file.",
+            remedy="Put the address into an environment variable, and where it is a store's, write env: and its name.",
             file=where,
             key=".".join(path),
         )

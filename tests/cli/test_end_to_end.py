@@ -45,6 +45,7 @@ def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
     assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
 
 
+@pytest.mark.trust
 def test_forgotten_user_leaves_no_byte_in_the_state(agent):
     run("remember", "My bicycle is called Zanzibar.", "--user", "ana", cwd=agent)
     assert b"Zanzibar" in run("recall", "--user", "ana", cwd=agent).stdout

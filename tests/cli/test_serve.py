@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -68,6 +69,69 @@ def test_revoked_keys_are_no_keys(folder):
     (row,) = json.loads(run("keys", "list", "--json").stdout)
     run("keys", "revoke", row["id"])
     assert isinstance(run("serve", str(folder), "--host", "0.0.0.0", "--port", "0").exception, AccessError)
+
+
+@pytest.mark.parametrize("more", [[], ["--host", "0.0.0.0"]])
+def test_a_server_whose_keys_are_all_revoked_does_not_start_open(folder, more):
+    """Whoever revokes the last key wants fewer to get in, not everybody on this machine."""
+    run("keys", "create", "old")
+    (row,) = json.loads(run("keys", "list", "--json").stdout)
+    assert "last valid one" in run("keys", "revoke", row["id"]).stderr
+    done = run("serve", str(folder), "--port", "0", *more)
+    assert isinstance(done.exception, AccessError) and "revoked" in str(done.exception)
+    assert "--without-keys" in str(done.exception)
+
+
+def test_without_keys_is_for_this_machine_alone(folder):
+    run("keys", "create", "mine")
+    done = run("serve", str(folder), "--without-keys", "--host", "0.0.0.0", "--port", "0")
+    assert isinstance(done.exception, AccessError) and "no key is asked for" in str(done.exception)
+
+
+def served_with(monkeypatch, *arguments):
+    """The house and the door that a command would serve."""
+    from dragoman.server import app as server_app
+    from dragoman.server import page, serving
+
+    seen = {}
+    monkeypatch.setattr(page, "add_page", lambda _: None)
+    monkeypatch.setattr(page, "preload", lambda: None)
+    monkeypatch.setattr(serving, "bind", lambda *_: socket.socket(socket.AF_UNIX))
+    monkeypatch.setattr(serving, "serve", lambda door, *_, **__: seen.update(door=door))
+    made = server_app.with_door
+    monkeypatch.setattr(
+        server_app, "with_door", lambda app, house, **more: seen.update(house=house) or made(app, house, **more)
+    )
+    done = run("serve", *arguments, "--port", "0")
+    assert done.exit_code == 0, done.exception
+    return seen["house"], seen["door"]
+
+
+def test_said_so_a_server_whose_keys_are_all_revoked_is_open_on_this_machine(folder, monkeypatch):
+    run("keys", "create", "old")
+    (row,) = json.loads(run("keys", "list", "--json").stdout)
+    run("keys", "revoke", row["id"])
+    house, _ = served_with(monkeypatch, str(folder), "--without-keys")
+    assert house.ledger is None
+
+
+def test_quotas_and_origins_are_what_was_said(folder, monkeypatch):
+    from dragoman.server.origins import Origins
+    from dragoman.server.quota import Quota
+
+    house, door = served_with(monkeypatch, str(folder))
+    assert house.settings.quota == Quota() and not isinstance(door, Origins)
+    said = (
+        "--tenant-megabytes 7 --tenant-files 8 --tenant-passages 9 --user-megabytes 1 --user-files 2 --user-passages 3"
+    )
+    more = ["--user-facts", "0", "--allow-origin", "https://a.example", "--allow-origin", "https://b.example/"]
+    house, door = served_with(monkeypatch, str(folder), *said.split(), *more)
+    assert house.settings.quota == Quota(7 * 2**20, 8, 9, 2**20, 2, 3, None)
+    assert door._allowed == {b"https://a.example", b"https://b.example"}
+
+
+def test_a_wrong_origin_is_said_before_anything_is_loaded(folder):
+    assert isinstance(run("serve", str(folder), "--allow-origin", "*").exception, ConfigError)
 
 
 def test_two_agents_of_one_name_are_refused(folder, tmp_path, monkeypatch):

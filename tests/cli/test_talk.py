@@ -65,6 +65,7 @@ def test_agent_is_the_current_folder_where_it_has_an_agent_toml(invoke, stub, tm
     assert [agent for agent, _ in stub.loaded] == ["harbour", ".", "other"]
 
 
+@pytest.mark.trust
 def test_control_characters_of_a_document_do_not_reach_the_terminal(invoke):
     assert "\x1b" not in invoke("ask", "a\x1b[2Jb").stdout
 

@@ -26,6 +26,8 @@ from dragoman.core.tokens import (
     tenths,
 )
 
+pytestmark = pytest.mark.trust
+
 NAMES = ("PERSONA", "DOCUMENTS", "EOS")  # a source may be called as an indicator is
 PERSONA, DOCUMENTS = Token("acting", "PERSONA"), Token("acting", "DOCUMENTS")
 texts = st.text(max_size=12) | st.sampled_from(["[EOE]", "[PERSONA]", "[SOURCE] [NULL] [EOS]", "1.0", "", "，"])

@@ -15,6 +15,7 @@ ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
 LONG = (
     "docs/howto/label-relevance.md",
     "docs/howto/own-data.md",
+    "docs/howto/postgres.md",
     "docs/howto/serve.md",
     "docs/howto/train-a-gate.md",
     "docs/howto/train-a-planner-and-a-critic.md",

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask
+from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask, Source
 from dragoman.reader import ExtractiveReader
 from dragoman.reader.choose import _shares, rank
 from dragoman.text.analyse import analyse
@@ -67,6 +67,13 @@ def test_a_general_question_about_the_user_gets_every_fact(reader):
 def test_evidence_asked_for_another_source_is_not_the_answer(reader):
     persona = piece("I sell the tickets for both boats.", "PERSONA", 0.95, title="", id="p1")
     draft = reader.read([ReadTask(Context.of("How much does an adult ticket cost?"), DOCS, (persona, piece(FERRY)))])[0]
+    assert draft.quoted == ("d1",)
+
+
+def test_what_an_earlier_source_about_the_world_found_may_be_the_answer(encoder, sources):
+    reader = ExtractiveReader(encoder=encoder, analyse=analyse, sources=[*sources, Source("NEWS")])
+    plan = Plan((("PERSONA",), ("DOCUMENTS",), ("NEWS",)))
+    draft = reader.read([ReadTask(Context.of("How much is a ticket for an adult?"), plan, (piece(FERRY),))])[0]
     assert draft.quoted == ("d1",)
 
 

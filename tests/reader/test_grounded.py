@@ -37,6 +37,7 @@ def test_a_draft_that_holds_is_said(build):
     assert (draft.text, draft.method) == ("An adult ticket costs 34 francs.", "drafted")
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -97,6 +98,7 @@ def test_the_stream_says_what_read_says(build):
     assert len(pieces) > 1
 
 
+@pytest.mark.trust
 def test_a_question_that_was_left_to_the_model_is_answered_by_it_unless_it_invents(build):
     question = ReadTask(Context.of("Is the sea salty?"))
     said, _ = build("Yes, it is salty.", drafts="talk")

@@ -122,10 +122,10 @@ def make_house(folder, tmp_path):
 
 
 @contextmanager
-def served(house, place, *, measure=None, runs_of=None, grace=5.0):
+def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
     """A server of a house in a thread, on a socket at `place`; clients come from `client`."""
     app = make_app(house, measure=measure, runs_of=runs_of, warm=False)
-    server = server_of(with_door(app, house), grace=grace)
+    server = server_of(with_door(app, house, origins=origins), grace=grace)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(place))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)

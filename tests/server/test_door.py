@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import time
 
 import httpx
 import pytest
+from starlette.responses import Response
 
 from dragoman.server import serving
 from dragoman.server.door import Measure
 from dragoman.server.problems import CODES
+
+pytestmark = pytest.mark.trust
 
 JSON = {"content-type": "application/json"}
 
@@ -61,6 +65,25 @@ def test_unknown_paths_and_methods_are_problems_too(client, method, path, code):
     assert response.headers["content-type"] == "application/problem+json"
 
 
+HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("path", ["/page/nowhere", "/nowhere", "/page/<script>alert(1)</script>"])
+def test_an_address_that_leads_nowhere_is_a_page_to_a_browser(client, path):
+    shown = client.get(path, headers=HTML)
+    assert shown.status_code == 404 and shown.headers["content-type"].startswith("text/html")
+    assert "There is nothing here" in shown.text and 'href="/"' in shown.text
+    assert "nowhere" not in shown.text and "script" not in shown.text
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert "这里" in client.get(path, headers={**HTML, "accept-language": "zh-CN,zh"}).text
+    assert client.get(path).json()["code"] == client.post(path, headers=HTML).json()["code"] == "not-found"
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/models/nobody", "/v1/dialogues/none"])
+def test_the_api_answers_with_problems_whoever_asks(client, path):
+    assert client.get(path, headers=HTML).headers["content-type"] == "application/problem+json"
+
+
 def test_a_body_that_grows_beyond_its_measure_is_cut_off(make_house, serve):
     started = serve(make_house(), measure=Measure(body_bytes=2**20))
 
@@ -103,6 +126,25 @@ def test_a_sender_that_never_ends_its_headers_is_sent_away(server, monkeypatch):
         slow.connect(server.path)
         slow.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
         assert slow.recv(100) == b""
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_left(make_house, serve, monkeypatch):
+    monkeypatch.setattr(serving, "_STALLED_SECONDS", 0.1)
+    started = serve(make_house())
+    size = 16 * 2**20
+    started.app.add_api_route("/large", lambda: Response(b"x" * size))
+    assert len(started.client().get("/large").content) == size
+    with socket.socket(socket.AF_UNIX) as idle:
+        idle.settimeout(5)
+        idle.connect(started.path)
+        idle.sendall(b"GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        time.sleep(0.6)
+        taken = 0
+        with contextlib.suppress(ConnectionResetError):
+            while piece := idle.recv(2**20):
+                taken += len(piece)
+    assert taken < size
+    assert started.client().get("/healthz").status_code == 200
 
 
 def test_hundreds_of_idle_connections_leave_room_for_one_more(server):

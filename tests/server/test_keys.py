@@ -10,6 +10,8 @@ from dragoman.core.errors import AccessError, InputError, StoreError
 from dragoman.server.keys import create, digest, recognise
 from dragoman.server.sqlite_ledger import SqliteLedger
 
+pytestmark = pytest.mark.trust
+
 
 @pytest.fixture
 def ledger(tmp_path):
@@ -92,6 +94,14 @@ def test_only_an_admin_may_act_for_another_user(keyed):
     assert keyed.of("admin").get("/v1/memory", headers={"x-dragoman-user": "x" * 300}).status_code == 400
 
 
+def test_who_calls_is_said_once(keyed):
+    """What stands before a server may add a header of its own to one that was sent, and mean its own."""
+    admin = keyed.of("admin")
+    for header, values in ((b"x-dragoman-user", (b"ana", b"ben")), (b"authorization", (b"Bearer x", b"Bearer y"))):
+        twice = admin.get("/v1/memory", headers=[(header, value) for value in values])
+        assert (twice.status_code, twice.json()["code"]) == (400, "bad-request")
+
+
 def test_an_admin_of_another_tenant_is_nobody_here(keyed):
     keyed.of("ana").post("/v1/memory", json={"text": "I live in Bern."})
     ask(keyed.of("ana"), "I keep a secret badger.", "mine")
@@ -113,6 +123,7 @@ def test_foreign_and_unknown_ids_are_answered_alike(keyed):
     ben = keyed.of("ben")
     for method, path, unknown, body in (
         ("GET", "/v1/dialogues/mine", "/v1/dialogues/none", None),
+        ("DELETE", "/v1/dialogues/mine", "/v1/dialogues/none", None),
         ("DELETE", f"/v1/memory/{fact}", "/v1/memory/fact-0", None),
         ("PUT", f"/v1/memory/{fact}", "/v1/memory/fact-0", {"text": "I live in Basel."}),
     ):
@@ -121,6 +132,7 @@ def test_foreign_and_unknown_ids_are_answered_alike(keyed):
     thumbs = [ben.post("/v1/feedback", json={"dialogue": name, "thumb": "up"}) for name in ("mine", "none")]
     assert thumbs[0].status_code == 404 and thumbs[0].content == thumbs[1].content
     assert keyed.of("ana").get("/v1/memory").json()["data"][0]["text"] == "I live in Bern."
+    assert len(keyed.of("ana").get("/v1/dialogues/mine").json()["turns"]) == 2
 
 
 def test_two_users_with_one_dialogue_name_have_two_dialogues(keyed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
 import time
 
@@ -10,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import LimitError
-from dragoman.server.caller import Limits
+from dragoman.server.caller import LOCAL, Limits
 from dragoman.server.door import Measure
 from dragoman.server.keys import create
 from dragoman.server.ledger import DAY
+from dragoman.server.shares import Shares
 from dragoman.server.sqlite_ledger import SqliteLedger
 from dragoman.sources.ingest import Report
+
+pytestmark = pytest.mark.trust
 
 
 class Asking(threading.Thread):
@@ -67,7 +72,7 @@ def test_turns_of_one_dialogue_are_answered_in_order_and_others_do_not_wait_for_
 def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, serve, held_reader):
     held_reader.held = True
     started = serve(make_house(reader=held_reader, workers=1, queue=2))
-    taken = [Asking(started.client(), "hold", f"d{i}") for i in range(3)]
+    taken = [Asking(started.client(**{"x-dragoman-user": f"u{i}"}), "hold", f"d{i}") for i in range(3)]
     until(lambda: started.house.desk.load == 3)
     began = time.monotonic()
     refused = started.client().post("/v1/turns", json={"text": "late"})
@@ -78,6 +83,61 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, ser
     held_reader.go.set()
     assert [asking.done().status_code for asking in taken] == [200, 200, 200]
     assert started.client().post("/v1/turns", json={"text": "now"}).status_code == 200
+
+
+def test_one_caller_cannot_fill_the_queue_and_others_are_still_served(make_house, serve, held_reader):
+    house = make_house(keys=True, reader=held_reader, workers=1, queue=7, limits=Limits(turns_per_minute=1000))
+    first, second = (create(house.ledger, user, user=user)[1] for user in ("ana", "ben"))
+    held_reader.held = True
+    started = serve(house)
+    taken = [Asking(started.client(first), "hold", f"d{i}") for i in range(6)]
+    until(lambda: house.desk.load == 6)
+    refused = started.client(first).post("/v1/turns", json={"text": "more"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "too-many-waiting")
+    assert int(refused.headers["retry-after"]) >= 1
+    served = Asking(started.client(second), "hello")
+    until(lambda: house.desk.load == 7)
+    held_reader.go.set()
+    for asking in (served, *taken):
+        assert started.events(asking.done().text)[-1][0] == "done"
+    until(lambda: house.desk.load == 0)
+    assert house.desk._shares.total == 0 and not house.desk._shares._held
+    assert started.client(first).post("/v1/turns", json={"text": "now"}).status_code == 200
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=150))
+def test_whoever_holds_nothing_finds_a_place_unless_everybody_has_one(most, moves):
+    """In a room of which somebody alone takes what they can, a place is left; nobody holds above three quarters."""
+    shares, held = Shares(most), dict.fromkeys("abc", 0)
+    for whose, comes in moves:
+        if comes and shares.total < most and shares.may_take(whose):
+            shares.take(whose)
+            held[whose] += 1
+        elif not comes and held[whose]:
+            shares.give_back(whose)
+            held[whose] -= 1
+        assert shares.total == sum(held.values()) <= most
+        assert all(n <= max(1, 0.75 * most) for n in held.values())
+        if most > 1 and sum(n > 0 for n in held.values()) < 2:
+            assert shares.total < most and shares.may_take("newcomer")
+
+
+def test_one_caller_cannot_take_all_the_other_work_either(make_house):
+    async def scene():
+        house, go = make_house(), threading.Event()
+        greedy = [asyncio.create_task(house.call(lambda: go.wait(10), whose="ana")) for _ in range(80)]
+        await asyncio.sleep(0)
+        other = asyncio.create_task(house.call(lambda: "served", whose="ben"))
+        await asyncio.sleep(0)
+        go.set()
+        refused = [error for error in await asyncio.gather(*greedy, return_exceptions=True) if error is not True]
+        assert await other == "served"
+        await house.close()
+        return refused
+
+    refused = asyncio.run(scene())
+    assert len(refused) == 80 - 48 and {error.code for error in refused} == {"too-many-waiting"}
 
 
 @pytest.mark.parametrize("path", ["/v1/turns", "/v1/chat/completions", "whole"])
@@ -143,6 +203,24 @@ def test_closing_finishes_running_turns_and_begins_no_new_ones(make_house, serve
         assert started.events(asking.done().text)[-1][0] == "done"
     started.thread.join(10)
     assert not started.thread.is_alive() and started.house.ready is False
+
+
+def test_a_key_that_is_revoked_while_its_turn_runs_ends_it(make_house, serve, held_reader, monkeypatch):
+    from dragoman.server import house as houses
+
+    monkeypatch.setattr(houses, "_LOOK_SECONDS", 0.02)
+    house = make_house(keys=True, reader=held_reader)
+    (key, first), (_, second) = (create(house.ledger, user, user=user) for user in ("ana", "ben"))
+    held_reader.held = True
+    started = serve(house)
+    ended, other = Asking(started.client(first), "one"), Asking(started.client(second), "two")
+    until(lambda: held_reader.running == 2)
+    house.ledger.revoke(key.id, time.time())
+    name, told = started.events(ended.done().text)[-1]
+    assert (name, told["code"]) == ("error", "unauthorized")
+    held_reader.go.set()
+    assert started.events(other.done().text)[-1][0] == "done"
+    assert started.client(first).get("/v1/models").status_code == 401
 
 
 def test_turns_a_minute_are_refused_with_the_time_to_wait(make_house, serve):
@@ -216,6 +294,25 @@ def test_a_slow_sender_of_a_body_is_sent_away(make_house, serve):
     assert (response.status_code, response.json()["code"]) == (408, "slow-sender")
 
 
+def test_one_caller_cannot_send_all_the_uploads_at_once(make_house, serve):
+    """An upload lies on the disk before it is read; as many as somebody cares to begin would fill it."""
+    house = make_house()
+    house.receiving = Shares(2)
+    started = serve(house)
+    ana, ben = (started.client(**{"x-dragoman-user": user}) for user in ("ana", "ben"))
+    given = {"files": ("a.md", b"# A\n\nA boat.")}
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(started.path)
+        head = b"POST /v1/sources/NOTES/files HTTP/1.1\r\nhost: localhost\r\nx-dragoman-user: ana\r\n"
+        slow.sendall(head + b"content-type: multipart/form-data; boundary=X\r\ncontent-length: 500\r\n\r\n--X")
+        until(lambda: house.receiving.total == 1)
+        refused = ana.post("/v1/sources/NOTES/files", files=given)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too-many-waiting")
+        assert ben.post("/v1/sources/NOTES/files", files=given).status_code == 200
+    until(lambda: house.receiving.total == 0)
+    assert ana.post("/v1/sources/NOTES/files", files=given).status_code == 200
+
+
 def test_a_dialogue_goes_on_after_a_refusal(make_house, serve, held_reader):
     """Clients try again after 503 with the same messages: that is the same dialogue, not a new one."""
     started = serve(make_house(reader=held_reader, workers=1, queue=0))
@@ -284,6 +381,41 @@ def test_what_runs_while_everything_is_forgotten_is_not_kept(make_house, serve, 
     assert "badger" not in started.client().get("/v1/memory/export").text
 
 
+def test_a_turn_that_runs_while_its_dialogue_is_deleted_is_not_kept_and_others_go_on(make_house, serve, held_reader):
+    started = serve(make_house(reader=held_reader))
+    assert Asking(started.client(), "zero").done().status_code == 200
+    held_reader.held = True
+    asking, other = Asking(started.client(), "one"), Asking(started.client(), "two", "other")
+    until(lambda: held_reader.running == 2)
+    deleting = threading.Thread(target=lambda: started.client().delete("/v1/dialogues/d"), daemon=True)
+    deleting.start()
+    assert started.events(asking.done().text)[-1][0] == "error"
+    held_reader.go.set()
+    deleting.join(10)
+    assert started.events(other.done().text)[-1][0] == "done"
+    assert [row["id"] for row in started.client().get("/v1/dialogues").json()["data"]] == ["other"]
+
+
+def test_closing_does_not_wait_for_a_file_that_takes_for_ever(make_house, monkeypatch):
+    from dragoman.server import house as houses
+
+    monkeypatch.setattr(houses, "_LAST_SECONDS", 0.05)
+    held = threading.Event()
+
+    async def scene():
+        house = make_house(grace=0.1)
+        reading = asyncio.create_task(house.read_in(LOCAL, "", lambda _: held.wait(10)))
+        await asyncio.sleep(0.05)
+        began = time.monotonic()
+        await house.close()
+        assert time.monotonic() - began < 3 and house.is_left_undone
+        held.set()
+        await reading
+        assert not house.is_left_undone
+
+    asyncio.run(scene())
+
+
 def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, monkeypatch):
     from dragoman.server import uploads
 
@@ -297,7 +429,7 @@ def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, mon
     ]
     for sender in sending:
         sender.start()
-    until(lambda: started.house._waiting + started.house._reading >= 8)
+    until(lambda: started.house._reading.total >= 8)
     began = time.monotonic()
     assert started.client().get("/v1/memory").status_code == 200
     assert time.monotonic() - began < 2.0

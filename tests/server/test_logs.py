@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import logging
+import socket
+import time
 
 import pytest
+
+from dragoman.server.door import Measure
+
+pytestmark = pytest.mark.trust
 
 SECRET = "Zanzibarian badger"
 
@@ -46,3 +52,30 @@ def test_a_request_that_fails_outside_of_turns_leaves_no_words_either(logged, ma
     failed = started.client().get("/v1/memory")
     assert (failed.status_code, failed.json()["code"]) == (500, "internal")
     assert SECRET not in failed.text
+
+
+def test_a_sender_that_is_too_slow_is_no_error(caplog, make_house, serve):
+    started = serve(make_house(), measure=Measure(piece_seconds=0.1))
+
+    def dribble():
+        yield b'{"text": '
+        time.sleep(0.4)
+        yield b'"x"}'
+
+    sent = started.client().post("/v1/turns", content=dribble(), headers={"content-type": "application/json"})
+    assert sent.status_code == 408
+    assert not [record.getMessage() for record in caplog.records if record.name == "dragoman.server"]
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error(caplog, server):
+    head = (
+        b"POST /v1/turns HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n"
+    )
+    with socket.socket(socket.AF_UNIX) as leaving:
+        leaving.settimeout(5)
+        leaving.connect(server.path)
+        leaving.sendall(head + b'{"text": ')
+        leaving.shutdown(socket.SHUT_WR)
+        assert leaving.recv(100) == b""
+    assert server.client().get("/healthz").status_code == 200
+    assert not [record.getMessage() for record in caplog.records if record.name == "dragoman.server"]

@@ -163,6 +163,7 @@ def test_the_same_tools_stand_beside_the_api_with_its_keys(keyed):
     assert [row["value"] for row in keyed.of("ana").get("/v1/memory").json()["data"]] == ["Ana"]
 
 
+@pytest.mark.trust
 def test_without_a_valid_key_no_tool_answers(keyed):
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for client in (keyed.client("dk_0_nothing"), keyed.client()):
@@ -191,12 +192,14 @@ def test_an_agent_may_be_named_in_the_address(server):
     assert nobody.is_error and "unknown-model" in nobody.content[0].text
 
 
+@pytest.mark.trust
 def test_a_page_of_another_site_reaches_no_tool(server):
     message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     answer = server.client(origin="http://evil.example").post("/mcp", json=message)
     assert answer.status_code == 403
 
 
+@pytest.mark.trust
 def test_what_fails_unexpectedly_goes_by_its_kind_alone(make_house, serve, caplog, monkeypatch):
     house = make_house()
     served = serve(house)

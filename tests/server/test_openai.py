@@ -128,6 +128,7 @@ def test_several_answers_at_once_are_refused(api):
         api.chat.completions.create(model="robin", messages=ASKED, n=2)
 
 
+@pytest.mark.trust
 def test_an_error_in_the_middle_of_a_stream_reaches_the_client(make_house, serve, held_reader):
     def breaks(task):
         yield "One"

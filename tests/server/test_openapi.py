@@ -18,6 +18,8 @@ from schemathesis.specs.openapi.checks import (
 from dragoman.server.app import make_app
 from dragoman.server.problems import CODES
 
+pytestmark = pytest.mark.trust
+
 PATHS = {
     "/v1/chat/completions": {"post"},
     "/v1/models": {"get"},
@@ -33,7 +35,7 @@ PATHS = {
     "/v1/memory/export": {"get"},
     "/v1/memory/{id}": {"put", "delete"},
     "/v1/dialogues": {"get"},
-    "/v1/dialogues/{id}": {"get"},
+    "/v1/dialogues/{id}": {"get", "delete"},
     "/v1/feedback": {"get", "post"},
     "/v1/runs": {"get"},
     "/v1/runs/{id}": {"get"},
@@ -86,11 +88,13 @@ def test_codes_and_statuses_are_pinned():
         "unknown-model": 404,
         "method-not-allowed": 405,
         "slow-sender": 408,
+        "quota": 409,
         "too-large": 413,
         "unsupported-kind": 415,
         "invalid": 422,
         "too-many-turns": 429,
         "too-many-tokens": 429,
+        "too-many-waiting": 429,
         "internal": 500,
         "store": 500,
         "model": 502,

@@ -17,6 +17,8 @@ from dragoman.server.app import make_app, with_door
 from dragoman.server.house import Ask
 from dragoman.server.spans import Spans, exporter_of, wanted
 
+pytestmark = pytest.mark.trust
+
 SECRET = "My secret illness is lupus and what does a day ticket cost?"
 WORDS = ("secret", "lupus", "francs", "ticket", "my-private-dialogue", "Wilhelmina")
 TRACE = "0af7651916cd43dd8448eb211c80319c"

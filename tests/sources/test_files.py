@@ -136,6 +136,7 @@ OTHERS = [",", ";", '"', '{"text": "x"}', "[", "我。", "a", "\x00", "\ud7ff", 
 PIECES = st.sampled_from(MARKDOWN + HTML + OTHERS)
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.pdf", "a.csv", "a.jsonl"])
 @settings(max_examples=60, deadline=None)
 @given(content=st.lists(PIECES, max_size=25).map(lambda parts: "".join(parts).encode()) | st.binary(max_size=60))

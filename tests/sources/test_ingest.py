@@ -285,6 +285,7 @@ def test_ledger_is_written_after_the_passages(folder, take, store):
     assert store.writes == ["keep", "put", "keep"]
 
 
+@pytest.mark.trust
 def test_full_disk_is_told_and_what_was_acknowledged_stays(folder, take, store):
     fill(folder, **{f"f{i}": f"text {i}" for i in range(6)})
     store.fail_at, store.error = 6, StoreFullError("The disk is full.")

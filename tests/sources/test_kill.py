@@ -12,6 +12,8 @@ from dragoman.sources.files import find, read
 from dragoman.sources.passages import cut
 from dragoman.stores.sqlite import SqliteStore
 
+pytestmark = pytest.mark.trust
+
 PROGRAM = """
 import sys, time
 from pathlib import Path

@@ -62,6 +62,7 @@ def test_records_give_their_title_and_text(tool_of):
     assert (only.title, only.text) == ("Night ferry", "It leaves at 23:40.")
 
 
+@pytest.mark.trust
 def test_long_text_is_cut_cleaned_and_capped(tool_of):
     passages = tool_of("prose").ask("anything")
     assert len(passages) <= MOST_PASSAGES
@@ -131,6 +132,7 @@ def test_a_program_that_speaks_no_protocol_is_unreachable(make_tool, monkeypatch
         tool.ask("ferry")
 
 
+@pytest.mark.trust
 def test_the_program_is_given_only_the_variables_that_are_named(make_tool, monkeypatch):
     monkeypatch.setenv("TOOL_TOKEN", "t1")
     monkeypatch.setenv("TOOL_OTHER", "t2")

@@ -12,6 +12,8 @@ from dragoman.core.values import Scope, Turn
 from dragoman.stores.in_memory import words
 from dragoman.stores.sqlite import SqliteStore
 
+pytestmark = pytest.mark.trust
+
 ANA, BEN = Scope("t", "ana"), Scope("t", "ben")
 SAID = [Turn("user", "Hello"), Turn("agent", "Hi")]
 

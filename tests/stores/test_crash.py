@@ -13,6 +13,8 @@ from dragoman.core.values import Passage, Query, Scope
 from dragoman.stores import InMemoryStore, SqliteStore
 from dragoman.stores.in_memory import words
 
+pytestmark = pytest.mark.trust
+
 SHARED = Scope("acme", "")
 CHILD = """
 import sys

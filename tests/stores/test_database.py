@@ -14,6 +14,8 @@ from dragoman.stores import SqliteStore
 from dragoman.stores.database import check_scoped
 from dragoman.stores.in_memory import words
 
+pytestmark = pytest.mark.trust
+
 ANA = Scope("acme", "ana")
 ROW = Passage("a", "NOTES", "The ferry leaves at nine.")
 

@@ -13,6 +13,8 @@ from dragoman.stores import SqliteStore
 from dragoman.stores.in_memory import words
 from dragoman.stores.vectors import pack
 
+pytestmark = pytest.mark.trust
+
 ANA, BEN = Scope("acme", "ana-zq81"), Scope("acme", "ben")
 SECRET = "quillfeather"
 

@@ -185,6 +185,7 @@ def remove_files(folder):
             path.unlink()
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("damage", [damage_manifest, damage_vectors, truncate_vectors, damage_words, remove_files])
 def test_a_damaged_index_is_rebuilt_with_a_warning(tmp_path, store, damage, caplog):
     rows, vectors = corpus(120)
@@ -238,6 +239,7 @@ def test_scores_do_not_jump_when_a_source_outgrows_the_threshold(tmp_path):
     large.close()
 
 
+@pytest.mark.trust
 def test_private_rows_never_go_into_an_index(tmp_path, store):
     rows, vectors = corpus(120)
     ana = Scope("acme", "ana")

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -15,6 +16,7 @@ from dragoman.core.values import Passage, Query, Scope, Turn
 from dragoman.stores import InMemoryStore, SqliteStore
 from dragoman.stores.in_memory import words
 
+pytestmark = pytest.mark.trust
 SCOPES = [Scope(tenant, user) for tenant in ("acme", "other") for user in ("ana", "ben", "")]
 WORDS = ["ferry", "tram", "night", "渡轮", "nine"]
 scopes = st.sampled_from(SCOPES)

@@ -45,7 +45,7 @@ def test_rows_of_an_earlier_version_are_kept(tmp_path, version):
     path = tmp_path / "store.db"
     old = Database(path, busy_seconds=1, migrations=MIGRATIONS[:version])
     store = SqliteStore(path=path, analyse=words)
-    store._database = old
+    store._engine = store._database = old
     store.put(ANA, [Passage("a", "NOTES", "kept", parent="p")])
     store.close()
     new = SqliteStore(path=path, analyse=words)

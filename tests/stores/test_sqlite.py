@@ -39,6 +39,7 @@ def store(tmp_path):
     store.close()
 
 
+@pytest.mark.trust
 def test_writers_in_several_processes_lose_nothing(tmp_path, store):
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "store.db"), name, "40"]) for name in "abc"
@@ -84,6 +85,7 @@ def test_a_forked_child_opens_its_own_connections(store):
     os.close(write)
 
 
+@pytest.mark.trust
 def test_rows_of_another_encoder_are_not_compared(store):
     store.put(ANA, [Passage("old", "NOTES", "x")], np.ones((1, 3), dtype=np.float32))
     store.put(ANA, [Passage("new", "NOTES", "y")], np.ones((1, 5), dtype=np.float32))

@@ -256,6 +256,14 @@ class Assistant:
 
         return tuple(name for name in self.store.dialogues(self.scope(user)) if not name.startswith(ASIDE))
 
+    def forget_dialogue(self, dialogue: str, *, user: str = DEFAULT_USER) -> int:
+        """Erase a dialogue with its traces and thumbs; the number of turns. Facts learned from it stay."""
+        from dragoman.agent.feedback import forget_ratings
+
+        scope = self.scope(user)
+        forget_ratings(self.store, scope, dialogue)
+        return self.store.erase_turns(scope, dialogue)
+
     def replies(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Reply | None, ...]:
         """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
         kept = self.store.traces(self.scope(user), dialogue)

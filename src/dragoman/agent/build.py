@@ -55,6 +55,7 @@ def load(
         warming.wait()
         raise
     try:
+        getattr(assistant.store, "require_whole", lambda: None)()  # half a copy of another store is not for use
         assistant.unread = read_declared(config, file.parent, assistant, progress=progress)
     except BaseException:
         assistant.close()

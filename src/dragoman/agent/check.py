@@ -19,12 +19,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.agent.assistant import Assistant
 from dragoman.agent.build import assemble, locate, models_of
 from dragoman.agent.declared import read_declared
-from dragoman.config import Overrides, load_config
+from dragoman.config import DEFAULT_KINDS, Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
+from dragoman.core.registry import REGISTRIES
 from dragoman.core.values import Reply, SourceName
 
 if TYPE_CHECKING:
     from dragoman.sources.ingest import Progress
+
+_ON_A_SERVER = "store.postgres.v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +213,13 @@ def fresh_assistants(
 ) -> Iterator[tuple[Callable[[], AbstractContextManager[Assistant]], tuple[SourceName, ...]]]:
     """A maker of assistants that know an agent's files and nothing else, and the agent's sources.
 
-    Files are read once, and every assistant starts from a copy of that state; all of them share the models.
+    Files are read once, and every assistant starts from a copy of that state; all of them share the models. Where the
+    agent's store is on a server, a file takes its place: what is tried must not stay there.
     """
     file, _ = locate(agent)
     config = load_config(file, overrides)
+    if REGISTRIES["store"].resolve(str(config.store["kind"])) == _ON_A_SERVER:
+        config = config.model_copy(update={"store": {"kind": DEFAULT_KINDS["store"]}})
     models = models_of(config, folder=file.parent, file=str(file))
     with TemporaryDirectory(prefix="dragoman-check-") as folder, ExitStack() as cleanup:
         for model in models:

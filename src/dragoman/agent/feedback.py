@@ -50,12 +50,16 @@ def rate(
     A second thumb for the same reply takes the place of the first.
     """
     place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
-    rows = [row for row in _rows(store, scope) if (row["dialogue"], row["turns"]) != (dialogue, place)]
+    known = _rows(store, scope)
+    rows = [row for row in known if (row["dialogue"], row["turns"]) != (dialogue, place)]
+    replaced = [int(str(row["better"])) for row in known if row not in rows and "better" in row]
     row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved, "good": good}
     if better is not None:
         row["better"] = len(store.dialogue(scope, BETTER))
         store.append(scope, BETTER, [Turn("agent", better)])
     store.keep(scope, KEY, json.dumps([*rows, row], ensure_ascii=False))
+    if replaced:  # nothing leads to that answer any more, so nobody could ask to forget it
+        store.erase_turns(scope, BETTER, replaced)
 
 
 def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
@@ -69,6 +73,23 @@ def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
             place = int(str(row.get("better", -1)))
             answer = better[place].text if 0 <= place < len(better) else ""
             yield Rating(context, bool(row["retrieved"]), bool(row["good"]), answer.strip() or None)
+
+
+def thumbs(store: Store, scope: Scope, dialogue: str) -> dict[int, bool]:
+    """The thumbs for a dialogue: whether it is up, by the place of the reply."""
+    return {int(str(row["turns"])): bool(row["good"]) for row in _rows(store, scope) if row["dialogue"] == dialogue}
+
+
+def forget_ratings(store: Store, scope: Scope, dialogue: str) -> int:
+    """Erase the thumbs for a dialogue, and the better answers that came with them; how many thumbs."""
+    rows = _rows(store, scope)
+    gone = [row for row in rows if row["dialogue"] == dialogue]
+    if gone:
+        # The answers first: a call that was cut short finds the thumbs again, and does the rest.
+        store.erase_turns(scope, BETTER, [int(str(row["better"])) for row in gone if "better" in row])
+        kept = [row for row in rows if row["dialogue"] != dialogue]
+        store.keep(scope, KEY, json.dumps(kept, ensure_ascii=False))
+    return len(gone)
 
 
 def _is_there(turn: Turn) -> bool:

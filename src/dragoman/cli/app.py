@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import data, judge, know, lab, label, mcp, models, serve, talk, train, workshop
+from dragoman.cli import data, judge, keys, know, lab, label, mcp, models, serve, store, talk, train, workshop
 
 _EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 talk.add_to(app)
 know.add_to(app)
 serve.add_to(app)
+app.add_typer(keys.app, name="keys", help="Make, list and revoke the keys of a server.")
 mcp.add_to(app)
 workshop.add_to(app)
 lab.add_to(app)
@@ -34,6 +35,7 @@ app.add_typer(
     label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
 )
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
+app.add_typer(store.app, name="store", help="Copy, back up, restore and check what an agent has stored.")
 app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
 
 

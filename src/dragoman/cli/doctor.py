@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.models.part import Part
     from dragoman.stores.sidecars import IndexState
-    from dragoman.stores.sqlite import Verification
+    from dragoman.stores.tables import Verification
 
 _PARTS = ("apsw", "onnxruntime", "tokenizers", "xllamacpp", "tantivy", "usearch")
-_EXTRAS = {"zh": ("jieba", "cuts Chinese into words; without it into pairs of characters")}
+_EXTRAS = {
+    "zh": ("jieba", "cuts Chinese into words; without it into pairs of characters"),
+    "postgres": ("psycopg", "keeps an agent's store on a PostgreSQL server, for many machines"),
+}
 _PYTHON = (3, 11)
 _ROOM_WANTED = 1 << 30
 
@@ -195,8 +198,10 @@ def _encodes(encoder: Encoder) -> Finding:
 def _store(config: AgentConfig, state: Path) -> Finding:
     """Every page of the database, and whether the index fits it; a state that was never made stays so."""
     from dragoman.agent.build import DATABASE, assemble
+    from dragoman.config import DEFAULT_KINDS
 
-    if not (state / DATABASE).exists():
+    in_state = REGISTRIES["store"].resolve(str(config.store["kind"])) == DEFAULT_KINDS["store"]
+    if in_state and not (state / DATABASE).exists():
         return Finding("store", "ok", f"none in {state} yet; the first conversation makes it")
     with assemble(config, folder=None, state=state) as assistant:
         store = assistant.store

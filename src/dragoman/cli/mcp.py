@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.serve import KeysFile, ledger_of, load_agent, named
+from dragoman.cli.keys import KeysFile, ledger_of
+from dragoman.cli.serve import load_agent, named
 from dragoman.cli.session import DEFAULT_AGENT, Overridable, Set, agent_name
 from dragoman.core.errors import MissingExtraError
 

@@ -172,6 +172,10 @@ class Store(Protocol):
         """Blank the turns, and drop the traces, of a scope that hold any of the texts; the number of turns."""
         ...
 
+    def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
+        """Delete a dialogue with its traces, or blank the turns at some places; the number of turns."""
+        ...
+
     def keep(self, scope: Scope, key: str, value: str) -> None:
         """Keep a small value under a key: what was ingested, versions, settings."""
         ...

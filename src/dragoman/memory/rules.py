@@ -20,6 +20,8 @@ from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
+_HISTORY = 10
+"""How many rows there may be for each fact that may be kept, those included that newer ones replaced."""
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
@@ -52,6 +54,7 @@ class RuleMemory:
         self._learn = learn
         self._ask_model = ask_model
         self._certainty = certainty
+        self.most_facts: int | None = None
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -137,7 +140,11 @@ class RuleMemory:
             if same is not None:
                 joined.append(same)
                 continue
-            passage = self._passage(scope, fact, len(known) + self._count_superseded(scope))
+            ordinal = len(known) + self._count_superseded(scope)
+            if self._is_full(fact, known, ordinal):
+                log.info("a fact was not kept: there are %d already", len(known))
+                continue
+            passage = self._passage(scope, fact, ordinal)
             self._store.put(scope, [passage], self._encoder.encode([passage.indexed]))
             for old in self._before(scope, passage):
                 if _replaces(fact, old):
@@ -145,6 +152,12 @@ class RuleMemory:
                     superseded.append(old)
             added.append(passage)
         return Learned(tuple(added), tuple(superseded), tuple(joined))
+
+    def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
+        """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
+        if self.most_facts is None or len(known) < self.most_facts:
+            return self.most_facts is not None and rows >= _HISTORY * self.most_facts
+        return rows >= _HISTORY * self.most_facts or not any(_replaces(fact, old) for old in known)
 
     def _before(self, scope: Scope, passage: Passage) -> Sequence[Passage]:
         """The live facts older than one: two processes that learn at once must not replace each other's."""

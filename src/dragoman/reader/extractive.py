@@ -9,7 +9,7 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.reader.choose import Quote, rank
-from dragoman.reader.phrases import phrase, spoken
+from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken
 from dragoman.text.form import form, owned_thing
 from dragoman.text.spelling import spelt
 
@@ -80,7 +80,7 @@ class ExtractiveReader:
             if facts:
                 return self._told(facts[:1], language)
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
-            return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said")
+            return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said", notes=NO_ANSWER)
         return self._quoted(quotes[0], _alike(quotes), language)
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
@@ -88,7 +88,7 @@ class ExtractiveReader:
         asked = task.plan.steps[-1] if task.plan.steps else ()
         last = [piece for piece in task.evidence if piece.source in asked]
         if "world" in {self._about.get(name) for name in asked}:
-            return last
+            return [piece for piece in task.evidence if piece in last or self._about.get(piece.source) == "world"]
         return last or task.evidence
 
     def _passes(self, piece: Evidence, language: str) -> bool:
@@ -120,9 +120,10 @@ class ExtractiveReader:
             return self._told([quote.evidence], language)
         if about == "world" and self._show_source:
             text += _attribution(quote.evidence, language)
+        notes: dict[str, str | float] = {"score": round(quote.score, 3), "answers": round(quote.probability, 3)}
         if about == "world" and quote.probability < self._sure:
             text = phrase("unsure", language, quote=text)
-        notes = {"score": round(quote.score, 3), "answers": round(quote.probability, 3)}
+            notes |= NEAREST
         return Draft(text, quote.probability, "quoted", (quote.evidence.id,), notes=notes)
 
     def _told(self, told: Sequence[Evidence], language: str) -> Draft:

@@ -46,6 +46,10 @@ _SAID: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# What a draft notes for whoever shows it: its confidence is then not that of an answer.
+NO_ANSWER: Mapping[str, str] = {"found": "no answer"}
+NEAREST: Mapping[str, str] = {"found": "the nearest"}
+
 
 def phrase(key: str, language: str, **fields: str) -> str:
     """A fixed phrase in a language; English where there is none."""

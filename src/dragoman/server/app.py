@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,15 @@ from starlette.responses import Response
 
 from dragoman import __version__
 from dragoman.core.errors import DragomanError
+from dragoman.server.answers import problem_response
 from dragoman.server.chat import Continuations
-from dragoman.server.door import OPENAI_PATHS, Door, Measure
+from dragoman.server.door import LEFT, Door, Measure
 from dragoman.server.house import House
 from dragoman.server.mcp_http import PATH as MCP_PATH
 from dragoman.server.mcp_http import HttpTools
 from dragoman.server.metrics import Metrics
-from dragoman.server.problems import MEDIA_TYPE, Problem, of_status, of_validation, problem_of
+from dragoman.server.origins import Origins
+from dragoman.server.problems import MEDIA_TYPE, of_status, of_validation, problem_of
 from dragoman.server.routes import dialogues, memory, openai, runs, sources, status, turns
 from dragoman.server.routes.common import SCHEMES
 from dragoman.server.schemas import ProblemDetails
@@ -43,7 +45,9 @@ def make_app(
         warming = asyncio.create_task(house.warm_up()) if warm else None
         if not warm:
             house.ready = True
+        minding = asyncio.create_task(house.mind_keys())
         yield
+        minding.cancel()
         if warming is not None:
             await asyncio.gather(warming, return_exceptions=True)
         await house.close()
@@ -77,9 +81,10 @@ def make_app(
     return app
 
 
-def with_door(app: FastAPI, house: House) -> App:
-    """The application as it is served."""
-    return Door(app, measure=app.state.measure, only_here=house.ledger is None)
+def with_door(app: FastAPI, house: House, *, origins: Sequence[str] = ()) -> App:
+    """The application as it is served; pages of `origins` may call it from a browser."""
+    door = Door(app, measure=app.state.measure, only_here=house.ledger is None)
+    return Origins(door, origins) if origins else door
 
 
 _OPEN = ("/healthz", "/readyz")
@@ -88,15 +93,17 @@ _PROBLEM: dict[str, Any] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schema
 
 def _handle_errors(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> Response:
-        return answer(request, problem_of(error))
+        if isinstance(error, LEFT):
+            return Response(status_code=400)  # which the door does not let out
+        return problem_response(request, problem_of(error))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(request, of_validation(error.errors()))
+        return problem_response(request, of_validation(error.errors()))
 
     async def bare(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        response = answer(request, of_status(error.status_code, str(error.detail)))
+        response = problem_response(request, of_status(error.status_code, str(error.detail)))
         if error.headers and "allow" in {name.lower() for name in error.headers}:
             response.headers["allow"] = next(v for k, v in error.headers.items() if k.lower() == "allow")
         return response
@@ -105,12 +112,6 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, bare)
     app.add_exception_handler(Exception, ours)
-
-
-def answer(request: Request, problem: Problem) -> Response:
-    """A problem as a response."""
-    body = problem.body(openai=request.url.path.startswith(OPENAI_PATHS))
-    return Response(body, problem.status, problem.headers(), MEDIA_TYPE)
 
 
 def _describe(app: FastAPI) -> None:

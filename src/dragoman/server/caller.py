@@ -36,6 +36,11 @@ class Caller:
     admin: bool = False
     limits: Limits = NO_LIMITS
 
+    @property
+    def whose(self) -> str:
+        """Whose share of the server's room a request takes: the key's, or without keys the user's."""
+        return self.key or f"user:{self.user}"
+
 
 LOCAL = Caller("", "", LOCAL_USER, admin=True)
 """Whoever sits at the machine, where there are no keys."""

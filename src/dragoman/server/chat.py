@@ -58,6 +58,11 @@ class Continuations:
         if len(self._ends) > self._most:
             self._ends.popitem(last=False)
 
+    def drop(self, dialogue: str) -> None:
+        """Forget how a dialogue ends: it is no more, and whoever repeats its history begins anew with it."""
+        for digest in [digest for digest, name in self._ends.items() if name == dialogue]:
+            del self._ends[digest]
+
 
 def _digest(whose: Sequence[str], turns: Sequence[Turn]) -> bytes:
     told = [[turn.speaker, turn.text.strip()] for turn in turns]

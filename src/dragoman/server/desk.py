@@ -16,6 +16,7 @@ from time import perf_counter
 
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
 from dragoman.server.events import Done, Event
+from dragoman.server.shares import Shares, too_many_waiting
 
 _log = logging.getLogger("dragoman.server")
 _SMOOTHING = 0.1
@@ -33,6 +34,7 @@ class Run:
         self.started: float | None = None
         self.cancelled = False
         self.line = line
+        self.whose: Hashable = None
         self.work = work
         self.future: Future[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -134,6 +136,7 @@ class Desk:
         self._pool = ThreadPoolExecutor(workers, "dragoman-turn")
         self._lines: dict[tuple[Hashable, ...], deque[Run]] = {}
         self._live: set[Run] = set()
+        self._shares = Shares(self._most)
         self._hushed: Counter[tuple[Hashable, ...]] = Counter()
         self._mean = 0.0
         self._closing = False
@@ -144,8 +147,8 @@ class Desk:
         """Turns that run or wait."""
         return len(self._live)
 
-    def check(self) -> None:
-        """Refuse where another turn would have to wait without end."""
+    def check(self, whose: Hashable = None) -> None:
+        """Refuse where another turn would have to wait without end, or its caller leaves no room for others."""
         if self._closing:
             raise BusyError("The server is closing.", remedy="Try again in a moment.", seconds=5.0, code="closing")
         if len(self._live) >= self._most:
@@ -155,15 +158,27 @@ class Desk:
                 remedy=f"Try again in {math.ceil(seconds)} s.",
                 seconds=seconds,
             )
+        if not self._shares.may_take(whose):
+            held = self._shares.held(whose)
+            raise too_many_waiting(held, "turns", min(60.0, max(1.0, self._mean * held / self.workers)))
 
-    def submit(self, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool) -> Run:
-        """Put a turn in its line; `work` gives its events in a worker thread."""
-        self.check()
+    def submit(
+        self,
+        line: tuple[Hashable, ...],
+        work: Callable[[], Generator[Event]],
+        *,
+        eager: bool,
+        whose: Hashable = None,
+    ) -> Run:
+        """Put a turn in its line; `work` gives its events in a worker thread. `whose` has a share of the room."""
+        self.check(whose)
         if any(line[: len(whose)] == whose for whose in self._hushed):
             raise BusyError("What is known is being forgotten.", remedy=_ANEW, seconds=1.0)
         self.loop = asyncio.get_running_loop()
         run = Run(self, line, work, eager=eager)
+        run.whose = whose
         self._live.add(run)
+        self._shares.take(whose)
         run.timer = self.loop.call_later(self._turn_seconds, self._expire, run)
         if line in self._lines:
             self._lines[line].append(run)
@@ -185,6 +200,15 @@ class Desk:
         finally:
             self._hushed[whose] -= 1
             self._hushed += Counter()  # drops what is at zero
+
+    def callers(self) -> set[Hashable]:
+        """Whose turns run or wait."""
+        return {run.whose for run in self._live}
+
+    def end(self, whose: Hashable, error: Exception) -> None:
+        """End all turns of a caller."""
+        for run in [run for run in self._live if run.whose == whose]:
+            run.fail(error)
 
     def drop(self, run: Run) -> None:
         """Take a cancelled turn out of its line; one that runs stops by itself and is released then."""
@@ -249,7 +273,9 @@ class Desk:
 
     def _forget(self, run: Run) -> None:
         run.end(None)
-        self._live.discard(run)
+        if run in self._live:
+            self._live.remove(run)
+            self._shares.give_back(run.whose)
         if not self._live and self._idle is not None:
             self._idle.set()
 

@@ -13,6 +13,8 @@ from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
+
 from dragoman.server.problems import MEDIA_TYPE, Problem
 
 _log = logging.getLogger("dragoman.server")
@@ -25,6 +27,9 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 _HERE = frozenset({"localhost", ""})
 _UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
 _SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
+TRUSTED = "dragoman.trusted"
+"""In the scope of a request that a page of a named origin sends."""
+API_PATHS = ("/v1/", "/mcp", "/openapi.json", "/healthz", "/readyz", "/metrics")
 OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
 
 
@@ -59,18 +64,22 @@ class _Meter:
                 message = await self._receive()
         except TimeoutError:
             self.problem = Problem("slow-sender", "The body did not come in time.", "Send it faster, or less of it.")
-            raise _BrokenOffError from None
+            raise BrokenOffError from None
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))
             self._ended = not message.get("more_body", False)
             if self._size > self._most:
                 self.problem = _too_large(self._most)
-                raise _BrokenOffError
+                raise BrokenOffError
         return message
 
 
-class _BrokenOffError(Exception):
+class BrokenOffError(Exception):
     """Stops an application that waits for a body."""
+
+
+LEFT = (BrokenOffError, ClientDisconnect)
+"""What ends a request whose body will not come: nobody waits for an answer of the application's."""
 
 
 class Door:
@@ -92,7 +101,7 @@ class Door:
         form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
         is_upload = form and _UPLOADS.fullmatch(str(scope["path"])) is not None
         most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
-        problem = self._foreign(headers) if self._only_here else None
+        problem = self._foreign(headers, trusted=TRUSTED in scope) if self._only_here else None
         told = headers.get(b"content-length", b"")
         if problem is None and told.isdigit() and int(told[:20]) > most:
             problem = _too_large(most)
@@ -113,6 +122,8 @@ class Door:
 
         try:
             await self._app(scope, meter, watched)
+        except ClientDisconnect:
+            return  # in the middle of a body: there is nobody to answer, and nothing is wrong here
         except Exception as error:  # noqa: BLE001 - a traceback in a log would hold what users said
             if meter.problem is None:
                 _log.error("a request failed: %s", type(error).__name__)
@@ -120,15 +131,16 @@ class Door:
         if meter.problem is not None and not begun:
             await refuse(meter.problem, scope, send)
 
-    def _foreign(self, headers: dict[bytes, bytes]) -> Problem | None:
+    def _foreign(self, headers: dict[bytes, bytes], *, trusted: bool = False) -> Problem | None:
         """A page of somewhere else, or a name that was made to point here, must not speak for the local user."""
         origin = headers.get(b"origin")
-        if _is_here(headers.get(b"host", b"")) and (origin is None or is_own(headers, origin)) and not _embeds(headers):
+        is_ours = (origin is None or is_own(headers, origin)) and not _embeds(headers)
+        if _is_here(headers.get(b"host", b"")) and (trusted or is_ours):
             return None
         return Problem(
             "forbidden",
             "Without keys only this machine is answered, and no page of another site.",
-            "Open the address that `dragoman serve` printed, or create a key.",
+            "Open the address that `dragoman serve` printed, create a key, or name that site with --allow-origin.",
         )
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import Ask as Said
-from dragoman.core.errors import AbsentError, BusyError, InputError
+from dragoman.core.errors import AbsentError, DragomanError, InputError
 from dragoman.core.trace import Note
 from dragoman.core.values import Scope, Turn
 from dragoman.server.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.desk import Desk, Run
 from dragoman.server.events import Done, Event, Text, decided, usage_of
-from dragoman.server.keys import recognise
+from dragoman.server.keys import invalid_key, recognise
+from dragoman.server.quota import QUOTA, Quota, Stock
+from dragoman.server.shares import Shares
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHORES, _WAITING_CHORES = 4, 64
+_RECEIVING = 32
+"""Uploads that come in at once: each may lie on the disk whole before it is read."""
+_LAST_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _READERS, _WAITING_READERS = 2, 512
 """Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
 
@@ -52,6 +59,7 @@ class Settings:
     turn_seconds: float = 120.0
     grace: float = 30.0
     limits: Limits = NO_LIMITS
+    quota: Quota = QUOTA
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,8 @@ class Seat:
     user: str
     admin: bool
     state: Path
+    quota: Quota
+    stock: Stock
 
     @property
     def scope(self) -> Scope:
@@ -72,10 +82,15 @@ class Seat:
 class Hosted:
     """An agent that lives here, with a view for each tenant."""
 
-    def __init__(self, name: str, assistant: Assistant, state: Path) -> None:
+    def __init__(self, name: str, assistant: Assistant, state: Path, quota: Quota) -> None:
         self.name = name
         self.assistant = assistant
         self.state = state
+        self.quota = quota
+        self.stock = Stock()
+        memory: Any = assistant.memory  # of some kind that may know no limit
+        if hasattr(memory, "most_facts"):
+            memory.most_facts = quota.facts
         self._views = {assistant.tenant: assistant}
         self._lock = Lock()
 
@@ -90,7 +105,8 @@ class Hosted:
             return self._views[tenant]
 
     def seat(self, caller: Caller) -> Seat:
-        return Seat(self.name, self.view(caller.tenant), caller.user, caller.admin, self.state)
+        view = self.view(caller.tenant)
+        return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
 
 
 class Observer(Protocol):
@@ -122,17 +138,19 @@ class House:
     ) -> None:
         if not agents:
             raise InputError("There is no agent to serve.", remedy="Name at least one.")
-        self.agents = {name: Hosted(name, *given) for name, given in agents.items()}
         self.settings = settings or Settings()
+        self.agents = {name: Hosted(name, *given, self.settings.quota) for name, given in agents.items()}
         self.ledger = ledger
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, Ask], Watch]] = []
         s = self.settings
         self.desk = Desk(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
         self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
-        self._waiting = 0
+        self._waiting = Shares(_WAITING_CHORES)
+        self.receiving = Shares(_RECEIVING)
         self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
-        self._reading = 0
+        self._reading = Shares(_WAITING_READERS)
+        self._running: set[Future[Any]] = set()
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
         self.ready = False
 
@@ -167,12 +185,13 @@ class House:
         Without `eager` the events come together at the end, which costs less where nobody reads them before.
         """
         hosted = self.hosted(ask.agent)
-        self.desk.check()
+        self.desk.check(caller.whose)
         await self.admit(caller)
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
         began = perf_counter()
         watches = [watch(hosted, ask) for watch in self.watchers]
-        return self.desk.submit(line, lambda: self._turn(hosted, caller, ask, began, watches), eager=eager)
+        work = partial(self._turn, hosted, caller, ask, began, watches)
+        return self.desk.submit(line, work, eager=eager, whose=caller.whose)
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or what costs as much as one, against the caller's limits."""
@@ -219,23 +238,17 @@ class House:
     ) -> T:
         """Let a chore run for a caller in a thread; too many at once are refused."""
         hosted = self.hosted(agent)
-        return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs))  # a new tenant's seat takes long
+        # In the thread too: a new tenant's seat takes long.
+        return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs), whose=caller.whose)
 
     async def read_in(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Let a chore that reads files run: those of one user one after the other, so that none holds up all."""
         hosted = self.hosted(agent)
-        if self._reading >= _WAITING_READERS:
-            raise BusyError("Too many files are being read already.", remedy="Try again in a moment.", seconds=10.0)
-        self._reading += 1
-        try:
+        with self._reading.holding(caller.whose, seconds=10.0):
             async with self.alone("files", hosted.name, caller.tenant, caller.user):
-                return await asyncio.get_running_loop().run_in_executor(
-                    self._readers, lambda: chore(hosted.seat(caller), *args, **kwargs)
-                )
-        finally:
-            self._reading -= 1
+                return await self._in(self._readers, lambda: chore(hosted.seat(caller), *args, **kwargs))
 
     async def forgetting(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
@@ -264,15 +277,17 @@ class House:
             else:
                 del self._held[what]
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Run something that takes a while in a thread."""
-        if self._waiting >= _WAITING_CHORES:
-            raise BusyError("Too much is being done already.", remedy="Try again in a moment.", seconds=2.0)
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._chores, function)
-        finally:
-            self._waiting -= 1
+    async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
+        """Run something that takes a while in a thread; `whose` share of the waiting room it takes."""
+        with self._waiting.holding(whose, seconds=2.0):
+            return await self._in(self._chores, function)
+
+    async def _in(self, pool: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+        """Run a function in a thread; it is known to run also where nobody waits for it any more."""
+        running = pool.submit(function)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(running)
 
     async def _counted(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the ledger: here where it is near, in a thread where it is not."""
@@ -280,18 +295,36 @@ class House:
             return function(*args, **kwargs)
         return await self.call(lambda: function(*args, **kwargs))
 
+    async def mind_keys(self) -> None:
+        """End the turns of keys that are revoked while they run, for as long as the server lives."""
+        while self.ledger is not None:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for key in self.desk.callers():
+                try:
+                    found = await self._counted(self.ledger.find, str(key))
+                except DragomanError:
+                    continue  # whoever calls next is told what is wrong with the ledger
+                if found is None or found[0].revoked is not None:
+                    self.desk.end(key, invalid_key())
+
     async def warm_up(self) -> None:
         """Load what every turn needs, before the first one; `ready` says that it is there."""
         for hosted in self.agents.values():
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
         self.ready = True
 
+    @property
+    def is_left_undone(self) -> bool:
+        """Whether something still runs after `close`: a file that takes too long to read."""
+        return any(not running.done() for running in tuple(self._running))
+
     async def close(self) -> None:
-        """Finish the turns, then let go of the agents."""
+        """Finish the turns, then let go of the agents. What reads a file is given a moment, and then left alone."""
         self.ready = False
         await self.desk.close(self.settings.grace)
         for pool in (self._chores, self._readers):
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait(tuple(self._running), timeout=_LAST_SECONDS)
         for hosted in self.agents.values():
             hosted.assistant.close()
         if self.ledger is not None:

@@ -67,9 +67,14 @@ def recognise(ledger: Ledger, text: str) -> Key:
     key, kept = found or (None, _NOBODY)
     matches = hmac.compare_digest(kept, digest(text))
     if key is None or not matches or key.revoked is not None:
-        raise AccessError(
-            "This API key is not valid.",
-            remedy="`dragoman keys create` makes one; send it as Authorization: Bearer KEY.",
-            code="unauthorized",
-        )
+        raise invalid_key()
     return key
+
+
+def invalid_key() -> AccessError:
+    """The one refusal of a key that is unknown, wrong or revoked."""
+    return AccessError(
+        "This API key is not valid.",
+        remedy="`dragoman keys create` makes one; send it as Authorization: Bearer KEY.",
+        code="unauthorized",
+    )

@@ -130,6 +130,7 @@ class _Tools:
         """Keep a fact about the user, in their own words: "I'm allergic to nuts". It replaces what it contradicts."""
         with _told():
             caller, agent = await self._who(context)
+            await self._house.admit(caller)
             learned = await self._house.do(caller, agent, person.remember, fact)
             words = {"added": "Remembered", "superseded": "Replaced", "joined": "Known already"}
             lines = [f"{word}: {row['text']}" for kind, word in words.items() for row in learned[kind]]

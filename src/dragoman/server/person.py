@@ -10,11 +10,12 @@ from typing import Literal
 
 from dragoman.agent.feedback import ASIDE, ratings
 from dragoman.core.errors import InputError
-from dragoman.core.values import Passage, Reply, Source, Turn
+from dragoman.core.values import Learned, Passage, Reply, Source, Turn
 from dragoman.server import views
 from dragoman.server.events import Done, usage_of
 from dragoman.server.house import Seat
 from dragoman.server.problems import absent
+from dragoman.server.quota import full
 from dragoman.server.uploads import user_folder
 from dragoman.server.views import View
 
@@ -28,13 +29,16 @@ def facts(seat: Seat, query: str | None = None) -> list[View]:
 
 def remember(seat: Seat, text: str) -> View:
     """Add a fact; what it changed."""
-    return views.learned(seat.assistant.remember(text, user=seat.user)) or {}
+    return views.learned(_learned(seat, text)) or {}
 
 
 def correct(seat: Seat, id: str, text: str) -> View:
     """Put another fact in the place of one; what that changed."""
     old = _fact(seat, id)
     learned = seat.assistant.remember(text, user=seat.user)
+    if _found_no_room(seat, learned):  # the old one goes first, then there is
+        seat.assistant.forget(old.id, user=seat.user)
+        return views.learned(replace(_learned(seat, text), forgotten=(old,))) or {}
     kept = {row.id for row in (*learned.added, *learned.joined)}
     # Where the rules see no contradiction between the two, the user has just said that there is one.
     if old.id not in kept | {row.id for row in learned.superseded}:
@@ -55,6 +59,7 @@ def forget_everything(seat: Seat) -> int:
     folder = user_folder(seat)
     erased += sum(1 for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
     shutil.rmtree(folder, ignore_errors=True)
+    seat.stock.recount(folder)
     return erased
 
 
@@ -107,6 +112,15 @@ def dialogue(seat: Seat, name: str) -> list[View]:
     ]
 
 
+def forget_dialogue(seat: Seat, name: str) -> int:
+    """Erase a dialogue: its turns, traces and thumbs, from every file. Facts that were learned from it stay."""
+    check_dialogue(name)
+    erased = seat.assistant.forget_dialogue(name, user=seat.user)
+    if not erased:
+        raise absent("dialogue")
+    return erased
+
+
 def rate(seat: Seat, dialogue: str, thumb: Literal["up", "down"], *, turn: int | None, better: str | None) -> None:
     """Keep a thumb for a reply, and what should have been said."""
     check_dialogue(dialogue)
@@ -151,8 +165,27 @@ def _told(seat: Seat, name: str, place: int, reply: Reply) -> View:
     return views.done(Done(reply, seat.agent, name, place, usage_of(reply), reply.trace.seconds))
 
 
+def _learned(seat: Seat, text: str) -> Learned:
+    """What memory made of a text; where it found no room for it, that is said."""
+    learned = seat.assistant.remember(text, user=seat.user)
+    if _found_no_room(seat, learned):
+        raise full("user", "facts", f"{seat.quota.facts or 0:,}")
+    return learned
+
+
+def _found_no_room(seat: Seat, learned: Learned) -> bool:
+    """Whether memory kept nothing of a fact because there are as many as there may be."""
+    is_limited = getattr(seat.assistant.memory, "most_facts", None) is not None
+    return learned.is_empty and is_limited and _source(seat) is not None
+
+
+def _source(seat: Seat) -> Source | None:
+    """Where facts about the user lie."""
+    return next((source for source in seat.assistant.sources if source.about == "user" and source.private), None)
+
+
 def _fact(seat: Seat, id: str) -> Passage:
-    source: Source | None = next((s for s in seat.assistant.sources if s.about == "user" and s.private), None)
+    source = _source(seat)
     (found,) = seat.assistant.store.get(seat.scope, [id])
     if source is None or found is None or found.source != source.name:
         raise absent("fact")

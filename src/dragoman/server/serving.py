@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.server.door import App
 
 _HEADER_SECONDS = 15.0
+_STALLED_SECONDS = 60.0
 _HEADER_BYTES = 64 * 1024
 _SOCKET_BYTES = 2 * 1024 * 1024
 _BACKLOG = 2048
@@ -34,6 +35,7 @@ class PatientProtocol(HttpToolsProtocol):
     """HTTP for those who send their headers in time and in measure; uvicorn itself would wait without end."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -42,6 +44,8 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._got_headers()
+        if self._stalled is not None:
+            self._stalled.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -63,6 +67,24 @@ class PatientProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._got_headers()
         super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _watch_reader(self, before: int | None = None) -> None:
+        """Leave those who take nothing of their answer: it would be kept for them without end."""
+        left = self.transport.get_write_buffer_size()
+        if left == before:
+            self.transport.abort()
+            return
+        self._stalled = self.loop.call_later(_STALLED_SECONDS, self._watch_reader, left)
 
     def _refuse(self, problem: Problem) -> None:
         """Answer what never became a request, and hang up."""

@@ -41,6 +41,8 @@ _TAKE = """INSERT INTO buckets VALUES (:key, :limit - 1, :now)
     ON CONFLICT DO UPDATE SET level = min(:limit, level + max(0, :now - at) * :limit / 60.0) - 1, at = :now
     WHERE min(:limit, level + max(0, :now - at) * :limit / 60.0) >= 1 RETURNING level"""
 _LEVEL = "SELECT min(:limit, level + max(0, :now - at) * :limit / 60.0) FROM buckets WHERE key = :key"
+# Without it an empty bucket would wait until the clock has caught up with the time before it was set back.
+_SET_BACK = "UPDATE buckets SET at = :now WHERE key = :key AND at > :now"
 _SPEND = """INSERT INTO spent VALUES (:key, :day, 1, :tokens)
     ON CONFLICT DO UPDATE SET turns = turns + 1, tokens = tokens + excluded.tokens"""
 
@@ -95,6 +97,7 @@ class SqliteLedger:
         with self._open() as connection:
             if limit >= 1 and connection.execute(_TAKE, given).fetchone() is not None:
                 return
+            connection.execute(_SET_BACK, {"key": id, "now": now})
             level = connection.execute(_LEVEL, given).get if limit else 0
         raise too_many_turns(limit, max(0.0, 1 - float(level or 0)) * 60 / max(1, limit))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+import shutil
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -15,6 +17,7 @@ from dragoman.core.errors import AccessError, ServiceError
 from dragoman.core.values import SHARED_USER, Source
 from dragoman.server.house import Seat
 from dragoman.server.problems import absent
+from dragoman.server.quota import Amount, full
 from dragoman.server.views import View
 from dragoman.sources.files import READERS
 from dragoman.sources.ingest import Report, ingest
@@ -86,16 +89,26 @@ def writable(seat: Seat, source: Source) -> bool:
 
 
 def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: int = MOST_BYTES) -> Report:
-    """Write files into a source's folder and read them into the source; all names are checked before any is written."""
+    """Write files into a source's folder and read them into the source.
+
+    All names, and whether there is room, are checked before any is written. A file that cannot be read is not kept,
+    and one of that name from before stays.
+    """
     _check_writable(seat, source)
-    paths = [safe_name(upload.name) for upload in uploads]
     root = source_folder(seat, source)
-    written = []
-    for upload, path in zip(uploads, paths, strict=True):
-        place = _place(root, path)
-        _write(upload.content, place, most_bytes)
-        written.append(place)
-    return _ingest(seat, source, written, root)
+    places = [_place(root, safe_name(upload.name)) for upload in uploads]
+    sizes = {place: _size(upload.content, most_bytes) for upload, place in zip(uploads, places, strict=True)}
+    more = Amount(sum(sizes.values()), len(sizes)) + -_lying(places)
+    with seat.stock.claiming(root.parent, more, seat.quota, private=source.private) as claim, Incoming() as incoming:
+        for upload, place in zip(uploads, places, strict=True):
+            incoming.write(upload.content, place)
+        report = _ingest(seat, source, list(sizes), root, room=_room(seat, source))
+        unread = {root / failure.path for failure in report.failed}
+        if report.full and not report.files:
+            raise _full(seat, source)
+        gone = incoming.settle(unread)
+        claim.used = more + -gone
+    return report
 
 
 def files(seat: Seat, source: Source) -> list[View]:
@@ -120,7 +133,9 @@ def remove(seat: Seat, source: Source, name: str) -> int:
     path = _place(root, safe_name(name))
     if not path.is_file():
         raise absent("file")
+    gone = _lying([path])
     path.unlink()
+    seat.stock.add(root.parent, -gone)
     return _ingest(seat, source, [root / FOLDER], root, sync=True).removed
 
 
@@ -149,33 +164,96 @@ def _check_writable(seat: Seat, source: Source) -> None:
         )
 
 
-def _ingest(seat: Seat, source: Source, paths: Sequence[Path], root: Path, *, sync: bool = False) -> Report:
+def _ingest(
+    seat: Seat, source: Source, paths: Sequence[Path], root: Path, *, sync: bool = False, room: int | None = None
+) -> Report:
     assistant = seat.assistant
-    return ingest(assistant.store, assistant.encoder, source, paths, scope=seat.scope, base=root, sync=sync)
+    return ingest(assistant.store, assistant.encoder, source, paths, scope=seat.scope, base=root, sync=sync, room=room)
 
 
-def _write(content: BinaryIO, place: Path, most_bytes: int) -> None:
-    """Copy under another name first, so that nobody reads half a file."""
-    passing = place.parent / f".{secrets.token_hex(8)}"
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with passing.open("xb") as out:
-            size = 0
-            while piece := content.read(_PIECE):
-                size += len(piece)
-                if size > most_bytes:
-                    raise ServiceError(
-                        f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large"
-                    )
-                out.write(piece)
-        passing.replace(place)
-    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-        raise ServiceError(
-            "A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name"
-        ) from error
-    finally:
-        if passing.is_file():
-            passing.unlink()
+def _room(seat: Seat, source: Source) -> int | None:
+    """How many passages more there may be where a source's lie; None without end."""
+    most = seat.quota.user_passages if source.private else seat.quota.tenant_passages
+    if most is None:
+        return None
+    beside = [each for each in seat.assistant.sources if each.private == source.private and each.about != "user"]
+    store = seat.assistant.store
+    return max(0, most - sum(store.count(each.scope(seat.scope), each.name) for each in beside))
+
+
+def _full(seat: Seat, source: Source) -> ServiceError:
+    whose = "user" if source.private else "tenant"
+    most = seat.quota.user_passages if source.private else seat.quota.tenant_passages
+    return full(whose, f"passages in {'private' if source.private else 'shared'} sources", f"{most or 0:,}")
+
+
+def _size(content: BinaryIO, most_bytes: int) -> int:
+    """How many bytes there are to read."""
+    here = content.tell()
+    size = content.seek(0, os.SEEK_END) - here
+    content.seek(here)
+    if size > most_bytes:
+        raise ServiceError(f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large")
+    return size
+
+
+def _lying(places: Sequence[Path]) -> Amount:
+    """What lies at some places now."""
+    sizes = [place.stat().st_size for place in set(places) if place.is_file()]
+    return Amount(sum(sizes), len(sizes))
+
+
+class Incoming:
+    """Files on their way in: each takes the place of the one before it, which comes back unless all is settled."""
+
+    def __init__(self) -> None:
+        self._before: dict[Path, Path | None] = {}
+
+    def __enter__(self) -> Incoming:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.settle(set(self._before))
+
+    def write(self, content: BinaryIO, place: Path) -> None:
+        """Copy under another name first, so that nobody reads half a file."""
+        passing = _hidden(place)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with passing.open("xb") as out:
+                shutil.copyfileobj(content, out, _PIECE)
+            if place not in self._before:
+                self._before[place] = _hidden(place).with_suffix(".old") if place.is_file() else None
+                before = self._before[place]
+                if before is not None:
+                    place.rename(before)
+            passing.replace(place)
+        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+            raise ServiceError(
+                "A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name"
+            ) from error
+        finally:
+            if passing.is_file():
+                passing.unlink()
+
+    def settle(self, unread: Collection[Path]) -> Amount:
+        """Let what could not be read go again, and what stood in its place come back; what is gone with that."""
+        gone = Amount()
+        for place, before in self._before.items():
+            if place in unread:
+                gone += _lying([place])
+                place.unlink(missing_ok=True)
+                if before is not None:
+                    before.replace(place)
+                    gone += -_lying([place])
+            elif before is not None:
+                before.unlink(missing_ok=True)
+        self._before.clear()
+        return gone
+
+
+def _hidden(place: Path) -> Path:
+    return place.parent / f".{secrets.token_hex(8)}"
 
 
 def _folder(seat: Seat, user: str) -> Path:

@@ -40,6 +40,12 @@ class Report:
     files: int = 0
     failed: tuple[Failure, ...] = ()
     seconds: float = 0.0
+    full: tuple[str, ...] = ()
+    """Those of the failed files for whose passages there was no room."""
+
+
+class _NoRoomError(InputError):
+    """A file has more passages than may still be put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,11 @@ def ingest(
     batch: int = 64,
     base: Path | None = None,
     sync: bool = False,
+    room: int | None = None,
 ) -> Report:
     """Bring a source up to date with files and folders.
+
+    `room` is how many passages more there may be; a file that has too many fails, and those after it may still fit.
 
     A file that fails is reported and the others go in. With `sync`, passages of files that are gone from the
     given folders are removed. Whatever stops the run, what was written stays, and the next run does the rest.
@@ -78,6 +87,7 @@ def ingest(
     found = find(paths, base=base)
     run = _Run(store, encoder, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd())
     run.watch(found, progress)
+    run.room = room
     if sync:
         run.remove_missing(found)
     for file in found.files:
@@ -100,6 +110,8 @@ class _Run:
         self._pending: list[_Change] = []
         self._claimed: dict[str, str] = {}
         self._failed: list[Failure] = []
+        self._full: list[str] = []
+        self.room: int | None = None
         self._added = self._changed = self._removed = self._unchanged = self._files = 0
         self._progress: Progress | None = None
         self._done, self._total = 0.0, 0
@@ -115,7 +127,14 @@ class _Run:
         self._done = self._total
         self._tell("")
         return Report(
-            self._added, self._changed, self._removed, self._unchanged, self._files, tuple(self._failed), seconds
+            self._added,
+            self._changed,
+            self._removed,
+            self._unchanged,
+            self._files,
+            tuple(self._failed),
+            seconds,
+            tuple(self._full),
         )
 
     def take(self, file: File) -> None:
@@ -125,6 +144,8 @@ class _Run:
             change = self._compare(file)
         except InputError as error:
             self._failed.append(Failure(file.origin, str(error)))
+            if isinstance(error, _NoRoomError):
+                self._full.append(file.origin)
             self._done += _size(file.path)
             return
         self._files += 1
@@ -195,9 +216,10 @@ class _Run:
         passages = cut(document, self._source.name, file.origin, apart=self._source.about != "world")
         stored = {passage.id: passage for passage in self._rows(file.origin)}
         added = tuple(passage for passage in passages if passage.id not in stored)
+        ids = {passage.id for passage in passages}
+        self._fit(len(ids) - len(stored), file)
         self._claim(added, file)
         self._report_places(file, document.failed)
-        ids = {passage.id for passage in passages}
         return _Change(
             file,
             Entry(digest, len(content), trusted_time(status), len(passages), document.failed),
@@ -205,6 +227,15 @@ class _Run:
             tuple(passage for passage in passages if passage.id in stored and stored[passage.id] != passage),
             tuple(known for known in stored if known not in ids),
         )
+
+    def _fit(self, more: int, file: File) -> None:
+        if self.room is not None and more > 0:
+            if more > self.room:
+                raise _NoRoomError(
+                    f"'{file.path.name}' has {more:,} new passages, and there is room for {self.room:,}.",
+                    remedy="Remove what is no longer needed, or split the file.",
+                )
+            self.room -= more
 
     def _same(self, file: File, entry: Entry) -> None:
         self._unchanged += entry.passages

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dragoman.stores.database import Database
     from dragoman.stores.rows import Cell
 
-_APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace)
+APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace)
     VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace)"""
 
 
@@ -70,4 +70,4 @@ class Appending:
     def _commit(self, entries: Sequence[_Entry]) -> None:
         with self._database.writing(entries[0].scope) as rows:
             for entry in entries:
-                rows.of(entry.scope).many(_APPEND, entry.rows)
+                rows.of(entry.scope).many(APPEND, entry.rows)

@@ -221,6 +221,17 @@ class StoreConformance:
         assert store.trace(ANA, "b") == ["nothing"]
         assert list(store.dialogue(BEN, "a")) == [Turn("user", "I live in Basel.")]
 
+    def test_a_dialogue_is_erased_whole_or_at_some_places(self, store: Store) -> None:
+        for scope in (ANA, BEN):
+            for name in ("a", "b"):
+                store.append(scope, name, [Turn("user", "Hello"), Turn("agent", "Hi")], {"gate": name})
+        assert store.erase_turns(ANA, "b", [1, 1, 7, -1]) == 1
+        assert list(store.dialogue(ANA, "b")) == [Turn("user", "Hello"), Turn("agent", "")]
+        assert list(store.traces(ANA, "b")) == [None, None]
+        assert store.erase_turns(ANA, "a") == 2 and store.erase_turns(ANA, "a") == 0
+        assert list(store.dialogues(ANA)) == ["b"] and store.trace(ANA, "a") is None
+        assert list(store.dialogues(BEN)) == ["a", "b"] and store.trace(BEN, "b") == {"gate": "b"}
+
     def test_a_kept_value_is_the_last_one(self, store: Store) -> None:
         store.keep(ANA, "seen", "one")
         store.keep(ANA, "seen", "two")

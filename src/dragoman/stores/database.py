@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from dragoman.core.values import Scope
@@ -19,12 +19,12 @@ from dragoman.stores.schema import MIGRATIONS, SCOPED_TABLES, Migration, migrate
 if TYPE_CHECKING:
     import apsw
 
+    from dragoman.stores.engine import Bindings
     from dragoman.stores.rows import Cell
-
-    Bindings: TypeAlias = Mapping[str, Cell]
 
 # Pages this large hold several 384-dimensional vectors each, so that a user's vectors lie together.
 _PAGE = 16384
+_HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECASE)
 _BOUND = re.compile(r"\btenant = :tenant AND (?:\w+\.)?user = :user\b")
 _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
@@ -33,7 +33,7 @@ _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
 @lru_cache(maxsize=256)
 def check_scoped(sql: str) -> None:
     """Refuse a statement in which any scoped table is not held to one tenant and one user."""
-    tables = [name for name in _TABLE.findall(sql) if name in SCOPED_TABLES]
+    tables = [name for name in _TABLE.findall(sql) if name in _HELD]
     held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
     if not tables or held < len(tables):
         raise StoreError(f"A statement is not held to a scope: {' '.join(sql.split())}", remedy="Report this as a bug.")
@@ -70,13 +70,16 @@ class Scoped:
         """The next value of the clock that all writes to the file share; it never goes back."""
         return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
 
-    def last_key(self) -> int:
-        """The highest row number a passage ever had; numbers are not used twice, as an index may remember them."""
-        return int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
+    def new_keys(self, count: int) -> Sequence[int]:
+        """Numbers above the highest that a passage ever had: none is used twice, as an index may remember it."""
+        last = int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
+        return range(last + 1, last + 1 + count)
 
 
 class Database:
     """One SQLite file with a connection for reading and one for writing, opened on first use."""
+
+    tables = SCOPED_TABLES
 
     def __init__(self, path: Path, *, busy_seconds: float, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self.path = path
@@ -125,6 +128,30 @@ class Database:
         """A name that this file got when it was made, so that an index knows whose it is."""
         with self._reading, self.errors():
             return str(self.connections()[0].execute("SELECT store FROM clock").get)
+
+    def new_identity(self) -> None:
+        """Take another name; whoever calls this has just copied the file."""
+        with self._writing, self.errors():
+            self.connections()[1].execute("UPDATE clock SET store = hex(randomblob(8))")
+
+    def scopes(self) -> Sequence[Scope]:
+        """Every scope that has rows, in order."""
+        union = " UNION ".join(f"SELECT tenant, user FROM {table}" for table in self.tables)
+        with self._reading, self.errors():
+            found = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
+        return [Scope(str(tenant), str(user)) for tenant, user in found]
+
+    def copy(self, path: Path) -> None:
+        """Write the file as it is at one moment to a new path, page by page, while others go on."""
+        import apsw
+
+        with self._reading, self.errors():
+            target = apsw.Connection(str(path))
+            try:
+                with target.backup("main", self.connections()[0], "main") as backup:
+                    backup.step(-1)  # all in one step: one moment, and in WAL mode nobody waits for it
+            finally:
+                target.close()
 
     def problems(self) -> tuple[str, ...]:
         """What SQLite's own check of every page finds wrong."""
@@ -210,7 +237,7 @@ class Database:
                 ("synchronous", "FULL"),
                 ("foreign_keys", "ON"),
                 ("temp_store", "MEMORY"),  # sorting must not leave content in a temporary file
-                ("cache_size", -32768),
+                ("cache_size", -8192),
                 ("mmap_size", 2**28),
                 ("wal_autocheckpoint", 512),
             ):

@@ -183,6 +183,17 @@ class InMemoryStore:
                 touched += said or thought
         return touched
 
+    def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
+        """Delete a dialogue with its traces, or blank the turns at some places; how many turns."""
+        with self._lock:
+            if places is None:
+                return len(self._room(scope).turns.pop(dialogue, ()))
+            told = self._room(scope).turns.get(dialogue, [])
+            blank = [told[i] for i in set(places) if 0 <= i < len(told)]
+            for one in blank:
+                one.turn, one.trace = replace(one.turn, text=""), None
+            return len(blank)
+
     def keep(self, scope: Scope, key: str, value: str) -> None:
         check_key("A key", key)
         check_text("A kept value", value)

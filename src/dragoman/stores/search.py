@@ -1,4 +1,4 @@
-"""Search in the SQLite store: exact over a pool in memory, or through the sidecar index of a large shared source."""
+"""Search in a store over tables: exact over a pool in memory, or through the sidecar index of a large shared source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman.stores.sidecars import Place, Sidecars
 from dragoman.stores.vectors import unit
 
 if TYPE_CHECKING:
-    from dragoman.stores.database import Database
+    from dragoman.stores.engine import Engine
 
 _NARROW = 2000  # so few rows under the wanted parents are scored one by one
 
@@ -43,10 +43,10 @@ _PASSAGES_OF = f"""SELECT seq, {COLUMNS} FROM passages NOT INDEXED
 class Search:
     """Everything that finds rows; it never writes to the store."""
 
-    def __init__(self, database: Database, folder: Path, *, threshold: int) -> None:
-        self.sidecars = Sidecars(database, folder)
+    def __init__(self, engine: Engine, folder: Path, *, threshold: int) -> None:
+        self.sidecars = Sidecars(engine, folder)
         self.pools = PoolCache()
-        self._database = database
+        self._engine = engine
         self._threshold = threshold
 
     def lexical(self, query: Query) -> list[Hit]:
@@ -91,7 +91,7 @@ class Search:
 
     def _words(self, scope: Scope, source: SourceName, place: Place) -> WordPool:
         def load() -> WordPool:
-            with self._database.reading(scope) as rows:
+            with self._engine.reading(scope) as rows:
                 found = rows.rows(_WORDS, source=source)
             return WordPool(_entries(found), _bm25(found))
 
@@ -99,7 +99,7 @@ class Search:
 
     def _vectors(self, scope: Scope, source: SourceName, place: Place) -> VectorPool:
         def load() -> VectorPool:
-            with self._database.reading(scope) as rows:
+            with self._engine.reading(scope) as rows:
                 return _vector_pool(rows.rows(_VECTORS, source=source))
 
         return self.pools.get(VectorPool, scope, source, place.counter, load)
@@ -109,7 +109,7 @@ class Search:
     ) -> list[Hit]:
         """Score what an index proposes, or all rows under the wanted parents; ask for more until k pass."""
         if query.parents is not None:
-            with self._database.reading(query.scope) as rows:
+            with self._engine.reading(query.scope) as rows:
                 under = rows.rows(_UNDER, source=query.source, parents=json.dumps(sorted(query.parents)))
             if len(under) <= _NARROW:
                 return self._hits(query, score([int(cells[0] or 0) for cells in under]))
@@ -129,13 +129,13 @@ class Search:
         return _vector_pool(self._of(query, _VECTORS_OF, keys)).search(query)
 
     def _of(self, query: Query, sql: str, keys: Sequence[int]) -> list[tuple[Cell, ...]]:
-        with self._database.reading(query.scope) as rows:
+        with self._engine.reading(query.scope) as rows:
             return rows.rows(sql, source=query.source, keys=json.dumps(keys))
 
     def _hits(self, query: Query, found: Found) -> list[Hit]:
         if not found:
             return []
-        with self._database.reading(query.scope) as rows:
+        with self._engine.reading(query.scope) as rows:
             cells = rows.rows(_PASSAGES_OF, keys=json.dumps([key for key, _ in found]))
         passages = {row[0]: from_cells(row[1:]) for row in cells}
         # A row may have gone since its pool was read.

@@ -16,7 +16,7 @@ from dragoman.stores.index_vectors import VectorIndex
 from dragoman.stores.index_words import WordIndex
 
 if TYPE_CHECKING:
-    from dragoman.stores.database import Database
+    from dragoman.stores.engine import Engine, Rows
     from dragoman.stores.rows import Cell
 
 Purge: TypeAlias = Callable[[SourceName, Sequence[int]], None]
@@ -60,26 +60,26 @@ class IndexState:
 class Sidecars:
     """Two indexes, words and vectors, for each shared source that is large enough."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database = database
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
         self._folder = folder
         self._lock = Lock()
         self._known: dict[tuple[str, SourceName], tuple[WordIndex, VectorIndex]] = {}
 
     @cached_property
     def _store(self) -> str:
-        return self._database.identity()
+        return self._engine.identity()
 
     def place(self, scope: Scope, source: SourceName) -> Place:
         """The state of a source as last committed by anyone."""
-        with self._database.reading(scope) as rows:
+        with self._engine.reading(scope) as rows:
             found = rows.rows(_PLACE, source=source)
         return Place(*(int(cell or 0) for cell in found[0])) if found else Place()
 
-    def sources(self, scope: Scope) -> list[SourceName]:
+    @staticmethod
+    def sources(rows: Rows) -> list[SourceName]:
         """Every source that has rows in a scope."""
-        with self._database.reading(scope) as rows:
-            return [str(cells[0]) for cells in rows.rows(_PLACES)]
+        return [str(cells[0]) for cells in rows.rows(_PLACES)]
 
     def words(self, scope: Scope, source: SourceName) -> WordIndex:
         """The words of a source, up to date."""
@@ -90,8 +90,15 @@ class Sidecars:
         # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
         with exclusive(self._folder, scope, seconds=_PATIENCE), index.lock:
             counter = self.place(scope, source).counter
+            self._drop_outdated(scope, source, index)
             index.refresh(counter, lambda after, upto: self._word_feed(scope, source, after, upto))
         return index
+
+    def _drop_outdated(self, scope: Scope, source: SourceName, index: WordIndex) -> None:
+        """Drop an index that rows were removed from elsewhere: whoever removes purges the files of this folder only.
+
+        Nothing to do where all who write share the folder, as they do beside a file.
+        """
 
     def vectors(self, scope: Scope, source: SourceName, width: int) -> VectorIndex:
         """The vectors of a source that have so many dimensions, up to date."""
@@ -107,7 +114,7 @@ class Sidecars:
     def prepare(self, scope: Scope, source: SourceName) -> None:
         """Bring both indexes up to date now, so that no search has to wait."""
         self.words(scope, source)
-        with self._database.reading(scope) as rows:
+        with self._engine.reading(scope) as rows:
             width = rows.rows(_WIDTH, source=source)
         if width:
             self.vectors(scope, source, int(width[0][0] or 0))
@@ -147,7 +154,9 @@ class Sidecars:
     def states(self, scope: Scope) -> tuple[IndexState, ...]:
         """How the indexes of each source of a scope stand."""
         states = []
-        for source in self.sources(scope):
+        with self._engine.reading(scope) as rows:
+            sources = self.sources(rows)
+        for source in sources:
             place = self.place(scope, source)
             words, vectors = (
                 (manifest := index.manifest()) is not None and manifest.counter == place.counter
@@ -180,7 +189,7 @@ class Sidecars:
     def _feed(self, sql: str, scope: Scope, source: SourceName, after: int, upto: int) -> Iterator[tuple[int, Cell]]:
         last = 2**62  # past every row of the change `after` itself
         while True:
-            with self._database.reading(scope) as rows:
+            with self._engine.reading(scope) as rows:
                 page = rows.rows(sql, source=source, after=after, last=last, upto=upto)
             for key, changed, content in page:
                 last, after = int(key or 0), int(changed or 0)

@@ -2,77 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.registry import stores
-from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.core.values import Scope
 from dragoman.stores.appending import Appending
 from dragoman.stores.database import Database
-from dragoman.stores.rows import (
-    COLUMNS,
-    Analyse,
-    check_key,
-    check_passages,
-    check_text,
-    check_turns,
-    from_cells,
-    holds,
-    needles,
-)
-from dragoman.stores.schema import SCOPED_TABLES
+from dragoman.stores.rows import Analyse
+from dragoman.stores.tables import TableStore, Verification
 
 if TYPE_CHECKING:
-    from dragoman.core.codec import Json
-    from dragoman.core.protocols import FloatArray
+    from dragoman.stores.engine import Bindings
     from dragoman.stores.search import Search
-    from dragoman.stores.sidecars import IndexState, Purge
-
-_PAGE = 500
-
-_GET = f"""SELECT {COLUMNS} FROM passages
-    WHERE tenant = :tenant AND user = :user AND id IN (SELECT value FROM json_each(:ids))"""
-_LIST = f"""SELECT seq, {COLUMNS} FROM passages
-    WHERE tenant = :tenant AND user = :user AND source = :source AND seq > :last
-    AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
-_LIST_ORIGIN = f"""SELECT seq, {COLUMNS} FROM passages
-    WHERE tenant = :tenant AND user = :user AND source = :source AND origin = :origin AND seq > :last
-    AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
-_DIALOGUE = """SELECT speaker, text FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
-_DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
-_TRACE = """SELECT trace FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
-_TRACES = """SELECT trace FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
-_TURNS = "SELECT seq, text, trace FROM turns WHERE tenant = :tenant AND user = :user"
-_REDACT = "UPDATE turns SET text = :text, trace = :trace WHERE tenant = :tenant AND user = :user AND seq = :seq"
-_KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :key, :value)
-    ON CONFLICT DO UPDATE SET value = excluded.value"""
-_KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What a check of the store's file found; `problems` is empty where all is well."""
-
-    path: Path
-    bytes: int
-    problems: tuple[str, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        return not self.problems
 
 
 @stores.register("sqlite.v1")
-class SqliteStore:
+class SqliteStore(TableStore):
     """Rows, vectors, dialogues, traces and kept values in one file that several processes may use at once.
 
     Every write is on the disk when its call returns. A source of a tenant's shared scope with more than
@@ -81,200 +30,42 @@ class SqliteStore:
 
     def __init__(self, *, path: Path, analyse: Analyse, busy_seconds: float = 10.0, index_above: int = 2000) -> None:
         self._path = Path(path)
-        self._analyse = analyse
-        self._busy_seconds = busy_seconds
         self._index_above = index_above
         self._database = Database(self._path, busy_seconds=busy_seconds)
         self._appending = Appending(self._database)
+        super().__init__(self._database, analyse=analyse, busy_seconds=busy_seconds)
 
     def open(self) -> None:
         """Open the file now, so that a damaged or foreign one is known at once."""
         with self._database.errors():
             self._database.connections()
 
-    def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
-        """Write passages by id, all or none; the number that were new or changed.
+    @property
+    def where(self) -> str:
+        return str(self._path)
 
-        A superseded row that is put again is live again. Without a vector, an unchanged row keeps its own.
-        """
-        from dragoman.stores.vectors import pack
-        from dragoman.stores.writing import Batch
+    def exists(self) -> bool:
+        """Whether the file is there already; nothing is made."""
+        return self._path.is_file()
 
-        check_passages(passages)
-        batch = Batch(passages, pack(vectors, len(passages)), self._analyse)
-        with self._database.reading(scope) as rows:
-            batch.plan(rows)
-        while True:
-            rewrites = bool(batch.rewritten)
-            with self._purging(scope) if rewrites else nullcontext() as purge, self._database.writing(scope) as rows:
-                batch.plan(rows)
-                if batch.rewritten and purge is None:
-                    continue  # another process wrote one of these rows just now: begin again with the index held
-                for source, keys in batch.rewritten.items():
-                    if purge is not None:
-                        purge(source, keys)
-                written = batch.write(rows)
-            if rewrites:
-                self._database.erase()
-            return written
+    def dump(self, folder: Path) -> Path:
+        """A consistent copy of the file, made while others read and write this one."""
+        path = folder / "store.db"
+        self._database.copy(path)
+        return path
 
-    def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
-        with self._database.reading(scope) as rows:
-            found = {cells[0]: from_cells(cells) for cells in rows.rows(_GET, ids=json.dumps(list(ids)))}
-        return [found.get(key) for key in ids]
-
-    def passages(
-        self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
-    ) -> Iterator[Passage]:
-        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
-        sql, last = _LIST if origin is None else _LIST_ORIGIN, 0
-        while True:
-            with self._database.reading(scope) as rows:
-                page = rows.rows(sql, source=source, origin=origin, superseded=superseded, last=last)
-            for cells in page:
-                last = int(cells[0] or 0)
-                yield from_cells(cells[1:])
-            if len(page) < _PAGE:
-                return
-
-    def count(self, scope: Scope, source: SourceName) -> int:
-        """The rows that `passages` lists."""
-        return self._search.sidecars.place(scope, source).live
-
-    def remove(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Delete rows so that no byte of them is left in any file; the number deleted."""
-        from dragoman.stores.writing import remove
-
-        with self._purging(scope) as purge, self._database.writing(scope) as rows:
-            removed = remove(rows, ids, purge)
-        self._search.pools.drop(scope)
-        self._database.erase()
-        return removed
-
-    def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another: it is kept, and no search finds it."""
-        from dragoman.stores.writing import supersede
-
-        with self._purging(scope) as purge, self._database.writing(scope) as rows:
-            supersede(rows, id, by, purge)
-
-    def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
-        """BM25: exact, with the exact scores also where an index proposes the rows."""
-        return [self._search.lexical(query) for query in queries]
-
-    def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
-        """Cosine: exact over private rows and small sources, about exact through the index."""
-        return [self._search.nearest(query) for query in queries]
-
-    def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
-        """The number of rows of a source, and in how many of them each token occurs."""
-        return self._search.frequencies(scope, source, tokens)
-
-    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn, all or none."""
-        check_key("A dialogue id", dialogue)
-        check_turns(turns, traced=trace is not None)
-        traced = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
-        text = None if trace is None else json.dumps(trace)
-        rows = [
-            {"dialogue": dialogue, "speaker": turn.speaker, "text": turn.text, "trace": text if i == traced else None}
-            for i, turn in enumerate(turns)
-        ]
-        self._appending.add(scope, rows)
-
-    def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
-        with self._database.reading(scope) as rows:
-            found = rows.rows(_DIALOGUE, dialogue=dialogue)
-        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in found]
-
-    def dialogues(self, scope: Scope) -> Sequence[str]:
-        """Oldest first."""
-        with self._database.reading(scope) as rows:
-            return [str(cells[0]) for cells in rows.rows(_DIALOGUES)]
-
-    def trace(self, scope: Scope, dialogue: str) -> Json:
-        """The trace of a dialogue's last agent turn."""
-        with self._database.reading(scope) as rows:
-            found = rows.rows(_TRACE, dialogue=dialogue)
-        if not found or found[0][0] is None:
-            return None
-        trace: Json = json.loads(str(found[0][0]))
-        return trace
-
-    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
-        """The trace of each turn of a dialogue; None where a turn has none."""
-        with self._database.reading(scope) as rows:
-            found = rows.rows(_TRACES, dialogue=dialogue)
-        return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
-
-    def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
-        wanted, changes = needles(texts), []
-        with self._database.writing(scope) as rows:
-            for seq, text, trace in rows.rows(_TURNS):
-                said, thought = holds(str(text), wanted), trace is not None and holds(json.loads(str(trace)), wanted)
-                if said or thought:
-                    changes.append({"seq": seq, "text": "" if said else text, "trace": None if thought else trace})
-            rows.many(_REDACT, changes)
-        self._database.erase()
-        return len(changes)
-
-    def keep(self, scope: Scope, key: str, value: str) -> None:
-        check_key("A key", key)
-        check_text("A kept value", value)
-        with self._database.writing(scope) as rows:
-            rows.rows(_KEEP, key=key, value=value)
-
-    def kept(self, scope: Scope, key: str) -> str | None:
-        with self._database.reading(scope) as rows:
-            found = rows.rows(_KEPT, key=key)
-        return str(found[0][0]) if found else None
-
-    def forget(self, scope: Scope) -> int:
-        """Erase everything of a scope from every file; the number of passages, turns and kept values erased."""
-        counted = ("passages", "turns", "kept")
-        with self._purging(scope), self._database.writing(scope) as rows:
-            if scope.user == SHARED_USER:
-                for source in self._search.sidecars.sources(scope):
-                    self._search.sidecars.drop(scope, source)
-            erased = {
-                table: rows.run(f"DELETE FROM {table} WHERE tenant = :tenant AND user = :user")
-                for table in SCOPED_TABLES
-            }
-        self._search.pools.drop(scope)
-        self._database.erase()
-        return sum(erased[table] for table in counted)
-
-    def close(self) -> None:
-        """Let go of files and caches; a later call opens them again."""
-        if "_search" in self.__dict__:
-            self._search.sidecars.close()
-            self._search.pools.drop()
-        self._database.close()
+    def new_identity(self) -> None:
+        """Be another store than the one this file was copied from: indexes beside it are then made anew."""
+        self._database.new_identity()
 
     def verify(self) -> Verification:
         """Check every page of the file; for `dragoman doctor`."""
         try:
-            problems = self._database.problems()
+            problems = (*self._database.problems(), *self._unfinished())
         except StoreCorruptError as error:
             problems = (error.message,)
         files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
         return Verification(self._path, sum(file.stat().st_size for file in files if file.exists()), problems)
-
-    def check_index(self, scope: Scope) -> Sequence[IndexState]:
-        """How the index of each of a tenant's shared sources stands beside the store."""
-        return self._search.sidecars.states(scope.shared)
-
-    def refresh_index(self, scope: Scope, source: SourceName) -> None:
-        """Bring a shared source's index up to date now, so that the next search need not."""
-        if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
-            self._search.sidecars.prepare(scope, source)
-
-    def rebuild_index(self, scope: Scope, source: SourceName) -> None:
-        """Make a shared source's index anew from the rows."""
-        with self._purging(scope):
-            self._search.sidecars.drop(scope, source)
-        self.refresh_index(scope, source)
 
     @cached_property
     def _search(self) -> Search:
@@ -282,5 +73,5 @@ class SqliteStore:
 
         return Search(self._database, self._path.parent / "index", threshold=self._index_above)
 
-    def _purging(self, scope: Scope) -> AbstractContextManager[Purge]:
-        return self._search.sidecars.purging(scope, seconds=self._busy_seconds)
+    def _append(self, scope: Scope, turns: Sequence[Bindings]) -> None:
+        self._appending.add(scope, turns)

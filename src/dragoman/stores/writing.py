@@ -14,7 +14,7 @@ from dragoman.core.values import Passage, SourceName
 from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, spaced, to_cells
 
 if TYPE_CHECKING:
-    from dragoman.stores.database import Scoped
+    from dragoman.stores.engine import Rows
     from dragoman.stores.sidecars import Purge
 
 _PRESENT = """SELECT p.id, p.seq, p.source, p.digest, p.length, p.superseded_by IS NULL, v.vector
@@ -31,7 +31,8 @@ _UPDATE = f"""UPDATE passages SET {", ".join(f"{name} = :{name}" for name in _NA
 # A vector's row repeats what a search filters by, so that the search reads nothing else.
 _PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
     VALUES (:tenant, :user, :source, :seq, :id, :parent, 0, :vector)
-    ON CONFLICT DO UPDATE SET parent = excluded.parent, superseded = 0, vector = excluded.vector"""
+    ON CONFLICT (tenant, user, source, seq)
+    DO UPDATE SET parent = excluded.parent, superseded = 0, vector = excluded.vector"""
 _DROP_VECTOR = """DELETE FROM vectors WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
 _VECTOR_KEYS = ("source", "seq", "id", "parent")
 _DELETE = "DELETE FROM passages WHERE tenant = :tenant AND user = :user AND seq = :seq"
@@ -41,8 +42,8 @@ _SUPERSEDE_VECTOR = """UPDATE vectors SET superseded = 1
     WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
 _ACCOUNT = """INSERT INTO places (tenant, user, source, counter, live, length)
     VALUES (:tenant, :user, :source, :counter, :live, :length)
-    ON CONFLICT DO UPDATE SET counter = excluded.counter, live = live + excluded.live,
-    length = length + excluded.length"""
+    ON CONFLICT (tenant, user, source) DO UPDATE SET counter = excluded.counter, live = places.live + excluded.live,
+    length = places.length + excluded.length"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Batch:
         self._tokens = cache(lambda text: spaced(analyse(text)))
         self._changes: list[_Change] = []
 
-    def plan(self, rows: Scoped) -> None:
+    def plan(self, rows: Rows) -> None:
         """Compare with what is there; analyse what will be written."""
         found = rows.rows(_PRESENT, ids=json.dumps(list(self._given)))
         present = {str(cells[0]): _present(cells[1:]) for cells in found}
@@ -94,11 +95,11 @@ class Batch:
                 keys[change.passage.source].append(change.present.seq)
         return dict(keys)
 
-    def write(self, rows: Scoped) -> int:
+    def write(self, rows: Rows) -> int:
         """Write what was planned; the number of rows."""
         if not self._changes:
             return 0
-        tick, key = rows.tick(), rows.last_key()
+        tick, keys = rows.tick(), iter(rows.new_keys(sum(change.present is None for change in self._changes)))
         inserts: list[dict[str, Cell]] = []
         updates: list[dict[str, Cell]] = []
         vectors: list[dict[str, Cell]] = []
@@ -106,9 +107,7 @@ class Batch:
         for change in self._changes:
             passage, present = change.passage, change.present
             tokens = self._tokens(passage.indexed)
-            if present is None:
-                key += 1
-            seq = present.seq if present else key
+            seq = present.seq if present else next(keys)
             cells: dict[str, Cell] = {"seq": seq, "digest": digest(passage), "changed": tick, **to_cells(passage)}
             cells |= {"tokens": " ".join(tokens), "length": len(tokens)}
             (updates if present else inserts).append(cells)
@@ -134,13 +133,13 @@ class Accounts:
         rows, tokens = self._totals.get(source, (0, 0))
         self._totals[source] = (rows + live, tokens + length)
 
-    def write(self, rows: Scoped, tick: int) -> None:
+    def write(self, rows: Rows, tick: int) -> None:
         """Note the change in every source that was touched, which also makes caches and indexes stale."""
         for source, (live, length) in self._totals.items():
             rows.rows(_ACCOUNT, source=source, counter=tick, live=live, length=length)
 
 
-def remove(rows: Scoped, ids: Sequence[str], purge: Purge) -> int:
+def remove(rows: Rows, ids: Sequence[str], purge: Purge) -> int:
     """Delete rows by id, from the indexes first; the number deleted."""
     found = rows.rows(_ROWS, ids=json.dumps(list(ids)))
     keys: dict[SourceName, list[int]] = defaultdict(list)
@@ -157,7 +156,7 @@ def remove(rows: Scoped, ids: Sequence[str], purge: Purge) -> int:
     return len(found)
 
 
-def supersede(rows: Scoped, id: str, by: str, purge: Purge) -> None:
+def supersede(rows: Rows, id: str, by: str, purge: Purge) -> None:
     """Mark a row as replaced, and take it out of the indexes."""
     found = rows.rows(_ROWS, ids=json.dumps([id]))
     if not found:

@@ -71,6 +71,21 @@ def test_graph_of_a_closed_gate_goes_straight_to_the_reply():
     assert shown[-3:] == ["PERSONA", "MEMORY", "DOCUMENTS"]
 
 
+@pytest.mark.parametrize(
+    ("worth", "shown"),
+    [("no answer", "no answer found"), ("phrase", "a set phrase"), ("nearest", "not certain · confidence 0.62")],
+)
+def test_graph_does_not_give_the_confidence_of_an_answer_to_what_is_none(worth, shown):
+    assert shown in written(graph(replace(TURN, worth=worth), SOURCES, EN))
+
+
+def test_graph_shows_a_source_that_failed():
+    stops = (Stop("PERSONA", 0, 0, failed=True), Stop("DOCUMENTS", 1, 3, 0.9))
+    svg = graph(replace(TURN, stops=stops), SOURCES, EN)
+    assert "did not answer" in written(svg)
+    assert [node.get("class") for node in parsed(svg).iter("rect")].count("node failed") == 1
+
+
 def test_graph_is_told_in_words_for_who_does_not_see_it():
     assert parsed(graph(TURN, SOURCES, EN)).get("aria-label") == "gate 0.97 → PERSONA → DOCUMENTS → reply"
 

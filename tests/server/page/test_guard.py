@@ -9,8 +9,11 @@ import pytest
 from dragoman.core.errors import AccessError
 from dragoman.server.caller import Caller
 from dragoman.server.page import _Guarded
+from dragoman.server.page.guests import REST, Guests, rest_page
 from dragoman.server.page.visit import Keys, Visit, new_dialogue
 from dragoman.server.person import check_dialogue
+
+pytestmark = pytest.mark.trust
 
 
 def sent_for(path, *, crowded=False, kind="http", **headers):
@@ -58,6 +61,73 @@ def test_too_many_pages_are_refused_before_one_more_is_built():
     start, seen = sent_for("/page/", crowded=True)
     assert (start["status"], seen) == (503, [])
     assert dict(start["headers"])[b"retry-after"] == b"30"
+
+
+def test_a_browser_that_is_refused_sees_a_page_that_asks_again():
+    start, seen = sent_for("/page/", crowded=True, accept="text/html,*/*", accept_language="zh-CN")
+    headers = dict(start["headers"])
+    assert (start["status"], seen, headers[b"retry-after"]) == (503, [], b"30")
+    assert headers[b"content-type"].startswith(b"text/html") and headers[b"x-frame-options"] == b"DENY"
+
+
+class _Open:
+    """A page that is open, or was only asked for."""
+
+    def __init__(self, name, created, *, here=True):
+        self.id, self.created, self.has_socket_connection, self.is_deleted = name, created, here, False
+        self.told = []
+
+    def run_javascript(self, code):
+        self.told.append(code)
+
+    def delete(self):
+        self.is_deleted = True
+
+
+def full_at(now, pages, used, monkeypatch):
+    """Whether a third page is refused at a time, where two may be open; `used` says when each was used last."""
+    monkeypatch.setattr("dragoman.server.page.guests.MOST", 2)
+    monkeypatch.setattr("dragoman.server.page.guests._FAREWELL", 0.0)
+    guests = Guests(lambda: [page for page in pages if not page.is_deleted], clock=lambda: now)
+    for page in pages:
+        guests.came(page, lambda page=page: used.get(page.id, page.created))
+        if page.has_socket_connection:
+            guests.settled(page)
+
+    async def ask():
+        full = guests.is_full()
+        await asyncio.sleep(0.01)
+        return full
+
+    return asyncio.run(ask())
+
+
+def test_the_page_that_is_idle_longest_makes_room(monkeypatch):
+    first, second = _Open("first", 0.0), _Open("second", 10.0)
+    assert not full_at(5000.0, [first, second], {"first": 4000.0, "second": 3000.0}, monkeypatch)
+    assert (first.told, second.told, second.is_deleted) == ([], [REST], True)
+
+
+def test_a_page_that_no_browser_came_back_for_goes_first(monkeypatch):
+    idle, unseen = _Open("idle", 0.0), _Open("unseen", 4000.0, here=False)
+    assert not full_at(5000.0, [idle, unseen], {}, monkeypatch)
+    assert (idle.told, unseen.is_deleted) == ([], True)
+
+
+def test_pages_in_use_and_pages_that_load_are_left_alone(monkeypatch):
+    used, loading = _Open("used", 0.0), _Open("loading", 4999.0, here=False)
+    assert full_at(5000.0, [used, loading], {"used": 4900.0}, monkeypatch)
+    assert not (used.told or used.is_deleted or loading.is_deleted)
+
+
+def test_there_is_room_below_the_limit(monkeypatch):
+    assert not full_at(5000.0, [_Open("one", 0.0)], {}, monkeypatch)
+
+
+def test_the_way_back_from_rest_leads_nowhere_else():
+    shown = rest_page("en", '"><script>', "a&b=c")
+    assert 'href="./?agent=%22%3E%3Cscript%3E&amp;dialogue=a%26b%3Dc"' in shown
+    assert "<script>" not in shown
 
 
 def test_pages_that_are_open_go_on_when_no_more_are_let_in():

@@ -26,9 +26,21 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(visit):
     expect(why.locator(".evidence.rests mark")).to_contain_text("A day ticket costs 6 francs.")
     expect(why.get_by_role("img", name="relevance").first).to_be_visible()
     expect(why.get_by_role("img", name="confidence")).to_be_visible()
+    expect(why.get_by_role("img", name="consistency").first).to_be_visible()
+    expect(why).to_contain_text("Refinement is off for this agent.")
     assert why.locator(".waterfall .fall").count() >= 5
+    expect(page.get_by_label("Your message")).to_be_focused()
     page.reload()
     expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
+
+
+def test_a_reply_that_does_not_know_looks_like_none_that_does(visit, ask):
+    page = visit()
+    assert "I don't know" in ask(page, "Who painted the ceiling of the chapel?")
+    why = page.get_by_role("tabpanel", name="Why")
+    expect(why.locator(".trust")).to_contain_text("No answer was found")
+    expect(why.get_by_role("img", name="confidence")).to_have_count(0)
+    expect(page.get_by_role("button", name="Why this reply: no answer found")).to_be_visible()
 
 
 def test_refinement_shows_what_was_replaced(visit, ask):
@@ -66,7 +78,7 @@ def test_everything_is_exported_and_forgotten(visit, ask):
     expect(page.locator(".fact", has_text="Ellisund")).to_be_visible()
     ask(page, "What does a dog cost?")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Take everything along").click()
+        page.get_by_role("button", name="Export everything").click()
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert [fact["text"] for fact in taken["facts"]] == ["I live in Ellisund."]
     assert taken["dialogues"]
@@ -115,6 +127,7 @@ def test_a_folder_is_dropped(visit, tmp_path):
     expect(page.locator(".drop.over")).to_have_count(0)
 
 
+@pytest.mark.trust
 def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
     page = visit()
     reply = ask(page, f"How often does the lamp at Crane Point flash? {HOSTILE}")
@@ -167,6 +180,9 @@ def test_thumbs_and_a_better_answer(visit, ask, address):
     expect(page.locator(".better")).to_have_count(0)
     lines = page.request.get(f"{address}/v1/feedback?agent=robin").text().splitlines()
     assert "Two francs." in [json.loads(line).get("better") for line in lines]
+    page.reload()
+    expect(page.get_by_role("button", name="Poor reply")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Good reply")).to_have_attribute("aria-pressed", "false")
 
 
 def test_dialogues_are_listed_and_gone_on_with(visit, ask):
@@ -178,6 +194,12 @@ def test_dialogues_are_listed_and_gone_on_with(visit, ask):
     page.locator(".dialogues .item", has_text="What does a dog need?").first.click()
     expect(page.locator(".turn.user .bubble")).to_have_text("What does a dog need?")
     expect(page.locator(".turn.agent.selected")).to_have_count(1)
+    count = page.locator(".dialogues .item").count()
+    page.locator(".dialogues .entry", has=page.locator("[aria-current=true]")).hover()
+    page.get_by_role("button", name="Delete: What does a dog need?").first.click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".dialogues .item")).to_have_count(count - 1)
 
 
 def test_two_runs_stand_beside_each_other(visit):
@@ -261,7 +283,7 @@ def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
         field.fill(text)
         field.press("Enter")
         expect(page.locator(".welcome")).to_be_visible()
-        visit(at=url, wait=".entrance", storage_state={"cookies": planted, "origins": []})
+        visit(at=url, wait=".entrance", storage_state={"cookies": planted, "origins": []}).close()
         assert text not in page.content()
         assert all(text not in cookie["value"] for cookie in page.context.cookies())
         page.reload()
@@ -276,6 +298,7 @@ def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
     assert not [file for file in home.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
 
 
+@pytest.mark.trust
 def test_nothing_comes_from_elsewhere_and_no_frame_goes_around(visit, address):
     page = visit()
     response = page.request.get(f"{address}/page/")

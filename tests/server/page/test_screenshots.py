@@ -46,10 +46,11 @@ def take(tmp_path):
 
 
 def test_pictures_of_a_desktop(visit, ask, sample, take):
-    page = visit("/page/?agent=harbour", at=sample, viewport={"width": 1320, "height": 860})
+    page = visit("/page/?agent=harbour", at=sample, viewport={"width": 1320, "height": 960})
     ask(page, "Hello! I travel with a dog.")
     assert "Dogs travel free" in ask(page, "Can I take my dog on the Petrel?")
     expect(page.locator(".evidence.rests mark").first).to_be_visible()
+    expect(page.get_by_role("img", name="consistency").first).to_be_visible()
     page.get_by_label("Your message").blur()
     take(page, "page.png")
     page.emulate_media(color_scheme="dark")

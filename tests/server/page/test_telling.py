@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dragoman.core.trace import Note, Refinement, Retrieval
 from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
+from dragoman.reader.phrases import NEAREST, NO_ANSWER
 from dragoman.server.page.telling import Bar, Round, Stop, tell
 
 
@@ -70,6 +73,24 @@ def test_refinement_tells_what_was_replaced_and_how_the_text_changed():
     assert (telling.text, telling.confidence, telling.method) == ("Dogs pay.", 0.7, "generated")
 
 
+@pytest.mark.parametrize(
+    ("draft", "worth"),
+    [
+        (Draft("Dogs travel free.", 0.9, "quoted", ("a",)), "answer"),
+        (Draft("The nearest that I found: dogs.", 0.2, "quoted", ("a",), notes={"score": 0.1, **NEAREST}), "nearest"),
+        (Draft("I don't know.", 0.99, "said", notes=NO_ANSWER), "no answer"),
+        (Draft("You're welcome!", 1.0, "said"), "phrase"),
+    ],
+)
+def test_what_is_no_answer_is_not_told_as_a_sure_one(draft, worth):
+    telling = tell([OPEN, PLANNED, FOUND, Note("reader", "reader.v1", 0.1, draft)])
+    assert (telling.worth, telling.best) == (worth, 0.8)
+
+
+def test_time_is_told_with_the_sources_that_took_it():
+    assert [bar.about for bar in tell([OPEN, PLANNED, FOUND]).bars] == ["", "", "DOCUMENTS"]
+
+
 def test_what_memory_learned_is_told():
     learned = Learned(added=(Passage("f", "MEMORY", "I travel with a dog."),))
     assert tell([Note("memory", "memory.rules.v1", 0.0, learned)]).learned == learned
@@ -80,3 +101,9 @@ def test_what_went_wrong_on_the_way_is_told_once():
         "retriever", "retriever.sparse.v1", 0.1, Retrieval(("DOCUMENTS",), (), "", ("The tool did not answer.",))
     )
     assert tell([OPEN, PLANNED, hurt, hurt]).warnings == ("The tool did not answer.",)
+
+
+def test_a_source_that_failed_is_told_from_one_that_found_nothing():
+    warned = Retrieval(("PERSONA", "DOCUMENTS"), (), "", ("DOCUMENTS: The tool did not answer.",))
+    stops = tell([OPEN, PLANNED, Note("retriever", "retriever.tools", 0.1, warned)]).stops
+    assert stops == (Stop("PERSONA", 0, 0), Stop("DOCUMENTS", 1, 0, failed=True))

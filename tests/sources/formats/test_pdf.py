@@ -2,8 +2,10 @@ import io
 
 import pytest
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from dragoman.core.errors import InputError
+from dragoman.sources.formats import pdf
 from dragoman.sources.formats.pdf import read
 
 
@@ -32,6 +34,43 @@ def test_words_broken_at_line_ends_are_mended(make_pdf):
 
 def test_title_in_the_file_is_used(make_pdf):
     assert read(make_pdf(["x"], title="Ferry handbook"), "a.pdf").title == "Ferry handbook"
+
+
+def laughing(levels):
+    """A PDF of forms that draw ten forms each: a few bytes, and ten to the number of levels pieces of text."""
+    writer = PdfWriter()
+    page = writer.add_blank_page(9, 9)
+
+    def drawing(inner):
+        return DictionaryObject({NameObject("/XObject"): DictionaryObject({NameObject("/X"): inner})})
+
+    def form(content, resources):
+        made = StreamObject()
+        made.set_data(content)
+        made.update({NameObject("/Subtype"): NameObject("/Form"), NameObject("/Resources"): resources})
+        return writer._add_object(made)
+
+    inner = form(b"BT (ha ) Tj ET", DictionaryObject())
+    for _ in range(levels):
+        inner = form(b"/X Do " * 10, drawing(inner))
+    page[NameObject("/Resources")] = drawing(inner)
+    page[NameObject("/Contents")] = form(b"/X Do", DictionaryObject())
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_a_file_that_unfolds_without_end_is_given_up(monkeypatch, caplog):
+    monkeypatch.setattr(pdf, "SECONDS", 0.2)
+    with pytest.raises(InputError, match="unfolds without end"):
+        read(laughing(9), "a.pdf")
+
+
+def test_a_file_with_more_text_than_anybody_reads_is_given_up(monkeypatch, make_pdf):
+    monkeypatch.setattr(pdf, "MOST_CHARACTERS", 10)
+    assert read(make_pdf(["short"]), "a.pdf").sections
+    with pytest.raises(InputError, match="unfolds without end"):
+        read(make_pdf(["long enough"], ["and more"]), "a.pdf")
 
 
 def test_password_is_named_as_the_reason(make_pdf):

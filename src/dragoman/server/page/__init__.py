@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dragoman.core.errors import MissingExtraError
+from dragoman.server.answers import problem_response
 from dragoman.server.door import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.page.guests import Guests, full_page, rest_page
 from dragoman.server.page.visit import Keys, Visit
-from dragoman.server.page.words import WORDS_COOKIE, language_of
+from dragoman.server.page.words import WORDS_COOKIE, Language, language_of
 from dragoman.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("dragoman.server")
 
 PATH = "/page"
-_MOST_PAGES = 1000
-"""Open at once, those included whose browser left a minute ago."""
+_AGAIN = 30
+"""Seconds after which a browser asks again when all places are taken."""
 _LOOK = Path(__file__).with_name("look.css")
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/>'
@@ -71,14 +73,15 @@ def add_page(app: FastAPI) -> None:
     house: House = app.state.house
     runs: Runs | None = app.state.runs
     keys = Keys()
+    guests = Guests(lambda: tuple(Client.instances.values()))
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in house.agents else next(iter(house.agents))
-        language = language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
-        visit = Visit(house, runs, partial(keys.of, session), language, wanted)
-        await _open(visit, request, keys, dialogue or None)
+        key, forgotten = partial(keys.of, session), app.state.ends.drop
+        visit = Visit(house, runs, key, _language(request), wanted, forgotten=forgotten)
+        await _open(visit, request, keys, guests, dialogue or None)
 
     @nice.get("/enter", include_in_schema=False)
     def enter(request: Request, ticket: str = "") -> Response:
@@ -92,6 +95,10 @@ def add_page(app: FastAPI) -> None:
         keys.drop(str(request.session.get("id", "")))
         return RedirectResponse(f"{PATH}/", 303)
 
+    @nice.get("/rest", include_in_schema=False)
+    def rest(request: Request, agent: str = "", dialogue: str = "") -> Response:
+        return HTMLResponse(rest_page(_language(request), agent, dialogue))
+
     @app.get("/", include_in_schema=False)
     @app.get(PATH, include_in_schema=False)
     def to_page() -> Response:
@@ -100,7 +107,8 @@ def add_page(app: FastAPI) -> None:
     # What fails behind the page may hold what users said: its kind is logged, and nothing else.
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
     nice.on_exception(_note_failure)
-    nice.add_middleware(_Guarded, crowded=lambda: len(Client.instances) >= _MOST_PAGES)
+    nice.add_exception_handler(404, _nowhere)
+    nice.add_middleware(_Guarded, crowded=guests.is_full)
     ui.run_with(
         app,
         mount_path=PATH,
@@ -116,7 +124,11 @@ def add_page(app: FastAPI) -> None:
     )
 
 
-async def _open(visit: Visit, request: Request, keys: Keys, dialogue: str | None) -> None:
+def _language(request: Request) -> Language:
+    return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
+
+
+async def _open(visit: Visit, request: Request, keys: Keys, guests: Guests, dialogue: str | None) -> None:
     """Build the page for a visitor; without a valid key, the place where one is asked for."""
     from nicegui import ui
 
@@ -128,6 +140,10 @@ async def _open(visit: Visit, request: Request, keys: Keys, dialogue: str | None
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
+    client = ui.context.client
+    guests.came(client, lambda: visit.used)
+    client.on_connect(lambda: guests.settled(client))
+    client.on_delete(lambda: guests.left(client))
     session = str(request.session.get("id", ""))
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
@@ -139,10 +155,14 @@ async def _open(visit: Visit, request: Request, keys: Keys, dialogue: str | None
         return
     room = Room(visit, look, can_leave=house.ledger is not None)
     room.build()
-    client = ui.context.client
     client.on_delete(room.chat.stop)
     await client.connected()  # only for browsers that stay is anything looked up
     await room.fill(dialogue)
+
+
+def _nowhere(request: Request, _: Exception) -> Response:
+    """An address that leads nowhere is told so without a page of NiceGUI's being made for it."""
+    return problem_response(request, Problem("not-found"))
 
 
 def _note_failure(error: Exception) -> None:
@@ -153,6 +173,22 @@ def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
     """Whether another page asks. What stands before a server may ask it by another name, and tells the one it had."""
     origin, before = headers.get(b"origin"), headers.get(b"x-forwarded-host", b"")
     return origin is not None and not is_own(headers, origin) and not is_own({b"host": before}, origin)
+
+
+async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any], send: Send) -> None:
+    """Say that all places are taken: to a browser as a page that asks again by itself, to others as a problem."""
+    if b"text/html" not in headers.get(b"accept", b""):
+        await refuse(Problem("busy", "Too many pages are open.", "Try again in a minute.", _AGAIN), scope, send)
+        return
+    body = full_page(language_of(headers.get(b"accept-language", b"").decode("latin-1")), seconds=_AGAIN)
+    told = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"retry-after", str(_AGAIN).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": [*told, *_HEADERS]})
+    await send({"type": "http.response.body", "body": body})
 
 
 class _Guarded:
@@ -176,7 +212,7 @@ class _Guarded:
             await self._app(scope, receive, send)
             return
         if scope["path"].rstrip("/") == PATH and self._crowded():
-            await refuse(Problem("busy", "Too many pages are open.", "Try again in a minute.", 30.0), scope, send)
+            await _refuse(headers, scope, send)
             return
 
         async def guarded(message: Message) -> None:

@@ -16,7 +16,7 @@ from dragoman.server.desk import Run
 from dragoman.server.events import Decided, Done, Text
 from dragoman.server.house import Ask
 from dragoman.server.page.draw import seconds_text
-from dragoman.server.page.pieces import Phrases, button, el, icon_button
+from dragoman.server.page.pieces import Phrases, button, el, icon_button, on
 from dragoman.server.page.telling import Telling, tell, tell_reply
 from dragoman.server.page.thumbs import Thumbs
 from dragoman.server.page.visit import Said, Visit, transcript
@@ -31,12 +31,16 @@ _ENTER = """(event) => {
 }"""
 
 
+_FOCUS = "if (matchMedia('(pointer: fine)').matches) document.querySelector('.composer textarea')?.focus()"
 _OFTEN = 0.05
 """Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
 
 
 class Answer:
-    """A reply on the page, while it comes and afterwards. `place` is its turn in the dialogue once it is kept."""
+    """A reply on the page, while it comes and afterwards. `place` is its turn in the dialogue once it is kept.
+
+    `checked` is what the agent's critic says of it for the picture; None until it was asked.
+    """
 
     def __init__(self, notes: list[Note], text: str, *, reply: Reply | None = None, place: int | None = None) -> None:
         self.notes = notes
@@ -44,6 +48,8 @@ class Answer:
         self.reply = reply
         self.place = place
         self.seconds: float | None = None
+        self.liked: bool | None = None
+        self.checked: dict[str, float] | None = None
         self.lost = False
         self.box: TextElement
         self.body: TextElement
@@ -98,11 +104,12 @@ class Chat:
             el("div", str(agent["title"]), "agent-name")
             if agent["greeting"]:
                 el("p", str(agent["greeting"]), "greeting")
+            el("p", words["chat.what"], "muted what")
             examples = [str(text) for text in agent["examples"]]
             el("p", words["chat.try"] if examples else words["chat.ask"], "muted")
             with el("div", classes="chips"):
                 for text in examples:
-                    button(text, partial(self.send, text), "chip")
+                    button(text, partial(self._try, text), "chip")
             if any(source["writable"] for source in agent["sources"]) and self.open_sources is not None:
                 with el("p", classes="muted also"):
                     el("span", words["chat.folder"])
@@ -122,10 +129,18 @@ class Chat:
                 self._user(self._kept(said))
             else:
                 last = self._answer(Answer([], self._kept(said), reply=said.reply, place=place))
-                last.lost = said.reply is None
+                last.lost, last.liked = said.reply is None, said.liked
                 self._finish(last)
         self._choose(last)
         return True
+
+    async def _try(self, text: str) -> None:
+        self.focus()  # the chip goes away, and the keyboard would be nowhere
+        await self.send(text)
+
+    def focus(self) -> None:
+        """Let the keyboard write; where there is none, what comes up on the screen would cover half of it."""
+        ui.run_javascript(_FOCUS)
 
     async def send(self, text: str) -> None:
         """One turn, from what was written to the last word of the reply."""
@@ -209,6 +224,7 @@ class Chat:
 
     def _answer(self, answer: Answer) -> Answer:
         with self._log, el("div", classes="turn agent") as answer.box:
+            on(answer.box, "click", partial(self._pick, answer))
             answer.body = el("div", answer.text or self._words["chat.thinking"], "text")
             if not answer.text:
                 answer.body.classes("waiting")
@@ -224,18 +240,26 @@ class Chat:
         if answer.lost:
             return
         with answer.under:
-            button(self._why(answer), partial(self._explain, answer), "why", aria_label=self._words["chat.why"])
+            said = self._why(answer)
+            label = f"{self._words['chat.why']}: {said}"
+            with button("", partial(self._explain, answer), "why", aria_label=label):
+                el("span", self._words["chat.why_short"], "ask")
+                el("span", said)
+            if answer.telling is not None and answer.telling.warnings:
+                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.telling.warnings))
             el("span", classes="spread")
             if answer.place is not None:
-                Thumbs(self.visit, self._words, answer.place, answer.box).build()
+                Thumbs(self.visit, self._words, answer.place, answer.box, liked=answer.liked).build()
 
     def _why(self, answer: Answer) -> str:
-        """One line: where a reply comes from and how long it took."""
+        """One line: where a reply comes from, or that there is no answer, and how long it took."""
         assert answer.reply is not None
         reply, telling = answer.reply, tell_reply(answer.reply)
         took = seconds_text(answer.seconds if answer.seconds is not None else telling.seconds)
+        doubt = {"no answer": self._words["worth.no_answer"], "nearest": self._words["worth.nearest"]}
+        worth = doubt.get(telling.worth, "")
         if reply.plan.is_null:
-            return f"{self._words['chat.direct']} · {took}"
+            return " · ".join(part for part in (worth, self._words["chat.direct"], took) if part)
         drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
         rests = [card for card in telling.cards if card.quoted and card.fate in ("kept", "novel")]
         places = dict.fromkeys(
@@ -243,7 +267,16 @@ class Chat:
         )
         shown = ", ".join(list(places)[:3]) if drafts else ""
         route = " › ".join(" + ".join(step) for step in reply.plan.steps)
-        return " · ".join(part for part in (route, shown, took) if part)
+        return " · ".join(part for part in (worth, route, shown, took) if part)
+
+    @property
+    def selected(self) -> Answer | None:
+        return self._selected
+
+    def _pick(self, answer: Answer) -> None:
+        """A click anywhere on a reply chooses it; the keyboard has its button below."""
+        if self._selected is not answer and not answer.box.is_deleted:
+            self._choose(answer)
 
     def _explain(self, answer: Answer) -> None:
         self._choose(answer)

@@ -1,15 +1,16 @@
-"""The list of dialogues: go on with an old one, or begin anew."""
+"""The list of dialogues: go on with an old one, begin anew, or delete one."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.agent.turns import WITHHELD
 from dragoman.server import person
-from dragoman.server.page.pieces import Phrases, button, el, heading, icon_button, telling_errors
+from dragoman.server.page.pieces import Phrases, button, el, heading, icon_button, notice, telling_errors
 from dragoman.server.page.visit import Visit
 
 _AT_ONCE = 30
@@ -29,12 +30,24 @@ class Dialogues:
         self._visit, self._words = visit, words
         self._choose, self._begin = choose, begin
         self._shown = _AT_ONCE
+        self._asked = ""
 
     def build(self, into: TextElement) -> None:
         with into:
-            with el("div", classes="row"):
-                heading(self._words["dialogues"], "grow")
-                icon_button("add", self._words["dialogues.new"], self._begin, "new")
+            with button("", self._begin, "outline new", aria_label=self._words["dialogues.new"]):
+                ui.icon("add").props("aria-hidden=true")
+                el("span", self._words["dialogues.new"])
+            heading(self._words["dialogues"])
+            with (
+                ui.dialog() as self._sure,
+                el("div", classes="dialog", role="alertdialog", aria_label=self._words["dialogues.sure"]),
+            ):
+                heading(self._words["dialogues.sure"], level=2)
+                self._which = el("p", "", "which")
+                el("p", self._words["dialogues.sure_more"], "muted")
+                with el("div", classes="row end"):
+                    button(self._words["cancel"], self._sure.close, "quiet")
+                    button(self._words["dialogues.delete"], self._delete, "danger filled")
             self._list = el("div", classes="list")
 
     async def refresh(self) -> None:
@@ -51,9 +64,27 @@ class Dialogues:
                     text = str(row["begins"]) or self._words["dialogues.unnamed"]
                     if text == WITHHELD:
                         text = self._words["chat.forgotten"]
-                    button(text, partial(self._choose, name), "item", aria_current=chosen)
+                    with el("div", classes="entry"):
+                        button(text, partial(self._choose, name), "item", aria_current=chosen)
+                        label = f"{self._words['dialogues.delete']}: {text}"
+                        icon_button("o_delete", label, partial(self._ask, name, text), "small")
                 if more:
                     button(self._words["dialogues.more"], self._more, "link")
+
+    def _ask(self, name: str, text: str) -> None:
+        self._asked = name
+        self._which.set_text(text)
+        self._sure.open()
+
+    async def _delete(self) -> None:
+        self._sure.close()
+        with telling_errors(self._words):
+            await self._visit.forget_dialogue(self._asked)
+            notice(self._words["dialogues.deleted"])
+        if self._asked == self._visit.dialogue:
+            await self._begin()
+        else:
+            await self.refresh()
 
     async def _more(self) -> None:
         self._shown += _AT_ONCE

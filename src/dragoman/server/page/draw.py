@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -10,7 +11,8 @@ from itertools import groupby
 from dragoman.core.values import Source
 from dragoman.server.page.telling import Stop, Telling
 
-_WIDE, _HIGH, _GAP = 400, 44, 22
+_WIDE, _HIGH, _GAP = 292, 42, 17
+_IN_A_ROW = 3
 _MIDDLE = 150
 _LETTER = 7.0
 
@@ -40,7 +42,7 @@ def span_of(start: float, seconds: float, whole: float) -> tuple[float, float]:
 
 
 def graph(telling: Telling, sources: Sequence[Source], words: Mapping[str, str]) -> str:
-    """Gate, the sources of the plan step by step, and the reply; beside them the sources that were not asked."""
+    """Gate, the sources of the plan step by step, and the reply; below them the sources that were not asked."""
     parts: list[str] = []
     y = 4.0
     verdict = telling.verdict
@@ -58,21 +60,34 @@ def graph(telling: Telling, sources: Sequence[Source], words: Mapping[str, str])
         y += _HIGH + _GAP
     if telling.text:
         parts += [_arrow(a, y - _GAP, _MIDDLE, y) for a in ends] if parts else []
-        trust = "" if telling.confidence is None else f"{words['confidence']} {telling.confidence:.2f}"
-        parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust), "node end"))
+        kind = "node end" if telling.worth == "answer" else "node doubt"
+        parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust(telling, words)), kind))
         y += _HIGH + _GAP
     asked = {stop.source for stop in telling.stops}
     height = y - _GAP + 4
-    left: list[str] = []
-    if telling.plan is not None:
-        left = [source.name for source in sources if source.name not in asked]
-        parts += _left_out(left, words["graph.unasked"], first=_HIGH + _GAP + 4)
-        height = max(height, _HIGH + _GAP + 24 + 30 * len(left))
+    left = [source.name for source in sources if source.name not in asked] if telling.plan is not None else []
+    if left:
+        parts += _left_out(left, words["graph.unasked"], first=height + 4)
+        height += 26 + 30 * math.ceil(len(left) / _IN_A_ROW)
     label = escape(_told(telling, words), quote=True)
     return (
-        f'<svg class="graph" viewBox="{0 if left else -50} 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'
+        f'<svg class="graph" viewBox="4 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'
         f"<title>{label}</title>{''.join(parts)}</svg>"
     )
+
+
+def trust(telling: Telling, words: Mapping[str, str]) -> str:
+    """How far a reply is to be trusted, in a few words; a set phrase claims nothing, "I don't know" is no answer."""
+    if telling.confidence is None:
+        return ""
+    figure = f"{words['confidence']} {telling.confidence:.2f}"
+    match telling.worth:
+        case "answer":
+            return figure
+        case "nearest":
+            return f"{words['worth.nearest']} · {figure}"
+        case _:
+            return words[f"worth.{telling.worth.replace(' ', '_')}"]
 
 
 def _told(telling: Telling, words: Mapping[str, str]) -> str:
@@ -104,10 +119,12 @@ def _gate(y: float, probability: float, text: str) -> str:
 def _stop(stop: Stop, x: float, y: float, width: float, words: Mapping[str, str]) -> str:
     if stop.found is None:
         below = words["graph.asking"]
+    elif stop.failed and not stop.found:
+        below = words["graph.failed"]
     else:
         best = "" if stop.best is None else f" · {words['graph.best']} {stop.best:.2f}"
         below = f"{stop.found} {words['graph.found']}{best}"
-    return _box(x, y, width, (stop.source, below), "node", number=stop.step + 1)
+    return _box(x, y, width, (stop.source, below), "node failed" if stop.failed else "node", number=stop.step + 1)
 
 
 def _box(x: float, y: float, width: float, lines: tuple[str, str], kind: str, *, number: int | None = None) -> str:
@@ -132,14 +149,13 @@ def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _left_out(names: Sequence[str], title: str, *, first: float) -> list[str]:
-    if not names:
-        return []
-    parts = [f'<text class="below" x="306" y="{first + 10}">{escape(fitted(title, 94, 5.8))}</text>']
+    parts = [f'<text class="below" x="14" y="{first + 12}">{escape(fitted(title, 272, 5.8))}</text>']
     for place, name in enumerate(names):
-        y = first + 18 + 30 * place
+        row, column = divmod(place, _IN_A_ROW)
+        x, y = 14 + 92 * column, first + 20 + 30 * row
         parts.append(
             f"<g><title>{escape(name)}</title>"
-            f'<rect class="node unasked" x="304" y="{y}" width="92" height="24" rx="8"/>'
-            f'<text class="below" x="312" y="{y + 16}">{escape(fitted(name, 78, 6.2))}</text></g>'
+            f'<rect class="node unasked" x="{x}" y="{y}" width="88" height="24" rx="8"/>'
+            f'<text class="below" x="{x + 8}" y="{y + 16}">{escape(fitted(name, 76, 6.2))}</text></g>'
         )
     return parts

@@ -58,6 +58,8 @@ class Memory:
             with self._list:
                 if not facts:
                     empty("person_outline", self._words["memory.empty"], self._words["memory.empty_more"])
+                else:
+                    el("p", self._words["memory.about"], "muted note")
                 for fact in facts:
                     self._fact(fact)
 

@@ -81,8 +81,11 @@ def meter(label: str, value: float | None) -> None:
         el("span", f"{value:.2f}", "figure")
 
 
-def evidence_card(card: Card, words: Phrases) -> None:
-    """A piece of evidence: where it is from, what of it the reply says, and how far it is to be trusted."""
+def evidence_card(card: Card, words: Phrases) -> TextElement:
+    """A piece of evidence: where it is from, what of it the reply says, and how far it is to be trusted.
+
+    Gives the place of its consistency, which may be known later.
+    """
     passage = card.evidence.passage
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
         with el("div", classes="row"):
@@ -98,11 +101,13 @@ def evidence_card(card: Card, words: Phrases) -> None:
                 else:
                     el("span", piece.text)
         meter(words["relevance"], card.evidence.relevance)
-        meter(words["consistency"], card.consistency)
+        with el("div", classes="slot") as slot:
+            meter(words["consistency"], card.consistency)
         said = [words[f"card.{card.fate}"]] if card.fate != "kept" else []
         said += [words["card.quoted"]] if card.quoted else []
         if said:
             el("div", " · ".join(said), "fate")
+    return slot
 
 
 def place_of(card: Card) -> str:

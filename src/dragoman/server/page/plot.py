@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from dragoman.server.page.draw import fitted
 
-_WIDE, _HIGH = 420.0, 240.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 12.0, 10.0, 34.0
+_WIDE, _HIGH = 420.0, 252.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 18.0, 22.0, 34.0
 _MOST_SERIES = 8
 _TINY, _CLOSE = 1e-200, 1e-9
 """Below these a number is zero, and two numbers are one: their difference cannot be divided into steps."""
@@ -47,7 +47,7 @@ def figure(data: Mapping[str, Any]) -> str:
     else:
         x_axis = _axis([float(x) for one in series for x in one.xs], _LEFT, _WIDE - _RIGHT)
     places = {name: float(place) for place, name in enumerate(names)}
-    parts = [_grid(x_axis, y_axis, names, str(data.get("x", "")))]
+    parts = [_grid(x_axis, y_axis, names, (str(data.get("x", "")), str(data.get("y", ""))))]
     if data.get("diagonal"):
         low, high = max(x_axis.low, y_axis.low), min(x_axis.high, y_axis.high)
         line = (
@@ -104,7 +104,7 @@ def _round_step(rough: float) -> float:
     return next((factor * power for factor in (1.0, 2.0, 2.5, 5.0) if factor * power >= rough * 0.999), 10 * power)
 
 
-def _grid(x_axis: Axis, y_axis: Axis, names: Sequence[str], x_title: str) -> str:
+def _grid(x_axis: Axis, y_axis: Axis, names: Sequence[str], titles: tuple[str, str]) -> str:
     parts = []
     for tick in y_axis.ticks():
         y = y_axis.at(tick)
@@ -120,8 +120,10 @@ def _grid(x_axis: Axis, y_axis: Axis, names: Sequence[str], x_title: str) -> str
         parts.append(
             f'<text class="tick" x="{x_axis.at(value):.1f}" y="{base + 13}" text-anchor="middle">{escape(text)}</text>'
         )
-    middle, title = (x_axis.start + x_axis.end) / 2, escape(fitted(x_title, 340, 5.6))
-    parts.append(f'<text class="tick" x="{middle:.1f}" y="{_HIGH - 5}" text-anchor="middle">{title}</text>')
+    middle = (x_axis.start + x_axis.end) / 2
+    across, up = (escape(fitted(title, 340, 5.6)) for title in titles)
+    parts.append(f'<text class="tick" x="{middle:.1f}" y="{_HIGH - 5}" text-anchor="middle">{across}</text>')
+    parts.append(f'<text class="tick" x="2" y="9">{up}</text>')
     return "".join(parts)
 
 

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from dragoman.core.errors import DragomanError
 from dragoman.server import knowledge
 from dragoman.server.page.chat import Answer, Chat
 from dragoman.server.page.dialogues import Dialogues
@@ -18,7 +19,7 @@ from dragoman.server.page.memory import Memory
 from dragoman.server.page.pieces import el, icon_button, on, telling_errors
 from dragoman.server.page.runs import RunsPanel
 from dragoman.server.page.sources import Sources
-from dragoman.server.page.visit import Visit, declared_sources, new_dialogue
+from dragoman.server.page.visit import Visit, consistency, makeup, new_dialogue
 from dragoman.server.page.why import Why
 from dragoman.server.page.words import LANGUAGES, WORDS_COOKIE, Language, words
 
@@ -106,7 +107,7 @@ class Room:
             if not await ui.run_javascript(_NARROW, timeout=5.0):
                 self._open("why")  # beside the chat there is room for a panel
         with telling_errors(self._words):
-            self.why.sources = await self.visit.do(declared_sources)
+            self.why.makeup = await self.visit.do(makeup)
             self.chat.begin(await self.visit.do(knowledge.describe))
             if dialogue is not None:
                 await self.chat.show(dialogue)
@@ -131,6 +132,7 @@ class Room:
             self.chat.begin(await self.visit.do(knowledge.describe))
         self._addressed(None)
         self._root.classes(remove="listing")
+        self.chat.focus()
         await self.dialogues.refresh()
 
     # What happens
@@ -138,6 +140,24 @@ class Room:
     def _selected(self, answer: Answer | None) -> None:
         if hasattr(self, "_panels"):
             self.why.show(answer)
+            self._check(answer)
+
+    def _check(self, answer: Answer | None) -> None:
+        """Have the critic read what the picture shows of a whole reply, while somebody looks at it."""
+        if answer is None or answer.reply is None or answer.checked is not None or self._tab != "why":
+            return
+        pieces = self.why.unread(answer)
+        answer.checked = {}
+        if not pieces:
+            return
+
+        async def check() -> None:
+            with suppress(DragomanError):  # the picture is whole without it
+                answer.checked = await self.visit.do(consistency, pieces, answer.text)
+                if not self._root.is_deleted and self.chat.selected is answer:
+                    self.why.complete(answer)
+
+        background_tasks.create(check())
 
     async def _turned(self) -> None:
         self._addressed(self.visit.dialogue)
@@ -154,7 +174,7 @@ class Room:
         await self.dialogues.refresh()
 
     async def _more_to_look_in(self) -> None:
-        self.why.sources = await self.visit.do(declared_sources)
+        self.why.makeup = await self.visit.do(makeup)
 
     def _escape(self) -> None:
         if self.chat.is_running:
@@ -166,9 +186,9 @@ class Room:
     def _agents(self) -> None:
         names = list(self.visit.house.agents)
         if len(names) > 1:
-            chosen = ui.select(names, value=self.visit.agent, on_change=lambda event: self._go_to(str(event.value)))
-            chosen.props("borderless dense options-dense").classes("agents")
-            chosen.props["aria-label"] = self._words["agent"]
+            with el("div", role="group", aria_label=self._words["agent"], title=self._words["agent"]):
+                chosen = ui.select(names, value=self.visit.agent, on_change=lambda event: self._go_to(str(event.value)))
+                chosen.props("borderless dense options-dense").classes("agents")
         else:
             el("span", self.visit.agent, "muted")
 
@@ -191,12 +211,14 @@ class Room:
     def _open(self, name: str) -> None:
         self._tab = name
         self._mark()
+        self._check(self.chat.selected)
         if name in ("memory", "sources", "runs"):
             ui.timer(0, lambda: self._refresh(name), once=True)
 
     async def _open_tab(self, name: str) -> None:
         self._tab = name
         self._mark()
+        self._check(self.chat.selected)
         await self._refresh(name)
 
     async def _refresh(self, name: str) -> None:

@@ -14,6 +14,9 @@ from dragoman.server.page.tables import best_of, cell_text, measured_first
 from dragoman.server.page.visit import Visit
 from dragoman.server.views import View
 
+_SHORT = 160
+"""Characters of what stands at once of the words about an experiment."""
+
 
 class RunsPanel:
     """The panel of experiments; for admins, as the API is."""
@@ -67,8 +70,13 @@ class RunsPanel:
 
     def _result(self, result: View) -> None:
         el("h4", str(result.get("title", "")), "heads")
-        if result.get("about"):
-            el("p", str(result["about"]), "muted about")
+        about = str(result.get("about") or "")
+        if len(about) > _SHORT:
+            with el("details", classes="more"):
+                el("summary", self._words["runs.about"])
+                el("p", about, "muted about")
+        elif about:
+            el("p", about, "muted about")
         for table in result.get("tables") or ():
             self._table(measured_first(table))
         for drawn in result.get("figures") or ():
@@ -89,28 +97,39 @@ class RunsPanel:
                                 el("span", name)
 
     def _table(self, table: View) -> None:
+        """What was measured; systems that are holes throughout stand behind a line, since they can be many."""
         words = self._words
-        columns: Sequence[View] = table["columns"]
+        rows: Sequence[View] = table["rows"]
+        shown = sum(any(cell.get("value") is not None for cell in row["cells"]) for row in rows) or len(rows)
+        title = str(table.get("title") or table.get("data"))
         with el("div", classes="card table"):
-            el("div", str(table.get("title") or table.get("data")), "heads")
+            el("div", title, "heads")
             counts = words["runs.turns"].format(turns=f"{table['turns']:,}", dialogues=f"{table['dialogues']:,}")
             el("div", counts, "muted")
-            title = str(table.get("title") or table.get("data"))
-            with el("div", classes="wide", tabindex="0", role="region", aria_label=title), el("table"):
-                with el("thead"), el("tr"):
-                    el("th", words["runs.system"], scope="col")
-                    for column in columns:
-                        arrow = {"up": " ↑", "down": " ↓"}.get(str(column["direction"]), "")
-                        el("th", f"{column['title']}{arrow}", scope="col", title=str(column["cite"]))
-                best = best_of(table)
-                with el("tbody"):
-                    for place, row in enumerate(table["rows"]):
-                        with el("tr"):
-                            el("th", str(row["system"]), scope="row", title=str(row["group"]))
-                            for number, (column, cell) in enumerate(zip(columns, row["cells"], strict=False)):
-                                kind = "best" if best.get(number) == place else ""
-                                hole = "muted" if cell.get("value") is None else ""
-                                el("td", cell_text(cell, column), kind or hole, title=self._paper(cell))
+            self._grid(table, rows[:shown], title)
+            if rows[shown:]:
+                with el("details", classes="more"):
+                    el("summary", words["runs.holes"].format(count=len(rows) - shown))
+                    self._grid(table, rows[shown:], title)
+
+    def _grid(self, table: View, rows: Sequence[View], title: str) -> None:
+        columns: Sequence[View] = table["columns"]
+        best = best_of({**table, "rows": rows})
+        with el("div", classes="wide", tabindex="0", role="region", aria_label=title), el("table"):
+            with el("thead"), el("tr"):
+                el("th", self._words["runs.system"], scope="col")
+                for column in columns:
+                    arrow = {"up": " ↑", "down": " ↓"}.get(str(column["direction"]), "")
+                    el("th", f"{column['title']}{arrow}", scope="col", title=str(column["cite"]))
+            with el("tbody"):
+                for place, row in enumerate(rows):
+                    with el("tr"):
+                        named = " · ".join(str(row[key]) for key in ("system", "group") if row.get(key))
+                        el("th", str(row["system"]), scope="row", title=named)
+                        for number, (column, cell) in enumerate(zip(columns, row["cells"], strict=False)):
+                            kind = "best" if best.get(number) == place else ""
+                            hole = "muted" if cell.get("value") is None else ""
+                            el("td", cell_text(cell, column), kind or hole, title=self._paper(cell))
 
     def _paper(self, cell: Mapping[str, Any]) -> str:
         return "" if cell.get("paper") is None else self._words["runs.paper"].format(figure=cell["paper"])

@@ -21,6 +21,8 @@ from dragoman.sources.files import READERS
 from dragoman.sources.ingest import Report
 
 _FOUND = 5
+_WEAK = 0.1
+"""Below this relevance, what is nearest is far."""
 # NiceGUI keeps of a file's name what follows the last slash; this one it lets pass, and no keyboard types it.
 _SLASH = "∕"
 _KINDS = "|".join(sorted(suffix[1:] for suffix in READERS if suffix))
@@ -153,6 +155,7 @@ class Sources:
             drop.on("drop", js_handler=_DROP % self._upload.id)
             drop.on("dragover", js_handler=_OVER)
             drop.on("dragleave", js_handler=_AWAY)
+            self._bar = el("progress", classes="bar", max="1", value="0", aria_label=words["sources.add"])
             self._state = el("p", "", "muted state", role="status")
             self._uploaded = el("div", classes="files")
 
@@ -164,24 +167,37 @@ class Sources:
         """One file has come: read it into the source."""
         words = self._words
         name = event.file.name.replace(_SLASH, "/")
+        if not self._pending:
+            self._came, self._files, self._passages = 0, 0, 0
         self._came += 1
         self._pending += 1
+        self._progress()
         with telling_errors(words):
             given = Upload(name, BytesIO(await event.file.read()))
             # A folder comes as many files at once; they are read one after the other.
-            self._state.set_text(words["sources.reading"].format(name=name))
             report = await self._visit.read_in(_put, self._target, given)
             self._files += report.files
             self._passages += report.added + report.changed
             for failure in report.failed:
                 reason = words["sources.failed"].format(name=name, reason=failure.reason)
                 notice(reason)
-        counts = {"files": self._files, "all": self._came, "passages": self._passages}
-        self._state.set_text(words["sources.done"].format(**counts))
         self._pending -= 1
+        self._progress()
         if not self._pending:
             await self.refresh()
             await self._changed()
+
+    def _progress(self) -> None:
+        """How far the reading of what came has got, as a bar and in words; before the first is read, the bar moves."""
+        done = self._came - self._pending
+        self._bar.props["max"] = str(self._came)
+        self._bar.props.pop("value", None)
+        if done:
+            self._bar.props["value"] = str(done)
+        self._bar.classes(add="on" if self._pending else "", remove="" if self._pending else "on")
+        key, files = ("sources.reading", done) if self._pending else ("sources.done", self._files)
+        counts = {"files": files, "all": self._came, "passages": f"{self._passages:,}"}
+        self._state.set_text(self._words[key].format(**counts))
 
     async def _refresh_files(self) -> None:
         if not self._target:
@@ -221,6 +237,8 @@ class Sources:
             with self._found:
                 if not found:
                     el("p", words["why.nothing"], "muted")
+                elif max(float(row["relevance"]) for row in found) < _WEAK:
+                    el("p", words["sources.weak"], "muted note weak")
                 for row in found:
                     evidence_card(Card(_evidence(row)), words)
 

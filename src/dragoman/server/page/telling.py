@@ -8,9 +8,12 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Retrieval
 from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, SourceName, Verdict
+from dragoman.reader.phrases import NEAREST, NO_ANSWER
 from dragoman.server.page.marks import Span, quoted_spans
 
 Fate: TypeAlias = Literal["kept", "replaced", "novel", "dropped"]
+Worth: TypeAlias = Literal["answer", "nearest", "no answer", "phrase"]
+"""What a reply is worth: an answer, the nearest that was found, the word that there is none, or a set phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +26,20 @@ class Card:
     consistency: float | None = None
     spans: tuple[Span, ...] = ()
 
+    @property
+    def is_gone(self) -> bool:
+        return self.fate in ("replaced", "dropped")
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A source of the plan, in the step of its number; `found` is None until it was asked."""
+    """A source of the plan, in the step of its number; `found` is None until it was asked. A tool may have failed."""
 
     source: SourceName
     step: int
     found: int | None = None
     best: float | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +53,13 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One note on the clock: roles work one after the other."""
+    """One note on the clock: roles work one after the other. `about` are the sources, where some were asked."""
 
     role: str
     component: str
     start: float
     seconds: float
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,13 @@ class Telling:
     warnings: tuple[str, ...] = ()
     method: str = ""
     confidence: float | None = None
+    worth: Worth = "answer"
     text: str = ""
+
+    @property
+    def best(self) -> float:
+        """The relevance of what fits best of all that was found."""
+        return max((card.evidence.relevance for card in self.cards), default=0.0)
 
     @property
     def seconds(self) -> float:
@@ -98,6 +113,7 @@ def tell(notes: Sequence[Note], text: str = "") -> Telling:
         warnings=tuple(dict.fromkeys(warning for value in found for warning in value.warnings)),
         method=last.method if last else "",
         confidence=last.confidence if last else None,
+        worth=_worth(last) if last else "answer",
         text=said,
     )
 
@@ -114,8 +130,18 @@ def _stops(plan: Plan, found: Sequence[Retrieval]) -> tuple[Stop, ...]:
             asked = [retrieval for retrieval in found if source in retrieval.sources]
             pieces = [piece for retrieval in asked for piece in retrieval.evidence if piece.source == source]
             best = max((piece.relevance for piece in pieces), default=None)
-            stops.append(Stop(source, number, len(pieces) if asked else None, best))
+            failed = any(warning.startswith(f"{source}: ") for retrieval in asked for warning in retrieval.warnings)
+            stops.append(Stop(source, number, len(pieces) if asked else None, best, failed))
     return tuple(stops)
+
+
+def _worth(draft: Draft) -> Worth:
+    """The confidence of "I don't know" is that there is no answer: it must not be read as that of an answer."""
+    if draft.notes.items() >= NO_ANSWER.items():
+        return "no answer"
+    if draft.notes.items() >= NEAREST.items():
+        return "nearest"
+    return "phrase" if draft.method == "said" else "answer"
 
 
 def _cards(
@@ -159,6 +185,7 @@ def _bars(notes: Sequence[Note]) -> tuple[Bar, ...]:
     bars = []
     start = 0.0
     for note in notes:
-        bars.append(Bar(note.role, note.component, start, note.seconds))
+        about = ", ".join(note.value.sources) if isinstance(note.value, Retrieval) else ""
+        bars.append(Bar(note.role, note.component, start, note.seconds, about))
         start += note.seconds
     return tuple(bars)

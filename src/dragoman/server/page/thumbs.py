@@ -15,16 +15,22 @@ from dragoman.server.page.visit import Visit
 class Thumbs:
     """A thumb for a reply, and a place to say what would have been better."""
 
-    def __init__(self, visit: Visit, words: Phrases, place: int, box: TextElement) -> None:
+    def __init__(
+        self, visit: Visit, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
+    ) -> None:
         self._visit, self._words, self._place, self._box = visit, words, place, box
+        self._liked = liked
         self._form: TextElement | None = None
 
     def build(self) -> None:
         words = self._words
         self._up = icon_button("o_thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb")
         self._down = icon_button("o_thumb_down", words["chat.down"], self._ask, "thumb")
-        for thumb in (self._up, self._down):
-            thumb.props["aria-pressed"] = "false"
+        self._press()
+
+    def _press(self) -> None:
+        self._up.props["aria-pressed"] = str(self._liked is True).lower()
+        self._down.props["aria-pressed"] = str(self._liked is False).lower()
 
     async def _ask(self) -> None:
         """A thumb down counts at once; the better answer may follow."""
@@ -51,8 +57,8 @@ class Thumbs:
                 await visit.do(
                     person.rate, visit.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
                 )
-            self._up.props["aria-pressed"] = str(thumb == "up").lower()
-            self._down.props["aria-pressed"] = str(thumb == "down").lower()
+            self._liked = thumb == "up"
+            self._press()
             if thumb == "up" or better is not None:
                 self._close()
                 notice(self._words["chat.thanks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from dragoman.agent.feedback import thumbs
 from dragoman.agent.turns import WITHHELD
-from dragoman.core.values import Reply, Source, Turn
-from dragoman.server.person import check_dialogue
+from dragoman.core.values import Evidence, Reply, Source, Turn
+from dragoman.server.person import check_dialogue, forget_dialogue
 from dragoman.server.routes.common import admin_only
 from dragoman.server.views import View
 
@@ -68,10 +70,11 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A turn of a kept dialogue; `reply` is None for the user's, and where it was forgotten."""
+    """A turn of a kept dialogue; `reply` is None for the user's, and where it was forgotten. `liked` is its thumb."""
 
     turn: Turn
     reply: Reply | None
+    liked: bool | None = None
 
     @property
     def is_withheld(self) -> bool:
@@ -83,17 +86,27 @@ class Visit:
     """What an open page may do: everything goes through the house as the caller of the browser's key."""
 
     def __init__(
-        self, house: House, runs: Runs | None, key: Callable[[], str | None], language: Language, agent: str
+        self,
+        house: House,
+        runs: Runs | None,
+        key: Callable[[], str | None],
+        language: Language,
+        agent: str,
+        *,
+        forgotten: Callable[[str], None] | None = None,
     ) -> None:
         self.house = house
         self.runs = runs
         self.language = language
         self.agent = agent
         self.dialogue = new_dialogue()
+        self.used = time.time()
         self._key = key
+        self._forgotten = forgotten
 
     async def caller(self) -> Caller:
         """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
+        self.used = time.time()
         return await self.house.caller(self._key())
 
     async def do(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -107,6 +120,15 @@ class Visit:
     async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Let a chore that erases run for whoever looks."""
         return await self.house.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
+
+    async def forget_dialogue(self, dialogue: str) -> None:
+        """Erase a dialogue of whoever looks, as the API does."""
+        caller, house = await self.caller(), self.house
+        mine = (house.hosted(self.agent).name, caller.tenant, caller.user)
+        async with house.alone(*mine), house.desk.hush((*mine, dialogue)):
+            await house.do(caller, self.agent, forget_dialogue, dialogue)
+        if self._forgotten is not None:
+            self._forgotten(dialogue)
 
     async def begin(self, ask: Ask) -> Run:
         """Take a turn in."""
@@ -134,8 +156,28 @@ def transcript(seat: Seat, dialogue: str) -> list[Said]:
     check_dialogue(dialogue)
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
-    return [Said(turn, reply) for turn, reply in zip(turns, replies, strict=True)]
+    given = thumbs(seat.assistant.store, seat.scope, dialogue)
+    return [Said(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=True))]
 
 
-def declared_sources(seat: Seat) -> tuple[Source, ...]:
-    return seat.assistant.sources
+@dataclass(frozen=True, slots=True)
+class Makeup:
+    """What an agent is made of, as far as the picture of a turn has to know."""
+
+    sources: tuple[Source, ...] = ()
+    refines: bool = False
+    has_critic: bool = False
+
+
+def makeup(seat: Seat) -> Makeup:
+    agent = seat.assistant.agent
+    return Makeup(seat.assistant.sources, agent.refiner is not None, agent.critic is not None)
+
+
+def consistency(seat: Seat, pieces: Sequence[Evidence], text: str) -> dict[str, float]:
+    """How far a text is consistent with each piece, by id, as the agent's critic reads it; {} where there is none."""
+    critic = seat.assistant.agent.critic
+    if critic is None or not pieces:
+        return {}
+    scores = critic.consistency([(piece, text) for piece in pieces])
+    return {piece.id: score for piece, score in zip(pieces, scores, strict=True)}

@@ -46,10 +46,20 @@ async def caller_of(request: Request) -> Caller:
 
 async def calling(house: House, request: Request) -> Caller:
     """Whom the headers of a request stand for."""
-    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
     given = credential.strip() if scheme.lower() == "bearer" else None
-    acting = request.headers.get("x-dragoman-user")
+    acting = _only(request, b"x-dragoman-user")
     return await house.caller(given, acting if acting is None else _written(acting))
+
+
+def _only(request: Request, header: bytes) -> str | None:
+    """A header that says who calls. Two of them would be taken for different ones by whoever stands before us."""
+    found = [value for name, value in request.scope["headers"] if name == header]
+    if len(found) > 1:
+        raise AccessError(
+            f"The header {header.decode()} was sent {len(found)} times.", remedy="Send it once.", code="bad-request"
+        )
+    return found[0].decode("latin-1") if found else None
 
 
 def _written(header: str) -> str:
@@ -94,14 +104,15 @@ async def _body(request: Request, model: type[B]) -> B:
 
 
 class KnownFirst(APIRoute):
-    """A path whose body may be large: who sends it is asked before any of it is read."""
+    """A path whose body may be large: who sends it is asked before any of it is read, and not too many send at once."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def known_first(request: Request) -> Response:
-            await caller_of(request)
-            return await handle(request)
+            caller = await caller_of(request)
+            with house_of(request).receiving.holding(caller.whose, seconds=5.0):
+                return await handle(request)
 
         return known_first
 

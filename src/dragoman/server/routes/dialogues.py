@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dragoman.server import person, views
 from dragoman.server.house import Seat
 from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
-from dragoman.server.schemas import DialogueList, DialogueView, FeedbackRequest
+from dragoman.server.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
@@ -35,6 +35,22 @@ async def dialogue(
 ) -> Response:
     """The turns of a dialogue, the agent's with the reasons."""
     return answer({"id": id, "turns": await house_of(request).do(caller, agent, person.dialogue, id)})
+
+
+@router.delete(
+    "/dialogues/{id}", operation_id="forget_dialogue", response_class=Response, responses={200: told(RemovedView)}
+)
+async def forget_dialogue(
+    id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
+) -> Response:
+    """Delete a dialogue: its turns, traces and thumbs. A turn of it that runs is ended; facts learned from it stay."""
+    house = house_of(request)
+    hosted = house.hosted(agent)
+    mine = (hosted.name, caller.tenant, caller.user)
+    async with house.alone(*mine), house.desk.hush((*mine, id)):
+        removed = await house.do(caller, agent, person.forget_dialogue, id)
+    request.app.state.ends.drop(id)
+    return answer({"removed": removed})
 
 
 @router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)

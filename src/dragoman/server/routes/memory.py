@@ -28,8 +28,10 @@ async def facts(
 
 @router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
 async def remember(body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Remember a fact; a newer one takes the place of what it contradicts."""
-    return answer(await house_of(request).do(caller, agent, person.remember, body.text))
+    """Remember a fact; a newer one takes the place of what it contradicts. It counts as a turn."""
+    house = house_of(request)
+    await house.admit(caller)
+    return answer(await house.do(caller, agent, person.remember, body.text))
 
 
 @router.delete("", operation_id="forget_me", response_class=Response, responses={200: told(RemovedView)})
@@ -51,8 +53,10 @@ async def export(request: Request, caller: Who, agent: AgentName = "") -> Respon
 
 @router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
 async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Put another fact in the place of one."""
-    return answer(await house_of(request).do(caller, agent, person.correct, id, body.text))
+    """Put another fact in the place of one. It counts as a turn."""
+    house = house_of(request)
+    await house.admit(caller)
+    return answer(await house.do(caller, agent, person.correct, id, body.text))
 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})

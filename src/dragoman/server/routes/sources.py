@@ -51,10 +51,14 @@ async def upload(
     ],
     agent: AgentName = "",
 ) -> Response:
-    """Put files into a source. Private sources are the caller's own; shared ones need an admin key."""
+    """Put files into a source. Private sources are the caller's own; shared ones need an admin key.
+
+    It counts as a turn. What cannot be read is named under `failed`, and not kept.
+    """
     given = [Upload(file.filename or "", file.file) for file in files]
-    report = await house_of(request).read_in(caller, agent, _put, source, given)
-    return answer(report)
+    house = house_of(request)
+    await house.admit(caller)
+    return answer(await house.read_in(caller, agent, _put, source, given))
 
 
 @router.delete(

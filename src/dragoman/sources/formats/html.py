@@ -6,7 +6,9 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from dragoman.core.errors import InputError
 from dragoman.sources.document import Block, Document, Outline, humanise, row_text, unwrap
+from dragoman.sources.formats.effort import is_too_much
 from dragoman.sources.formats.encoding import decode
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding=[\"']([\w-]+)", re.IGNORECASE)
 _DROPPED = "script,style,nav,footer,noscript,template,svg,iframe,object,button,select,head"
+_DEEPEST = 20
+"""Lists are not shown nested deeper: each of their lines would grow with every level."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _INLINE = set(
     re.findall(
@@ -28,7 +32,13 @@ def read(content: bytes, name: str) -> Document:
     """The document in an HTML file; a declared encoding is believed."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(decode(content, name, encoding=_declared(content)))
+    text = decode(content, name, encoding=_declared(content))
+    if is_too_much(text):
+        raise InputError(
+            f"'{name}' nests its elements, or gives one of them attributes, without end.",
+            remedy="Open it in a browser and save its text, or split it.",
+        )
+    tree = LexborHTMLParser(text)
     title = tree.css_first("title")
     title_text = unwrap(title.text()) if title else ""
     for node in tree.css(_DROPPED):
@@ -128,7 +138,7 @@ class _Walk:
         if self._heading:
             self._outline.heading(self._heading, text)
         elif self._markers:
-            indent = "  " * (len(self._markers) - 1)
+            indent = "  " * min(len(self._markers) - 1, _DEEPEST)
             self._outline.add(Block(f"{indent}{self._markers[-1]} {text}", "line"))
             self._markers[-1] = " "  # a second paragraph of the item goes on under it
         else:

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+MOST_BYTES = 4 * 2**20
+"""Brackets without end take the parser 20 microseconds each: longer than this nobody should have to wait."""
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
 _MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*\Z")
-_TAG = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_RAW = re.compile(r"<(script|style)\b", re.IGNORECASE)
+_RAW_END = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style")}
 
 
 def read(content: bytes, name: str) -> Document:
     """The document in a Markdown file."""
+    if len(content) > MOST_BYTES:
+        raise InputError(
+            f"'{name}' has {len(content) / 2**20:.0f} MB; Markdown is read up to {MOST_BYTES // 2**20} MB.",
+            remedy="Split it, or save it as plain text (.txt).",
+        )
     text = decode(content, name)
     front, body = front_matter(text)
     outline = Outline()
@@ -44,6 +52,47 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     keys = {line.group(1).lower(): line.group(2).strip().strip("\"'") for line in lines if line}
     # A rule of dashes above ordinary text is no front matter.
     return (keys, text[found.end() :]) if keys else ({}, text)
+
+
+def untagged(text: str) -> str:
+    """A piece of HTML without its tags, comments, scripts and styles; what is never closed stays as it is."""
+    parts: list[str] = []
+    kept = place = 0
+    ends = _Ends(text)
+    while (place := text.find("<", place)) >= 0:
+        raw = _RAW.match(text, place)
+        end = ends.of("-->", place + 4) if text.startswith("<!--", place) else -1
+        if raw is not None:
+            end = ends.of(raw[1].lower(), place)
+        if end < 0:
+            end = ends.of(">", place)
+        if end < 0:
+            break
+        parts.append(text[kept:place])
+        kept = place = end
+    return " ".join([*parts, text[kept:]])
+
+
+class _Ends:
+    """Where things end in a text; what was not found once is not looked for again."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._missing: set[str] = set()
+
+    def of(self, what: str, place: int) -> int:
+        """The place behind the next one, or -1."""
+        if what in self._missing:
+            return -1
+        if what in _RAW_END:
+            found = _RAW_END[what].search(self._text, place)
+            end = found.end() if found else -1
+        else:
+            end = self._text.find(what, place)
+            end += len(what) if end >= 0 else 0
+        if end < 0:
+            self._missing.add(what)
+        return end
 
 
 @cache
@@ -77,7 +126,7 @@ class _Walk:
                 self._end_item(keep=True)
                 self._outline.add(Block(token.content.rstrip("\n"), "code"))
             elif kind == "html_block":
-                self._inline(unwrap(_TAG.sub(" ", token.content)))
+                self._inline(unwrap(untagged(token.content)))
             elif kind in ("bullet_list_open", "ordered_list_open"):
                 self._end_item(keep=True)
                 self._lists.append(kind == "ordered_list_open")

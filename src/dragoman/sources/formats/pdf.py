@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
@@ -13,6 +14,8 @@ from dragoman.sources.formats.text import paragraph
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
+SECONDS = 300.0
+MOST_CHARACTERS = 64 * 2**20
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])[-\u00ad]\n(?=[a-zà-ÿ])")
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 
@@ -40,7 +43,7 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
     try:
         reader = PdfReader(io.BytesIO(content))
         _unlock(reader, name)
-        pages = [page.extract_text() for page in reader.pages]
+        pages = _texts(reader, name)
         title = reader.metadata.title if reader.metadata else ""
     except InputError:
         raise
@@ -50,6 +53,22 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
         ) from error
     shown = clean(title or "").strip()
     return pages, "" if shown.lower() in ("untitled", "unknown") else shown
+
+
+def _texts(reader: PdfReader, name: str) -> list[str]:
+    """The text of every page, as long as the file does not unfold into more than anybody would read."""
+    until, pages, characters = monotonic() + SECONDS, [], 0
+
+    def go_on(*_: object) -> None:
+        """Called for every operator: forms that draw forms may be few bytes and years of work."""
+        if monotonic() > until or characters > MOST_CHARACTERS:
+            raise InputError(f"'{name}' takes too long to read, or unfolds without end.", remedy="Split it.")
+
+    for page in reader.pages:
+        pages.append(page.extract_text(visitor_operand_before=go_on))
+        characters += len(pages[-1])
+        go_on()  # what is raised within a form pypdf takes for a damaged one
+    return pages
 
 
 def _unlock(reader: PdfReader, name: str) -> None:

@@ -1,0 +1,149 @@
+"""How much may be kept: bytes, files and passages of a tenant and of a user, and facts about a user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+
+from dragoman.core.errors import ServiceError
+
+_GB = 2**30
+_STALE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What may be kept; None is no limit. A tenant's bytes and files include those of its users.
+
+    Passages are counted where they lie: those of the tenant's shared sources, with what agent.toml declares, and
+    those of a user's private ones.
+    """
+
+    tenant_bytes: int | None = 10 * _GB
+    tenant_files: int | None = 100_000
+    tenant_passages: int | None = 2_000_000
+    user_bytes: int | None = _GB
+    user_files: int | None = 10_000
+    user_passages: int | None = 200_000
+    facts: int | None = 2000
+
+
+QUOTA = Quota()
+"""What may be kept unless the operator says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Files, and the bytes in them."""
+
+    bytes: int = 0
+    files: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.bytes + other.bytes, self.files + other.files)
+
+    def __neg__(self) -> Amount:
+        return Amount(-self.bytes, -self.files)
+
+
+class Stock:
+    """How much lies in each user's folder of a tenant's: counted once a minute, and kept up to date between.
+
+    Several threads may write at once: what one is about to add is counted before it is there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[Path, tuple[float, dict[str, Amount]]] = {}
+
+    @contextmanager
+    def claiming(self, folder: Path, more: Amount, quota: Quota, *, private: bool) -> Iterator[Claim]:
+        """Room for more in a user's (or the shared) folder while it is written; given back where that fails."""
+        with self._lock:
+            amounts = self._amounts(folder.parent)
+            held = amounts.get(folder.name, Amount())
+            whole = sum(amounts.values(), Amount())
+            _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
+            if private:
+                _check("user", held, more, quota.user_bytes, quota.user_files)
+            amounts[folder.name] = held + more
+            counted_at = self._known[folder.parent][0]
+        claim = Claim(more)
+        try:
+            yield claim
+        except BaseException:
+            claim.used = Amount()
+            raise
+        finally:
+            if self._known.get(folder.parent, (None,))[0] == counted_at:
+                self.add(folder, claim.used + -more)
+            else:  # counted anew meanwhile, with a part of what was written
+                self.recount(folder)
+
+    def add(self, folder: Path, more: Amount) -> None:
+        """Note that a folder has more, or less, than before."""
+        with self._lock:
+            amounts = self._amounts(folder.parent)
+            amounts[folder.name] = amounts.get(folder.name, Amount()) + more
+
+    def recount(self, folder: Path) -> None:
+        """Count the tenant of a folder anew when next asked."""
+        with self._lock:
+            self._known.pop(folder.parent, None)
+
+    def _amounts(self, tenant: Path) -> dict[str, Amount]:
+        at, amounts = self._known.get(tenant, (0.0, {}))
+        if tenant not in self._known or monotonic() - at > _STALE:
+            amounts = {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
+            self._known[tenant] = monotonic(), amounts
+        return amounts
+
+
+@dataclass(slots=True)
+class Claim:
+    """Room that was claimed, and how much of it was used in the end."""
+
+    used: Amount
+
+
+def counted(folder: Path) -> Amount:
+    """The files below a folder; hidden ones are on their way in or out."""
+    bytes_, files = 0, 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if not name.startswith("."):
+                try:
+                    bytes_ += os.stat(os.path.join(path, name)).st_size  # noqa: PTH116, PTH118 - many of them
+                    files += 1
+                except OSError:
+                    continue  # gone meanwhile
+    return Amount(bytes_, files)
+
+
+def full(whose: str, what: str, limit: str) -> ServiceError:
+    """The refusal of what there is no room for."""
+    owner = "This tenant" if whose == "tenant" else "A user"
+    return ServiceError(
+        f"{owner} may keep {limit} {what} here, and this would be more. Nothing was changed.",
+        remedy="Remove what is no longer needed, or ask whoever runs the server for more room.",
+        code="quota",
+    )
+
+
+def _check(whose: str, held: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
+    if most_bytes is not None and more.bytes > 0 and held.bytes + more.bytes > most_bytes:
+        raise full(whose, "MB of uploaded files", f"{most_bytes / 2**20:,.0f}")
+    if most_files is not None and more.files > 0 and held.files + more.files > most_files:
+        raise full(whose, "uploaded files", f"{most_files:,}")
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,159 @@
+"""What an HTML page would cost its parser, told before: pages that nest without end take quadratic time."""
+
+from __future__ import annotations
+
+import re
+
+FREE = 50_000_000
+"""Steps that any page may cost: some tenths of a second."""
+A_TAG = 64
+"""Steps that each of its tags may cost beyond those: pages do not nest deeper than that for long."""
+
+# One tag to its end, as HTML splits it: a quote counts after an equals sign alone, and what is not closed goes on to
+# the end of the page. Possessive, so that nothing is read twice.
+_TAG = re.compile(
+    r"""<(/?)([a-zA-Z][^\t\n\x0c\r />]*+)
+    ((?:[\t\n\x0c\r /]++
+      | [^\t\n\x0c\r />][^\t\n\x0c\r />=]*+
+        (?:[\t\n\x0c\r ]*+=[\t\n\x0c\r ]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\x0c\r >"'][^\t\n\x0c\r >]*+)?+)?+
+    )*+)>""",
+    re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(r"[^\s/>=]++")
+_COMMENT_END = re.compile(r"--!?>")
+_SCRIPT = re.compile(r"<script", re.IGNORECASE)
+_RAW = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes")
+}
+"""Elements that hold text alone, whatever it looks like."""
+_APART = frozenset(("svg", "math", "select", "frameset", "template"))
+"""Elements in which those may not."""
+_GROUPS = frozenset(("g", "defs", "symbol", "mask", "clippath", "lineargradient", "radialgradient"))
+_ROOTS = frozenset(("html", "head", "body"))
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_ROWS = frozenset(("td", "th", "tr"))
+_PARTS = _ROWS | {"tbody", "thead", "tfoot", "caption", "colgroup"}
+_ENDS: dict[str, frozenset[str]] = {
+    "li": frozenset(("li", "p")),
+    **dict.fromkeys(("dt", "dd"), frozenset(("dt", "dd", "p"))),
+    **dict.fromkeys(("td", "th"), frozenset(("td", "th", "p"))),
+    "tr": _ROWS | {"p", "caption", "colgroup"},
+    **dict.fromkeys(("tbody", "thead", "tfoot"), _PARTS | {"p"}),
+    "option": frozenset(("option",)),
+    **dict.fromkeys(
+        "p div ul ol dl table blockquote section article aside header footer main nav form pre address figure "
+        "fieldset details h1 h2 h3 h4 h5 h6".split(),
+        frozenset(("p",)),
+    ),
+}
+"""Which open elements a beginning ends, where they are the last ones."""
+_IMPLIED = frozenset(("p", "li", "dt", "dd", "option", "optgroup", "rp", "rt")) | _PARTS
+
+
+def is_too_much(text: str) -> bool:
+    """Whether a page would cost a parser more steps than its size deserves.
+
+    A tag costs a look at every element that is open there, an attribute one at those before it in its tag. How many
+    elements are open is never estimated too low: an end that does not fit what began last is not believed.
+    """
+    return _Estimate(text).run()
+
+
+class _Estimate:
+    """One way through a page, tag by tag, without a tree."""
+
+    def __init__(self, text: str) -> None:
+        self.deepest = 0
+        self._text = text
+        self._open: list[str] = []
+        self._apart = 0
+        self._is_unsure = False
+        self._root_attributes = 0
+
+    def run(self) -> bool:
+        text, steps, tags, place = self._text, 0, 0, 0
+        while (place := text.find("<", place)) >= 0:
+            found = _TAG.match(text, place) if not self._is_unsure else None
+            if found is None:
+                if not self._is_unsure:
+                    place = self._past(place)
+                    continue
+                self._open.append("")  # what might be a tag is one, and is never closed
+                attributes, place = 0, place + 1
+            else:
+                name = found[2].lower()
+                attributes = len(_ATTRIBUTE.findall(found[3])) if len(found[3]) > 1 else 0
+                if name in _ROOTS:
+                    attributes = self._root_attributes = self._root_attributes + attributes
+                if found[1]:
+                    place = self._close(name, found.end())
+                elif found[3].endswith("/") and self._draws():
+                    place = found.end()
+                else:
+                    place = self._begin(name, found.end())
+            tags += 1
+            self.deepest = max(self.deepest, len(self._open))
+            steps += len(self._open) + attributes * attributes // 2
+            if steps > FREE + A_TAG * tags:
+                return True
+        return False
+
+    def _past(self, place: int) -> int:
+        """Where to go on behind a `<` that begins no tag."""
+        text = self._text
+        if text.startswith("<!--", place):
+            found = _COMMENT_END.search(text, place + 2)  # two dashes may begin and end it
+            return found.end() if found else len(text)
+        first, second = text[place + 1 : place + 2], text[place + 2 : place + 3]
+        letter = second if first == "/" else first
+        if letter.isascii() and letter.isalpha():
+            return len(text)  # a tag that is never closed is no tag, and all that follows is in it
+        if first in ("!", "?", "/") and first:
+            if self._apart and text.startswith("<![CDATA[", place):
+                return self._behind(place + 1, text.find("]]>", place))
+            end = text.find(">", place)
+            return end + 1 if end >= 0 else len(text)
+        return place + 1
+
+    def _begin(self, name: str, place: int) -> int:
+        opened = self._open
+        ended = _ENDS.get(name, frozenset())
+        while opened and opened[-1] in ended:
+            opened.pop()
+        if name in _RAW:
+            found = _RAW[name].search(self._text, place)
+            if self._apart or (found is not None and self._hides_script(place, found.start())):
+                return self._behind(place, found.start() if found else -1)
+            return found.start() if found else len(self._text)  # its end is read as one that fits nothing
+        if name not in _VOID and name not in _ROOTS:
+            opened.append(name)
+            self._apart += name in _APART
+        return place
+
+    def _draws(self) -> bool:
+        """Whether we are surely in a picture, where alone an element may end with its beginning."""
+        last = next((name for name in reversed(self._open[-8:]) if name not in _GROUPS), "")
+        return last == "svg"
+
+    def _hides_script(self, place: int, end: int) -> bool:
+        """Whether there is a script in a comment in a script: where that one ends is hard to say."""
+        comment = self._text.find("<!--", place, end)
+        return comment >= 0 and _SCRIPT.search(self._text, comment, end) is not None
+
+    def _behind(self, place: int, end: int) -> int:
+        """Past what may or may not be text; where it makes a difference, nothing that follows is believed."""
+        if end >= 0 and self._text.find("<", place, end) < 0:
+            return end
+        self._is_unsure = True
+        return place
+
+    def _close(self, name: str, place: int) -> int:
+        opened = self._open
+        last = len(opened) - 1
+        while last >= 0 and opened[last] != name and opened[last] in _IMPLIED:
+            last -= 1
+        if last >= 0 and opened[last] == name:
+            del opened[last:]
+            self._apart -= name in _APART
+        return place

@@ -1,0 +1,51 @@
+"""A store by its place on the command line: an SQLite file, a folder that holds one, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dragoman.core.errors import InputError
+from dragoman.stores.in_memory import words
+from dragoman.stores.postgres import PostgresStore
+from dragoman.stores.postgres_address import is_postgres
+from dragoman.stores.sqlite import SqliteStore
+from dragoman.stores.tables import TableStore
+
+_NAMES = ("dragoman.db", ".dragoman/dragoman.db")
+
+
+def file_of(place: str) -> Path | None:
+    """The SQLite file that a place means, there or not; None where it is a server."""
+    if is_postgres(place):
+        return None
+    path = Path(place)
+    if path.is_dir():
+        found = [path / name for name in _NAMES if (path / name).is_file()]
+        return found[0] if found else path / _NAMES[0]
+    return path
+
+
+@contextmanager
+def opened(place: str, *, schema: str = "dragoman", present: bool = False) -> Iterator[TableStore]:
+    """The store at a place, for copying and checking only: it would cut new texts into words in no language.
+
+    With `present` it must be there already.
+    """
+    with TemporaryDirectory() as folder:
+        file = file_of(place)
+        store: TableStore
+        if file is None:
+            given = Path(folder)  # an index made here would be of no use to anybody
+            store = PostgresStore(url=place, analyse=words, folder=given, schema=schema, statement_seconds=3600.0)
+        else:
+            store = SqliteStore(path=file, analyse=words)
+        try:
+            if present and not store.exists():
+                raise InputError(f"There is no store at {store.where}.", remedy="Give the place of an agent's store.")
+            store.open()
+            yield store
+        finally:
+            store.close()

@@ -1,0 +1,328 @@
+"""A PostgreSQL server: a pool of connections, transactions held to one scope, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.errors import InputError, StoreError
+from dragoman.core.values import Scope
+from dragoman.stores import postgres_errors as errors
+from dragoman.stores.postgres_address import Address, require_psycopg
+from dragoman.stores.postgres_rows import PostgresRows, adapt
+from dragoman.stores.postgres_schema import TABLES, check_name, ensure_extension, migrations, prepare, scoped_role
+from dragoman.stores.schema import Migration
+
+if TYPE_CHECKING:
+    from psycopg.types import TypeInfo
+    from psycopg_pool import ConnectionPool
+
+    from dragoman.stores.postgres_schema import Connection
+
+_CONNECT_SECONDS = 10
+_WIDEST = 2000  # dimensions that pgvector can index
+
+# All of it ends with the transaction, so that a pooler between us and the server may give each one another connection.
+_SCOPED = """SELECT set_config('search_path', %(path)s, true), set_config('lock_timeout', %(lock)s, true),
+    set_config('statement_timeout', %(statement)s, true), set_config('dragoman.directory', %(directory)s, true),
+    set_config('dragoman.scoped', %(scoped)s, true), set_config('dragoman.tenant', %(tenant)s, true),
+    set_config('dragoman.user', %(user)s, true), set_config('role', %(role)s, true)"""
+_HOLD = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || chr(31) || %(user)s, 7))"
+_ENTER = 'INSERT INTO scopes (tenant, "user") VALUES (%(tenant)s, %(user)s) ON CONFLICT DO NOTHING'
+
+
+class PostgresDatabase:
+    """One schema of one database; connections are made on first use."""
+
+    tables = TABLES
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str,
+        connections: int,
+        wait_seconds: float,
+        busy_seconds: float,
+        statement_seconds: float,
+        steps: Sequence[Migration] | None = None,
+    ) -> None:
+        self._url = url
+        self.schema = check_name(schema)
+        self._connections = connections
+        self._wait_seconds = wait_seconds
+        self._busy_seconds = busy_seconds
+        self._statement_seconds = statement_seconds
+        self._steps = steps
+        self._lock = RLock()
+        self._pool: ConnectionPool[Connection] | None = None
+        self._inherited: ConnectionPool[Connection] | None = None
+        self._process = 0
+        self._role: str | None = None
+        self._path = self._store = self._where = ""
+
+    @property
+    def where(self) -> str:
+        """The address without its password."""
+        if not self._where:
+            self._where = Address.of(self._url).where
+        return self._where
+
+    def __repr__(self) -> str:
+        return f"PostgresDatabase({self.where!r}, schema={self.schema!r})"
+
+    @contextmanager
+    def reading(self, scope: Scope) -> Iterator[PostgresRows]:
+        """Rows of a scope as last committed by anyone."""
+        with self._transaction(scope) as connection:
+            yield PostgresRows(connection, scope)
+
+    @contextmanager
+    def writing(self, scope: Scope) -> Iterator[PostgresRows]:
+        """One transaction that holds its scope against other writers; when the block ends it is on the disk."""
+        with self._transaction(scope) as connection:
+            with connection.pipeline():
+                connection.execute(_HOLD, {"tenant": scope.tenant, "user": scope.user})
+                connection.execute(_ENTER, {"tenant": scope.tenant, "user": scope.user})
+            yield PostgresRows(connection, scope)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresSnapshot]:
+        """Every scope as it was at one moment, however long the reading takes."""
+        psycopg = require_psycopg()
+        with self._transaction(None, isolation=psycopg.IsolationLevel.REPEATABLE_READ, seconds=0) as connection:
+            yield PostgresSnapshot(self, connection)
+
+    def scopes(self) -> Sequence[Scope]:
+        """Every scope that was written to, in order."""
+        with self._transaction(None) as connection:
+            return listed(connection)
+
+    def identity(self) -> str:
+        """A name that this store got when it was made."""
+        self.opened()
+        return self._store
+
+    def erase(self) -> None:
+        """Deleted rows are out of every query's reach; their bytes go when the server vacuums and recycles its log."""
+
+    def size(self) -> int:
+        """The bytes that the schema's tables and indexes take up on the server."""
+        sql = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
+        with self._transaction(None) as connection:
+            found = connection.execute(sql, (self.schema,)).fetchone()
+        return int(found[0]) if found else 0
+
+    def index_vectors(self, width: int) -> bool:
+        """Have the shared vectors of one width under an HNSW graph; whether there is one now.
+
+        Building it, which happens once, keeps writers of vectors waiting.
+        """
+        psycopg = require_psycopg()
+        if width > _WIDEST:
+            return False
+        name, width = f"vectors_near_{int(width)}", int(width)
+        sql = f"""CREATE INDEX IF NOT EXISTS {name} ON "{self.schema}".vectors
+            USING hnsw ((vector::vector({width})) vector_cosine_ops)
+            WHERE "user" = '' AND superseded = 0 AND vector_dims(vector) = {width}"""
+        self.opened()
+        with self._connected() as connection, self.explained():
+            if connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".{name}',)).fetchone() != (None,):
+                return True
+            try:
+                with connection.transaction():
+                    connection.execute(f"SET LOCAL search_path TO {self._path}")
+                    connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", (self.schema, width))
+                    connection.execute(sql)
+            except psycopg.errors.InsufficientPrivilege:
+                return False  # not the owner: search stays exact, and slower
+        return True
+
+    def opened(self) -> ConnectionPool[Connection]:
+        """The pool; the schema is brought up to date first. A forked child opens its own."""
+        if self._pool is None or self._process != os.getpid():
+            with self._lock:
+                if self._pool is None or self._process != os.getpid():
+                    self._inherited = self._pool  # a parent's connections must not be closed by its forked child
+                    self._pool = self._open()
+                    self._process = os.getpid()
+        return self._pool
+
+    def exists(self) -> bool:
+        """Whether the schema holds a store; nothing is made."""
+        with self._connected() as connection, self.explained():
+            return connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".migrations',)).fetchone() != (None,)
+
+    def close(self) -> None:
+        """Close the pool; a later call opens another."""
+        with self._lock:
+            pool, self._pool = (self._pool if self._process == os.getpid() else None), None
+            if pool is not None:
+                pool.close()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Say in our own terms what PostgreSQL ran into."""
+        psycopg = require_psycopg()
+        try:
+            yield
+        except psycopg.Error as error:
+            limits = {"busy_seconds": self._busy_seconds, "statement_seconds": self._statement_seconds}
+            raise errors.explained(error, self.where, **limits) from error
+        except UnicodeEncodeError as error:
+            raise InputError("A key holds a lone surrogate, which UTF-8 cannot hold.", remedy="Remove it.") from error
+
+    def settings(self, scope: Scope | None, *, seconds: float | None = None) -> dict[str, str]:
+        """What a transaction is held to: the rows of a scope, or, without one, the list of scopes alone."""
+        statement = self._statement_seconds if seconds is None else seconds
+        return {
+            "path": self._path,
+            "lock": f"{round(self._busy_seconds * 1000)}ms",
+            "statement": f"{round(statement * 1000)}ms",
+            "directory": "off" if scope else "on",
+            "scoped": "on" if scope else "off",
+            "tenant": scope.tenant if scope else "",
+            "user": scope.user if scope else "",
+            "role": self._role or "none",
+        }
+
+    @contextmanager
+    def _transaction(
+        self, scope: Scope | None, *, isolation: Any = None, seconds: float | None = None
+    ) -> Iterator[Connection]:
+        psycopg = require_psycopg()
+        pool = self.opened()
+        with self.explained():
+            connection = self._begun(pool, scope, isolation, seconds)
+            try:
+                yield connection
+                try:
+                    connection.commit()
+                except psycopg.OperationalError as error:
+                    if connection.broken:
+                        raise errors.uncertain(self.where) from error
+                    raise
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.rollback()
+                raise
+            finally:
+                if isolation is not None and not connection.closed:
+                    connection.isolation_level = None
+                pool.putconn(connection)
+
+    def _begun(
+        self, pool: ConnectionPool[Connection], scope: Scope | None, isolation: Any, seconds: float | None
+    ) -> Connection:
+        """A connection in a new transaction; those that broke while they lay in the pool are thrown away."""
+        psycopg = require_psycopg()
+        for attempt in range(self._connections + 1):
+            connection = self._lent(pool)
+            try:
+                if isolation is not None:
+                    connection.isolation_level = isolation
+                with connection.pipeline():
+                    connection.execute(_SCOPED, self.settings(scope, seconds=seconds))
+                return connection
+            except psycopg.OperationalError:
+                broken = connection.broken
+                pool.putconn(connection)
+                if not broken or attempt == self._connections:
+                    raise
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.rollback()
+                pool.putconn(connection)
+                raise
+        raise AssertionError("unreachable")
+
+    def _lent(self, pool: ConnectionPool[Connection]) -> Connection:
+        from psycopg_pool import PoolTimeout
+
+        try:
+            return pool.getconn(timeout=self._wait_seconds)
+        except PoolTimeout:
+            with self._connected():  # says what is wrong with the server, if anything is
+                pass
+            raise errors.exhausted(self.where, self._connections, self._wait_seconds) from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """A connection outside the pool."""
+        psycopg = require_psycopg()
+        address = Address.of(self._url)
+        try:
+            connection = psycopg.connect(**self._parameters(address), autocommit=True)
+        except psycopg.OperationalError as error:
+            raise errors.refused(error, address.where) from error
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _parameters(self, address: Address) -> dict[str, Any]:
+        ours = {"connect_timeout": str(_CONNECT_SECONDS), "application_name": "dragoman", "client_encoding": "utf8"}
+        return ours | dict(address.parameters)
+
+    def _open(self) -> ConnectionPool[Connection]:
+        from psycopg.types import TypeInfo
+        from psycopg_pool import ConnectionPool
+
+        address = Address.of(self._url)
+        self._where = address.where
+        with self._connected() as connection, self.explained():
+            steps = migrations() if self._steps is None else self._steps
+            prepare(connection, self._where, self.schema, steps)
+            self._role = scoped_role(connection, self._where, self.schema)
+            extension = ensure_extension(connection, self._where)
+            self._path = f'"{self.schema}", "{extension}"'
+            connection.execute(f"SET search_path TO {self._path}")
+            info = TypeInfo.fetch(connection, "vector")
+            found = connection.execute("SELECT store FROM identity").fetchone()
+        if info is None or found is None:
+            raise StoreError(f"The store at {self._where} lost its identity.", remedy="Restore it from a backup.")
+        self._store = str(found[0])
+
+        def configure(connection: Connection, info: TypeInfo = info) -> None:
+            adapt(connection, info)
+
+        return ConnectionPool(
+            kwargs=self._parameters(address),
+            min_size=1,
+            max_size=self._connections,
+            timeout=self._wait_seconds,
+            reconnect_timeout=self._wait_seconds,
+            configure=configure,
+            open=True,
+            name="dragoman",
+        )
+
+
+class PostgresSnapshot:
+    """Rows of any scope within one transaction, one scope after another."""
+
+    def __init__(self, database: PostgresDatabase, connection: Connection) -> None:
+        self._database = database
+        self._connection = connection
+
+    def scopes(self) -> Sequence[Scope]:
+        """Every scope that was written to, in order."""
+        self._connection.execute(_SCOPED, self._database.settings(None, seconds=0))
+        return listed(self._connection)
+
+    @contextmanager
+    def reading(self, scope: Scope) -> Iterator[PostgresRows]:
+        """Rows of a scope as they were when the snapshot began."""
+        self._connection.execute(_SCOPED, self._database.settings(scope, seconds=0))
+        yield PostgresRows(self._connection, scope)
+
+
+def listed(connection: Connection) -> list[Scope]:
+    """The scopes, in a transaction that may see their list."""
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute('SELECT tenant, "user" FROM scopes ORDER BY tenant, "user"')
+        return [Scope(tenant, user) for tenant, user in cursor.fetchall()]

@@ -1,0 +1,373 @@
+"""The store over tables: everything that does not depend on which database keeps them."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import StoreError
+from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.stores.portable import START, Position, Record
+from dragoman.stores.rows import (
+    COLUMNS,
+    Analyse,
+    check_key,
+    check_passages,
+    check_text,
+    check_turns,
+    from_cells,
+    holds,
+    needles,
+)
+
+if TYPE_CHECKING:
+    from dragoman.core.codec import Json
+    from dragoman.core.protocols import FloatArray
+    from dragoman.stores.engine import Bindings, Engine, Rows
+    from dragoman.stores.search import Search
+    from dragoman.stores.sidecars import IndexState, Purge
+
+_PAGE = 500
+
+_GET = f"""SELECT {COLUMNS} FROM passages
+    WHERE tenant = :tenant AND user = :user AND id IN (SELECT value FROM json_each(:ids))"""
+_LIST = f"""SELECT seq, {COLUMNS} FROM passages
+    WHERE tenant = :tenant AND user = :user AND source = :source AND seq > :last
+    AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
+_LIST_ORIGIN = f"""SELECT seq, {COLUMNS} FROM passages
+    WHERE tenant = :tenant AND user = :user AND source = :source AND origin = :origin AND seq > :last
+    AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
+_DIALOGUE = """SELECT speaker, text FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
+_DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
+_TRACE = """SELECT trace FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
+_TRACES = """SELECT trace FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
+_TURNS = "SELECT seq, text, trace FROM turns WHERE tenant = :tenant AND user = :user"
+_REDACT = "UPDATE turns SET text = :text, trace = :trace WHERE tenant = :tenant AND user = :user AND seq = :seq"
+_DROP = "DELETE FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue"
+_PLACES = "SELECT seq FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"
+KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :key, :value)
+    ON CONFLICT (tenant, user, key) DO UPDATE SET value = excluded.value"""
+_KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check of the store found; `problems` is empty where all is well."""
+
+    path: Path | str
+    bytes: int
+    problems: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.problems
+
+
+class TableStore(ABC):
+    """Rows, vectors, dialogues, traces and kept values in the tables of an engine, with an index beside them.
+
+    Every write is durable when its call returns. A source of a tenant's shared scope with more than a threshold of
+    rows is searched through an index.
+    """
+
+    def __init__(self, engine: Engine, *, analyse: Analyse, busy_seconds: float) -> None:
+        self._engine = engine
+        self._analyse = analyse
+        self._busy_seconds = busy_seconds
+
+    @property
+    @abstractmethod
+    def _search(self) -> Search:
+        """Made on first use."""
+
+    @abstractmethod
+    def _append(self, scope: Scope, turns: Sequence[Bindings]) -> None:
+        """Add turns, all or none."""
+
+    def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
+        """Write passages by id, all or none; the number that were new or changed.
+
+        A superseded row that is put again is live again. Without a vector, an unchanged row keeps its own.
+        """
+        from dragoman.stores.vectors import pack
+
+        check_passages(passages)
+        return self._put(scope, passages, pack(vectors, len(passages)))
+
+    def _put(self, scope: Scope, passages: Sequence[Passage], vectors: Sequence[bytes | None]) -> int:
+        from dragoman.stores.writing import Batch
+
+        batch = Batch(passages, vectors, self._analyse)
+        with self._engine.reading(scope) as rows:
+            batch.plan(rows)
+        while True:
+            rewrites = bool(batch.rewritten)
+            with self._purging(scope) if rewrites else nullcontext() as purge, self._engine.writing(scope) as rows:
+                batch.plan(rows)
+                if batch.rewritten and purge is None:
+                    continue  # another process wrote one of these rows just now: begin again with the index held
+                for source, keys in batch.rewritten.items():
+                    if purge is not None:
+                        self._telling(rows, purge)(source, keys)
+                written = batch.write(rows)
+            if rewrites:
+                self._engine.erase()
+            return written
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
+        with self._engine.reading(scope) as rows:
+            found = {cells[0]: from_cells(cells) for cells in rows.rows(_GET, ids=json.dumps(list(ids)))}
+        return [found.get(key) for key in ids]
+
+    def passages(
+        self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
+    ) -> Iterator[Passage]:
+        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        sql, last = _LIST if origin is None else _LIST_ORIGIN, 0
+        while True:
+            with self._engine.reading(scope) as rows:
+                page = rows.rows(sql, source=source, origin=origin, superseded=superseded, last=last)
+            for cells in page:
+                last = int(cells[0] or 0)
+                yield from_cells(cells[1:])
+            if len(page) < _PAGE:
+                return
+
+    def count(self, scope: Scope, source: SourceName) -> int:
+        """The rows that `passages` lists."""
+        return self._search.sidecars.place(scope, source).live
+
+    def remove(self, scope: Scope, ids: Sequence[str]) -> int:
+        """Delete rows so that no byte of them is left in any file; the number deleted."""
+        from dragoman.stores.writing import remove
+
+        with self._purging(scope) as purge, self._engine.writing(scope) as rows:
+            removed = remove(rows, ids, self._telling(rows, purge))
+        self._search.pools.drop(scope)
+        self._engine.erase()
+        return removed
+
+    def supersede(self, scope: Scope, id: str, by: str) -> None:
+        """Mark a row as replaced by another: it is kept, and no search finds it."""
+        from dragoman.stores.writing import supersede
+
+        with self._purging(scope) as purge, self._engine.writing(scope) as rows:
+            supersede(rows, id, by, self._telling(rows, purge))
+
+    def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """BM25: exact, with the exact scores also where an index proposes the rows."""
+        return [self._search.lexical(query) for query in queries]
+
+    def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
+        """Cosine: exact over private rows and small sources, about exact through the index."""
+        return [self._search.nearest(query) for query in queries]
+
+    def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """The number of rows of a source, and in how many of them each token occurs."""
+        return self._search.frequencies(scope, source, tokens)
+
+    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn, all or none."""
+        check_key("A dialogue id", dialogue)
+        check_turns(turns, traced=trace is not None)
+        traced = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
+        text = None if trace is None else json.dumps(trace)
+        rows = [
+            {"dialogue": dialogue, "speaker": turn.speaker, "text": turn.text, "trace": text if i == traced else None}
+            for i, turn in enumerate(turns)
+        ]
+        self._append(scope, rows)
+
+    def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
+        with self._engine.reading(scope) as rows:
+            found = rows.rows(_DIALOGUE, dialogue=dialogue)
+        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in found]
+
+    def dialogues(self, scope: Scope) -> Sequence[str]:
+        """Oldest first."""
+        with self._engine.reading(scope) as rows:
+            return [str(cells[0]) for cells in rows.rows(_DIALOGUES)]
+
+    def trace(self, scope: Scope, dialogue: str) -> Json:
+        """The trace of a dialogue's last agent turn."""
+        with self._engine.reading(scope) as rows:
+            found = rows.rows(_TRACE, dialogue=dialogue)
+        if not found or found[0][0] is None:
+            return None
+        trace: Json = json.loads(str(found[0][0]))
+        return trace
+
+    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
+        """The trace of each turn of a dialogue; None where a turn has none."""
+        with self._engine.reading(scope) as rows:
+            found = rows.rows(_TRACES, dialogue=dialogue)
+        return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
+
+    def redact(self, scope: Scope, texts: Sequence[str]) -> int:
+        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
+        wanted, changes = needles(texts), []
+        with self._engine.writing(scope) as rows:
+            for seq, text, trace in rows.rows(_TURNS):
+                said, thought = holds(str(text), wanted), trace is not None and holds(json.loads(str(trace)), wanted)
+                if said or thought:
+                    changes.append({"seq": seq, "text": "" if said else text, "trace": None if thought else trace})
+            rows.many(_REDACT, changes)
+        self._engine.erase()
+        return len(changes)
+
+    def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
+        """Delete a dialogue with its traces, or blank the turns at some places; no byte of them is left in any file."""
+        with self._engine.writing(scope) as rows:
+            if places is None:
+                erased = rows.run(_DROP, dialogue=dialogue)
+            else:
+                told = [seq for (seq,) in rows.rows(_PLACES, dialogue=dialogue)]
+                blank = [{"seq": told[i], "text": "", "trace": None} for i in set(places) if 0 <= i < len(told)]
+                rows.many(_REDACT, blank)
+                erased = len(blank)
+        self._engine.erase()
+        return erased
+
+    def keep(self, scope: Scope, key: str, value: str) -> None:
+        check_key("A key", key)
+        check_text("A kept value", value)
+        with self._engine.writing(scope) as rows:
+            rows.rows(KEEP, key=key, value=value)
+
+    def kept(self, scope: Scope, key: str) -> str | None:
+        with self._engine.reading(scope) as rows:
+            found = rows.rows(_KEPT, key=key)
+        return str(found[0][0]) if found else None
+
+    def forget(self, scope: Scope) -> int:
+        """Erase everything of a scope from every file; the number of passages, turns and kept values erased."""
+        counted = ("passages", "turns", "kept")
+        with self._purging(scope), self._engine.writing(scope) as rows:
+            if scope.user == SHARED_USER:
+                for source in self._search.sidecars.sources(rows):
+                    self._search.sidecars.drop(scope, source)
+            erased = {
+                table: rows.run(f"DELETE FROM {table} WHERE tenant = :tenant AND user = :user")
+                for table in self._engine.tables
+            }
+        self._search.pools.drop(scope)
+        self._engine.erase()
+        return sum(erased[table] for table in counted)
+
+    @property
+    def engine(self) -> Engine:
+        """The database, for checks of the whole store."""
+        return self._engine
+
+    @abstractmethod
+    def open(self) -> None:
+        """Open it now, so that what cannot be used is known at once."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether there is a store already; nothing is made."""
+
+    def require_whole(self) -> None:
+        """Refuse a store that another one is still being copied into: what is written to it now could be lost."""
+        from dragoman.stores.copying import unfinished
+
+        if (origin := unfinished(self)) is not None:
+            raise StoreError(
+                f"{self.where} holds half a copy of the store {origin}.",
+                remedy="Repeat the `dragoman store` command that was interrupted: it goes on from there.",
+                where=self.where,
+            )
+
+    def _unfinished(self) -> tuple[str, ...]:
+        try:
+            self.require_whole()
+        except StoreError as error:
+            return (f"{error.message} {error.remedy}",)
+        return ()
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """How to call it before people; it holds no secret."""
+
+    def identity(self) -> str:
+        """A name that the store got when it was made."""
+        return self._engine.identity()
+
+    def scopes(self) -> Sequence[Scope]:
+        """Every scope that has rows: for copying and checking a whole store, never for answering anybody."""
+        return self._engine.scopes()
+
+    def records(self, scope: Scope, after: Position = START) -> Iterator[tuple[Record, Position]]:
+        """Everything of a scope in a fixed order, each with the position from which to go on."""
+        from dragoman.stores.records import TableRecords
+
+        return TableRecords(self._engine).records(scope, after)
+
+    def receive(self, scope: Scope, records: Sequence[Record], notes: Mapping[str, str]) -> None:
+        """Add records of another store, with notes about the copy, all or none."""
+        from dragoman.stores.records import write_records
+
+        with self._engine.writing(scope) as rows:
+            write_records(rows, records, notes)
+
+    def drop_note(self, scope: Scope, key: str) -> None:
+        """Let go of a note about a copy."""
+        from dragoman.stores.records import drop_note
+
+        with self._engine.writing(scope) as rows:
+            drop_note(rows, key)
+
+    @abstractmethod
+    def dump(self, folder: Path) -> Path:
+        """Write everything, as it is at one moment, to a new file in a folder; others may go on writing here."""
+
+    @abstractmethod
+    def verify(self) -> Verification:
+        """Whether what keeps the tables is sound, and how large it is."""
+
+    def settle(self) -> None:
+        """After much was written: build now what searches of large shared sources need."""
+        for scope in self.scopes():
+            if scope.user == SHARED_USER:
+                with self._engine.reading(scope) as rows:
+                    sources = self._search.sidecars.sources(rows)
+                for source in sources:
+                    self.refresh_index(scope, source)
+
+    def close(self) -> None:
+        """Let go of files and caches; a later call opens them again."""
+        if "_search" in self.__dict__:  # made already
+            self._search.sidecars.close()
+            self._search.pools.drop()
+        self._engine.close()
+
+    def check_index(self, scope: Scope) -> Sequence[IndexState]:
+        """How the index of each of a tenant's shared sources stands beside the store."""
+        return self._search.sidecars.states(scope.shared)
+
+    def refresh_index(self, scope: Scope, source: SourceName) -> None:
+        """Bring a shared source's index up to date now, so that the next search need not."""
+        if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
+            self._search.sidecars.prepare(scope, source)
+
+    def rebuild_index(self, scope: Scope, source: SourceName) -> None:
+        """Make a shared source's index anew from the rows."""
+        with self._purging(scope):
+            self._search.sidecars.drop(scope, source)
+        self.refresh_index(scope, source)
+
+    def _purging(self, scope: Scope) -> AbstractContextManager[Purge]:
+        return self._search.sidecars.purging(scope, seconds=self._busy_seconds)
+
+    def _telling(self, rows: Rows, purge: Purge) -> Purge:
+        """What is told of rows that a transaction changes or removes: `purge`, and whatever an engine adds."""
+        return purge
