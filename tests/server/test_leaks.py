@@ -57,7 +57,7 @@ def act(client, verb, words, secret):
         note = f"# Plan\n\nThe harbour plan is kept by {secret}.\n".encode()
         return [client.post("/v1/sources/NOTES/files", files={"files": (said, io.BytesIO(note))})]
     if verb == "rate":
-        return [client.post("/v1/feedback", json={"dialogue": "d", "turn": 1, "good": False, "better": said})]
+        return [client.post("/v1/feedback", json={"dialogue": "d", "turn": 1, "thumb": "down", "better": said})]
     if verb == "wrong":
         return [
             client.post("/v1/turns", content=f'{{"text": "{said}'),

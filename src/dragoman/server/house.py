@@ -10,19 +10,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import Ask as Said
 from dragoman.core.errors import AbsentError, DragomanError, InputError
 from dragoman.core.trace import Note
-from dragoman.core.values import Scope, Turn
+from dragoman.core.values import Turn
 from dragoman.server.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.desk import Desk, Run
 from dragoman.server.events import Done, Event, Text, decided, usage_of
+from dragoman.server.hosted import Hosted, Seat
 from dragoman.server.keys import invalid_key, recognise
-from dragoman.server.quota import QUOTA, Quota, Stock
+from dragoman.server.quota import QUOTA, Quota
 from dragoman.server.shares import Shares
 
 if TYPE_CHECKING:
@@ -60,53 +60,6 @@ class Settings:
     grace: float = 30.0
     limits: Limits = NO_LIMITS
     quota: Quota = QUOTA
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """An agent as one caller may use it: everything that a chore is given."""
-
-    agent: str
-    assistant: Assistant
-    user: str
-    admin: bool
-    state: Path
-    quota: Quota
-    stock: Stock
-
-    @property
-    def scope(self) -> Scope:
-        return self.assistant.scope(self.user)
-
-
-class Hosted:
-    """An agent that lives here, with a view for each tenant."""
-
-    def __init__(self, name: str, assistant: Assistant, state: Path, quota: Quota) -> None:
-        self.name = name
-        self.assistant = assistant
-        self.state = state
-        self.quota = quota
-        self.stock = Stock()
-        memory: Any = assistant.memory  # of some kind that may know no limit
-        if hasattr(memory, "most_facts"):
-            memory.most_facts = quota.facts
-        self._views = {assistant.tenant: assistant}
-        self._lock = Lock()
-
-    def view(self, tenant: str) -> Assistant:
-        """The assistant of a tenant; the first time, its declared files are read."""
-        known = self._views.get(tenant or self.assistant.tenant)
-        if known is not None:
-            return known
-        with self._lock:
-            if tenant not in self._views:
-                self._views[tenant] = self.assistant.for_tenant(tenant)
-            return self._views[tenant]
-
-    def seat(self, caller: Caller) -> Seat:
-        view = self.view(caller.tenant)
-        return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
 
 
 class Observer(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.core.values import Context, Request, Turn
 from dragoman.server import uploads, views
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.views import View
 
 

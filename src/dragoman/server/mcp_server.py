@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dragoman.server.caller import Caller
-    from dragoman.server.house import House, Seat
+    from dragoman.server.hosted import Seat
+    from dragoman.server.house import House
     from dragoman.server.views import View
 
 _log = logging.getLogger("dragoman.server")

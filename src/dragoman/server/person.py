@@ -13,7 +13,7 @@ from dragoman.core.errors import InputError
 from dragoman.core.values import Learned, Passage, Reply, Source, Turn
 from dragoman.server import views
 from dragoman.server.events import Done, usage_of
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.problems import absent
 from dragoman.server.quota import full
 from dragoman.server.uploads import user_folder

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from dragoman.server.door import App, Receive, Send
     from dragoman.server.events import Done
-    from dragoman.server.house import Ask, Hosted
+    from dragoman.server.hosted import Hosted
+    from dragoman.server.house import Ask
 
 Attributes: TypeAlias = dict[str, str | int | float | bool | tuple[str, ...]]
 PROVIDER = "dragoman"

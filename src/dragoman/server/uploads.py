@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from dragoman.core.errors import AccessError, ServiceError
 from dragoman.core.values import SHARED_USER, Source
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.problems import absent
 from dragoman.server.quota import Amount, full
 from dragoman.server.views import View

@@ -11,7 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.values import Evidence, Passage
 from dragoman.server import knowledge, uploads
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.page.pieces import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
 from dragoman.server.page.telling import Card
 from dragoman.server.page.visit import Visit

@@ -20,7 +20,8 @@ from dragoman.server.views import View
 if TYPE_CHECKING:
     from dragoman.server.caller import Caller
     from dragoman.server.desk import Run
-    from dragoman.server.house import Ask, House, Seat
+    from dragoman.server.hosted import Seat
+    from dragoman.server.house import Ask, House
     from dragoman.server.page.words import Language
     from dragoman.server.routes.runs import Runs
 

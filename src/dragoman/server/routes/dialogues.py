@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from dragoman.server import person, views
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
 from dragoman.server.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
 

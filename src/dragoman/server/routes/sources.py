@@ -8,7 +8,7 @@ from fastapi import APIRouter, File, Path, Request, UploadFile
 from starlette.responses import Response
 
 from dragoman.server import knowledge, uploads, views
-from dragoman.server.house import Seat
+from dragoman.server.hosted import Seat
 from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, house_of, told
 from dragoman.server.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
 from dragoman.server.uploads import Upload
