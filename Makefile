@@ -11,13 +11,14 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat serve test slow check bench bench-peers results docs-help screenshots clean help
+.PHONY: chat serve test slow trust check bench bench-peers results docs-help screenshots clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
 	@echo "make serve      set up, and serve the sample agent on this machine (ARGS='--port 9000' for more)"
 	@echo "make test       set up, and run the tests (some minutes)"
 	@echo "make slow       the tests that take longest: large files, every experiment"
+	@echo "make trust      what attackers, crashes and full disks must not achieve: every test that SECURITY.md names (minutes)"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
@@ -39,6 +40,10 @@ test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== slow tests"
 	@$(BIN)/python -m pytest -m slow
+
+trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
+	@echo "== trust tests"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m trust
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.values import Context, Passage, Scope, Source
 from dragoman.evaluate.build import Bench, Builder, Models, needs_encoder, recipe
@@ -153,6 +154,34 @@ def test_needs_are_read_from_the_constructors_of_what_runs() -> None:
     assert needs_encoder(system(retriever=SPARSE, gate={"kind": "similarity"}))
     assert needs_encoder(system(retriever=SPARSE, refiner={"mode": "within-step"}))
     assert needs_encoder(system(retriever=SPARSE, reader={"kind": "grounded"}))
+
+
+def test_the_acting_planner_draws_on_a_store_and_an_encoder_only_where_it_uses_them() -> None:
+    def drawn(**options: object) -> frozenset[str]:
+        return recipe(system(planner={"kind": "acting", "part": "p", **options})).drawn("planner") & {
+            "store",
+            "encoder",
+        }
+
+    assert drawn() == drawn(unknown="never", aware=False) == set()
+    assert drawn(aware=True) == {"store"}
+    assert drawn(unknown="describe") == {"encoder"}
+    assert not needs_encoder(system(retriever=SPARSE, planner={"kind": "acting", "part": "p"}))
+
+
+def test_between_systems_every_model_of_the_process_forgets_what_it_read() -> None:
+    class Kept:
+        cleared = 0
+
+        def clear_cache(self) -> None:
+            self.cleared += 1
+
+    held, of_a_part = Kept(), Kept()
+    keeps_texts(of_a_part)  # as a unified model says of itself
+    models = Models()
+    models._made["m"] = held
+    models.cool()
+    assert (held.cleared, of_a_part.cleared) == (1, 1)
 
 
 def test_rows_get_vectors_only_where_something_searches_by_them() -> None:

@@ -75,5 +75,7 @@ def test_parents_are_those_given_else_the_stores(store):
     assert parents(rows, {}, REQUEST, None) == []
 
 
-def test_passage_is_said_without_its_title():
-    assert said(Passage("x", "D", "At nine.", title="Ferry", headings=("Times",))) == "At nine."
+def test_a_passage_is_said_under_its_title_and_headings_where_it_has_any():
+    assert said(Passage("x", "D", "At nine.", title="Ferry", headings=("Times",))) == "Ferry > Times\nAt nine."
+    assert said(Passage("x", "D", "At nine.")) == "At nine."
+    assert [one.text for one in candidates([Passage("x", "D", "At nine.", title="Ferry")])] == ["Ferry\nAt nine."]

@@ -135,6 +135,7 @@ _ODD = st.one_of(
 )
 
 
+@pytest.mark.trust
 @given(shares=_ODD.filter(lambda value: value not in ("", "..")))
 def test_files_are_taken_from_nowhere_else(tmp_path_factory, shares):
     folder = tmp_path_factory.mktemp("odd") / "part"

@@ -18,6 +18,8 @@ from dragoman.models.endpoint import _retry_after
 from dragoman.models.remote import RemoteModel, by_counting, by_first_token
 from dragoman.testing import LanguageModelConformance
 
+pytestmark = pytest.mark.trust
+
 URL = "http://models.test/v1"
 PROMPT = Prompt.user("Is the sky blue?", system="Answer yes or no.")
 

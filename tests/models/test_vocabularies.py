@@ -14,6 +14,8 @@ from dragoman.core.tokens import EVALUATION, NULL, Grammar
 from dragoman.models.spelling import spell
 from dragoman.models.vocabularies import LlamaVocabulary, sound, tokenizer_vocabulary
 
+pytestmark = pytest.mark.trust
+
 NAME = "smollm2-135m-instruct"
 TEMPLATE = "{{ '<|turn|>' + message['content'] }}"
 SPECIAL = ("<|end|>", "<|turn|>", "<|box_start|>", "<|box_end|>", "<pad>", "<spare>")

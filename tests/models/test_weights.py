@@ -14,6 +14,8 @@ from dragoman.core.home import home
 from dragoman.models import weights, wheels
 from dragoman.models.weights import File, Weights
 
+pytestmark = pytest.mark.trust
+
 CONTENT = b"weights" * 1000
 
 

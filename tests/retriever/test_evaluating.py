@@ -34,6 +34,16 @@ class Judge:
         return [[self._scores.get(one.text, 0.5) for one in judging.candidates] for judging in asked]
 
 
+class Inner:
+    """A retriever that finds what it was told, as relevant as it was told."""
+
+    def __init__(self, told):
+        self._told = told
+
+    def retrieve(self, requests):
+        return [[Evidence(ROWS[one], relevance) for one, relevance in self._told.items()] for _ in requests]
+
+
 @pytest.fixture(scope="module")
 def shape(make_unified):
     return make_unified().shape
@@ -82,6 +92,26 @@ def test_best_k_by_expected_similarity_which_is_the_relevance(lend_unified, shap
     assert ids(pieces) == ["d-pier", "d-open"]
     assert [piece.relevance for piece in pieces] == pytest.approx([0.9, 0.8])
     assert pieces[0].scores == {"similarity": 0.9}
+
+
+def test_the_inner_retrievers_relevance_may_count_too(lend_unified, shape, store):
+    judge = Judge(shape, {"The ferry leaves from pier two.": 0.9, "A ferry ticket costs 34 francs.": 0.2})
+    inner = Inner({"d-pier": 0.3, "d-price": 0.9})
+    alone = found(lend_unified, judge, store, options={"inner": inner, "small": 0})
+    assert ids(alone) == ["d-pier", "d-price"]
+    mixed = found(lend_unified, judge, store, options={"inner": inner, "first": 0.75})
+    assert ids(mixed) == ["d-price", "d-pier"]
+    # odds of 0.2 are 1/4, of 0.9 are 9: (1/4)^(1/4) * 9^(3/4) = 3.674, and 3.674 / 4.674 = 0.786
+    assert mixed[0].relevance == pytest.approx(0.786, abs=1e-3)
+    assert mixed[0].scores == {"first": 0.9, "similarity": 0.2}
+    only = found(lend_unified, judge, store, options={"inner": inner, "first": 1.0})
+    assert [piece.relevance for piece in only] == pytest.approx([0.9, 0.3])
+
+
+@pytest.mark.parametrize("options", [{"first": 0.5}, {"first": 1.5, "inner": StubRetriever(SHARED_PASSAGES)}])
+def test_a_share_needs_an_inner_retriever_and_bounds(store, options):
+    with pytest.raises(ConfigError, match="retriever.evaluating: first"):
+        EvaluatingRetriever(part="lent", store=store, **options)
 
 
 def test_joint_sources_have_k_each_merged_by_relevance(lend_unified, shape, store):

@@ -13,6 +13,8 @@ from dragoman.stores.in_memory import InMemoryStore
 from dragoman.testing import RetrieverConformance, fill
 from dragoman.text.analyse import analyse
 
+pytestmark = pytest.mark.trust
+
 TOOL = Source("LINES", "timetables of other lines")
 DOCUMENTS = Source("DOCUMENTS")
 ANA = Scope("harbour", "ana")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -271,6 +273,27 @@ def test_on_dev_every_order_candidate_and_word_is_asked(layout):
     assert [place.target for place in found.places] == [ord("o"), ord("k"), END]
     assert (found.check is not None) == (layout == "tree")
     laid_out(found.segments)
+
+
+@pytest.mark.parametrize("layout", ["tree", "paper", "plain"])
+def test_titles_are_read_wherever_evidence_stands(layout):
+    titled = tuple(replace(one, title=f"t{one.id}") for one in CANDIDATES)
+    made, making = sequences(layout)
+    given = example(candidates=titled)
+    text = "".join(told(made, segment.tokens) for segment in making.tree(given, 0).segments)
+    for name, letter in (("p1", "a"), ("d2", "y")):
+        before = "[P]" if name == "p1" else "[D]"
+        assert text.count(f"{before}t{name}\n{letter}[EOE]") == text.count(f"{letter}[EOE]") > 0
+    read = "".join(told(made, segment.tokens) for segment in making.examined(given).segments)
+    assert "tp1\na[EOE]" in read and "\na[EOE]" in read and "]a[EOE]" not in read
+
+
+def test_a_turn_of_dev_that_is_not_read_whole_is_only_planned():
+    _, making = sequences()
+    part, whole = making.examined(example(), whole=False), making.examined(example())
+    assert (part.candidates, part.places, part.check) == ((), (), None)
+    assert part.plan == whole.plan and part.gold == whole.gold
+    assert part.segments == whole.segments[: len(part.segments)]
 
 
 def test_evaluation_tokens_have_one_id_each():

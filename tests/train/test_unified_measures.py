@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dragoman.train.unified_measures import Outcome, Scored, hit_at_1, measures, most_probable
+from dragoman.train.unified_measures import Outcome, Scored, hit_at_1, measure_names, measures, most_probable
 
 RIGHT, WRONG = Scored("P", True, 0.8, 0.2), Scored("P", False, 0.3, 0.1)
 
@@ -50,6 +50,7 @@ def test_measures_by_hand():
     assert found["score"] == pytest.approx(sum(good) / 4)
     parts = ("plan/loss", "check/loss", "similarity/loss", "response/loss")
     assert found["loss"] == pytest.approx(sum(found[name] for name in parts))
+    assert set(found) == set(measure_names(["P"]))  # what may be named is what is measured
     halved = measures(rows, {"response": 0.5})
     assert halved["loss"] == pytest.approx(found["loss"] - 1.0)
 

@@ -193,6 +193,16 @@ def test_measures_are_named_and_finite(model):
     assert all(value == value for value in found.values())
 
 
+def test_of_some_turns_of_dev_the_plan_alone_is_read(model):
+    every = task(model).outcomes(EXAMPLES)
+    some = task(model, whole=1).outcomes(EXAMPLES)
+    read = [one for one in some if one.candidates]
+    assert len(read) == 1 and len(some) == len(EXAMPLES)
+    for left, right in zip(some, every, strict=True):
+        assert left.plan == pytest.approx(right.plan, abs=1e-5)
+        assert left.candidates == () or left.response == pytest.approx(right.response, abs=1e-4)
+
+
 def test_nothing_to_learn_is_refused(model):
     with pytest.raises(TrainingError, match="anything to learn"):
         task(model, examples=(example(plan=None, evidence=None, reply=None),))

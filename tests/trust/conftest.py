@@ -9,6 +9,8 @@ import pytest
 import dragoman
 from dragoman.cli.main import run
 
+from ..stores.conftest import empty, make_store, schema, server  # noqa: F401 - fixtures: a real PostgreSQL server
+
 AGENT = """
 name = "Robin"
 [[sources]]

@@ -15,6 +15,8 @@ from dragoman.core.errors import StoreFullError, StoreLockedError
 from dragoman.models import weights
 from dragoman.stores.database import Database
 
+pytestmark = pytest.mark.trust
+
 
 @pytest.fixture
 def known(command):

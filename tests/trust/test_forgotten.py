@@ -8,7 +8,7 @@ from dragoman.memory.facts import facts
 from dragoman.stores.vectors import pack
 from dragoman.text.form import form
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.trust]
 
 SECRETS = ("Quillfeather", "marzipan", "Zanzibarra", "水云间")
 TOLD = (

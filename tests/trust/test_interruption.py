@@ -17,6 +17,8 @@ from dragoman.core.errors import StoreError
 from dragoman.stores import database, schema
 from dragoman.stores.schema import MIGRATIONS, migrate
 
+pytestmark = pytest.mark.trust
+
 COMMAND = [sys.executable, "-m", "dragoman"]
 TALKING = """
 import sys, dragoman

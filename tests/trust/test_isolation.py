@@ -20,6 +20,8 @@ from dragoman.core.trace import reply_from_json, reply_to_json
 from dragoman.models.onnx import OnnxEncoder
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
 
+pytestmark = pytest.mark.trust
+
 # The same user name in both tenants: only the whole scope tells them apart.
 PEOPLE = (("north", "ana"), ("north", "ben"), ("south", "ana"), ("south", "ben"))
 SECRETS = ("Quorvax", "Blenheist", "Umbrizel", "Tramundo")
@@ -66,11 +68,11 @@ EVERY_FACT_THEN_EVERY_QUESTION = [
 class Town:
     """One store with an assistant for each tenant; `act` gives back everything that a person gets to see."""
 
-    def __init__(self, folder, place, models, stack):
+    def __init__(self, folder, place, models, stack, store):
         self._place = place
         self._assistants = {}
         for tenant in dict.fromkeys(tenant for tenant, _ in PEOPLE):
-            config = load_config(folder / "agent.toml", {"tenant": tenant})
+            config = load_config(folder / "agent.toml", {"tenant": tenant, **store})
             assistant = assemble(config, folder=folder, state=place / "state", models=models)
             self._assistants[tenant] = stack.enter_context(assistant)
 
@@ -111,9 +113,9 @@ class Town:
         ]
 
 
-def check(folder, models, life):
+def check(folder, models, life, **store):
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        town = Town(folder, Path(place), models, stack)
+        town = Town(folder, Path(place), models, stack, store)
         for step in life:
             for person, seen in town.act(*step):
                 shown = json.dumps(seen, ensure_ascii=False).casefold()
@@ -150,6 +152,18 @@ def encoder():
 @given(LIVES)
 def test_nobody_sees_anothers_secret_with_the_real_encoder(folder, encoder, life):
     check(folder, (ScriptedModel(default="I would not know.", undecided="first"), encoder), life)
+
+
+@pytest.mark.slow
+@lives(6)
+@example(EVERY_FACT_THEN_EVERY_QUESTION)
+@given(LIVES)
+def test_nobody_sees_anothers_secret_on_postgres(folder, schema, empty, life):
+    empty()
+    models = (ScriptedModel(default="I would not know.", undecided="first"), ScriptedEncoder())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRUST_STORE", schema.url())
+        check(folder, models, life, **{"store.kind": "store.postgres.v1", "store.url": "env:TRUST_STORE"})
 
 
 def test_the_check_would_see_a_leak(folder, monkeypatch):

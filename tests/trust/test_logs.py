@@ -9,6 +9,8 @@ import pytest
 import dragoman
 from dragoman.core.errors import InputError
 
+pytestmark = pytest.mark.trust
+
 SECRET = "quillfeather"
 TURNS = (
     f"My dog is called {SECRET}.",

@@ -17,6 +17,7 @@ from dragoman.agent.agent import Agent, Fallback
 from dragoman.agent.build import locate
 from dragoman.agent.create import Creator, parameters
 from dragoman.config import AgentConfig, RefinerConfig, Table, load_config
+from dragoman.core.caches import clear_caches
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example
 from dragoman.core.protocols import Encoder, LanguageModel, Store
@@ -157,11 +158,11 @@ class Models:
         return self._indexers[key]
 
     def cool(self) -> None:
-        """Let encoders forget what they read, so that no system finds a turn read by the system before it."""
-        for model in self._made.values():
-            clear = getattr(model, "clear_cache", None)
-            if clear is not None:
-                clear()
+        """Let all models forget what they read, so that no system finds a turn read by the system before it.
+
+        Those of parts too, a unified model's say, which the process shares and this does not hold.
+        """
+        clear_caches(*self._made.values())
 
     def close(self) -> None:
         """Let go of every model."""
@@ -322,11 +323,15 @@ def _drawn(role: str, table: Table, tables: Mapping[str, Table]) -> Iterator[str
     kind = table.get("kind", tables.get(role, {}).get("kind"))
     if not isinstance(kind, str):
         return
-    for name, parameter in parameters(REGISTRIES[role].factory(kind)).items():
+    factory = REGISTRIES[role].factory(kind)
+    spared = factory.spared(table) if hasattr(factory, "spared") else frozenset()
+    for name, parameter in parameters(factory).items():
         if name in table:
             value = table[name]
             if parameter.role and isinstance(value, str | Mapping):
                 yield from _drawn(parameter.role, {"kind": value} if isinstance(value, str) else dict(value), tables)
+        elif name in spared:
+            continue
         elif name in _PARTS and (name != "answers" or parameter.annotation is Answers):
             yield name  # the scripted model's answers are others
         elif parameter.required and parameter.role:

@@ -54,8 +54,8 @@ def ordered(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def said(passage: Passage) -> str:
-    """What a unified model reads of a passage, when it is trained and when it runs: its text, without its title."""
-    return passage.text
+    """What a unified model reads of a passage, when it is trained and when it runs: its title where it has one, its text."""
+    return passage.indexed
 
 
 def candidates(passages: Sequence[Passage]) -> tuple[Candidate, ...]:

@@ -82,6 +82,14 @@ class ActingPlanner:
         self._unknown = unknown
         self._closeness = closeness
 
+    @staticmethod
+    def spared(options: Mapping[str, object]) -> frozenset[str]:
+        """What it does not draw on with some options: no store unless it reads candidates, no encoder unless it looks
+        at descriptions, so that nobody has to load one for it.
+        """
+        store = frozenset() if options.get("aware") else frozenset({"store"})
+        return store if options.get("unknown") == "describe" else store | {"encoder"}
+
     def warm_up(self) -> None:
         """Load the weights, and what the candidates' retriever needs."""
         load = getattr(self._retriever, "warm_up", None)

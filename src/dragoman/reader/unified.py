@@ -13,7 +13,7 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Shape, Writing
 from dragoman.models.unified_open import Device, LazyUnified, Runtime
-from dragoman.reader.phrases import phrase, spoken
+from dragoman.reader.phrases import NO_ANSWER, phrase, spoken
 
 
 @readers.register("unified.v1")
@@ -107,7 +107,7 @@ class UnifiedReader:
             best = max(task.evidence, key=lambda piece: piece.relevance)
             return replace(draft, text=best.text, method="quoted", quoted=(best.id,), notes=notes)
         text = phrase("nothing", spoken(task.context.last, self._language))
-        return replace(draft, text=text, method="said", notes=notes)
+        return replace(draft, text=text, method="said", notes={**notes, **NO_ANSWER})
 
 
 def _tenths(piece: Evidence) -> int:

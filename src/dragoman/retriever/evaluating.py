@@ -7,6 +7,7 @@ was.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,8 @@ class EvaluatingRetriever:
     Inputs:
         inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole, and all are
             where there is no inner retriever.
+        first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that learned
+            little; above 0 every candidate comes from `inner`.
         dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all. A
             candidate with a parent is judged on that parent, as in training.
         runtime, device, base: where the model runs, and on which weights.
@@ -57,6 +60,7 @@ class EvaluatingRetriever:
         inner: Retriever | None = None,
         pool: int = 32,
         small: int = 64,
+        first: float = 0.0,
         dependency: Children = "filter",
         runtime: Runtime = "auto",
         device: Device = "auto",
@@ -67,8 +71,14 @@ class EvaluatingRetriever:
             raise ConfigError(
                 f"retriever.evaluating: pool = {pool}, small = {small}.", remedy="Give at least 1, and at least 0."
             )
+        if not 0.0 <= first <= 1.0 or (first and inner is None):
+            raise ConfigError(
+                f"retriever.evaluating: first = {first} with{'out' if inner is None else ''} an inner retriever.",
+                remedy="Give a share from 0 to 1, and an inner retriever where it is above 0.",
+            )
         self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base)
         self._store = store
+        self._first = first
         self._inner = inner
         self._pool = pool
         self._small = small
@@ -86,13 +96,14 @@ class EvaluatingRetriever:
             return []
         opened = self._unified.get()
         known = frozenset(opened.shape.grammar.sources)
-        offered = offers.offered(requests, store=self._store, inner=self._inner, pool=self._pool, small=self._small)
+        store = None if self._first else self._store  # what the store gives whole has no relevance yet
+        offered = offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
         asked = [self._asked(request, pieces, known) for request, pieces in zip(requests, offered, strict=True)]
         judgings = [
             Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, known)) for one in asked
         ]
         scores = opened.runtime.judge(judgings)
-        return [_ranked(opened, one, found) for one, found in zip(asked, scores, strict=True)]
+        return [_ranked(opened, one, found, self._first) for one, found in zip(asked, scores, strict=True)]
 
     def _asked(self, request: Request, pieces: Sequence[Evidence], known: frozenset[SourceName]) -> _Asked:
         kept = tuple(_filtered(request, pieces) if self._dependency == "filter" else pieces)
@@ -122,25 +133,27 @@ def _planned(request: Request, known: frozenset[SourceName]) -> Order:
     return tuple(name for name in dict.fromkeys(request.plan or asked) if name in known)
 
 
-def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float]) -> list[Evidence]:
+def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: float) -> list[Evidence]:
     """The best k of each source, best first; a tie keeps the order of the candidates."""
     by_id = {passage.id: score for passage, score in zip(asked.judged, scores, strict=True)}
     lists: dict[SourceName, list[Evidence]] = {source.name: [] for source in asked.request.sources}
     for piece in asked.offered:
-        lists[piece.source].append(_judged(opened, piece, by_id.get(piece.id)))
+        lists[piece.source].append(_judged(opened, piece, by_id.get(piece.id), first))
     k = asked.request.k
-    return merge_by_relevance(
-        [
-            sorted(pieces, key=lambda piece: -piece.scores.get("similarity", piece.relevance))[:k]
-            for pieces in lists.values()
-        ]
-    )
+
+    def score(piece: Evidence) -> float:
+        return piece.relevance if first else piece.scores.get("similarity", piece.relevance)
+
+    return merge_by_relevance([sorted(pieces, key=lambda piece: -score(piece))[:k] for pieces in lists.values()])
 
 
-def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None) -> Evidence:
+def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, first: float) -> Evidence:
     if similarity is None:
         return piece
     head = opened.head
     label = piece.source if piece.source in head.calibrations else None
     relevance = head.probability(log_odds(similarity), label)
+    if first:
+        mixed = (1.0 - first) * log_odds(relevance) + first * log_odds(piece.relevance)
+        relevance = 1.0 / (1.0 + math.exp(-mixed))
     return replace(piece, relevance=relevance, scores={**piece.scores, "similarity": similarity})

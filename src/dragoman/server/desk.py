@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
-from dragoman.server.events import Done, Event
+from dragoman.server.events import Done, Event, Text
 from dragoman.server.shares import Shares, too_many_waiting
 
 _log = logging.getLogger("dragoman.server")
@@ -64,9 +64,18 @@ class Run:
         return bool(self._events)
 
     def drain(self) -> list[Event]:
-        """The events that are there."""
-        events = self._events
-        return [events.popleft() for _ in range(len(events))]
+        """The events that are there; pieces of text that came before anybody looked are one."""
+        events, found, pieces = self._events, list[Event](), list[str]()
+        for _ in range(len(events)):
+            event = events.popleft()
+            if isinstance(event, Text):
+                pieces.append(event.text)
+                continue
+            if pieces:
+                found.append(Text("".join(pieces)))
+                pieces = []
+            found.append(event)
+        return [*found, Text("".join(pieces))] if pieces else found
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Until there are events, the turn ends, or some seconds have passed; whether it was not the last."""

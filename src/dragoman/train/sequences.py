@@ -16,6 +16,7 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import END_OF_EVIDENCE, SOURCE, STEPS, Shown, Written, tenths
 from dragoman.core.values import Passage, Source, SourceName
 from dragoman.models.candidates import candidates as placed
+from dragoman.models.candidates import said
 from dragoman.models.order_tree import order_tree
 from dragoman.models.tree import Segment
 from dragoman.models.turn_trees import fitted, judged
@@ -86,15 +87,19 @@ class Sequences:
             self._line(growing, written, after, judging=True)
         return growing.made(example.id)
 
-    def examined(self, example: Example, *, most: int = 0) -> Examined:
-        """A turn of dev: every order, every candidate (or `most`, drawn once) and the response, all in one tree."""
+    def examined(self, example: Example, *, most: int = 0, whole: bool = True) -> Examined:
+        """A turn of dev: every order, every candidate (or `most`, drawn once) and the response, all in one tree.
+
+        Where it is not `whole`, the orders alone.
+        """
         plan = self._plan_of(example)
         dice = random.Random(f"{self._drawing.seed}/dev/{example.id}")
-        offered = self._offers.of(example, plan, dice)
+        offered = self._offers.of(example, plan, dice) if whole else []
         if most:
             offered = capped(offered, most, dice)
         known = [one for one in offered if one.is_gold]
-        written, after = self._written(example, plan, [_as_shown(one, STEPS) for one in known])
+        shown = [_as_shown(one, STEPS) for one in known]
+        written, after = self._written(example, plan, shown) if whole else (None, ())
         growing = _Growing(self._turns, self._branch)
         growing.trunk(example, self._room(example, written, offered, after))
         plans = self._chosen(example).tree
@@ -184,7 +189,7 @@ class Sequences:
             depths: dict[str, int] = {}
             for one in offered:
                 above = depths.get(one.passage.parent or "", 0) if turns.shape.layout == "tree" else 0
-                depths[one.passage.id] = above + len(self._branch(one.passage.source, one.passage.text))
+                depths[one.passage.id] = above + len(self._branch(one.passage.source, said(one.passage)))
             longest = max(len(ids) for ids in self._chosen(example, after=self._checks).sequences.values())
             deep = max(depths.values()) + longest
         return max(line, deep)
@@ -234,16 +239,16 @@ class Sequences:
         turns = self._turns
         on = growing.plans if growing.plans is not None else growing.add(turns.plan(written.plan), 0)
         pieces: tuple[int, ...] = ()
-        said: list[tuple[Shown, int]] = []
+        after_each: list[tuple[Shown, int]] = []
         if turns.shape.grammar.style == "safari":
             pieces = turns.evidence(written.evidence)
         else:
             for shown in written.evidence:
                 pieces += judged(turns, shown)
-                said.append((shown, len(pieces) - 2))
+                after_each.append((shown, len(pieces) - 2))
         segment = growing.add((*pieces, *after[:-1]), on) if pieces or after[1:] else on
         if judging and self._judges:
-            for shown, offset in said:
+            for shown, offset in after_each:
                 value = None if shown.tenths is None else shown.tenths / STEPS
                 growing.places.append(Place(segment, offset, "similarity", value=value))
         start = len(pieces)
@@ -266,8 +271,9 @@ class Sequences:
         seen: list[int] = []
         after_each: list[tuple[int, int]] = []
         for one in offered:
-            shown = left.pop((one.passage.source, one.passage.text), None)
-            branch = self._branch(one.passage.source, one.passage.text)
+            text = said(one.passage)
+            shown = left.pop((one.passage.source, text), None)
+            branch = self._branch(one.passage.source, text)
             segment = growing.add(branch if shown is None else judged(turns, shown), on)
             after_each.append((segment, len(branch) - 1))
             seen += [] if shown is None else [segment]
@@ -317,14 +323,14 @@ class _Growing:
 
     def trunk(self, example: Example, room: int) -> None:
         try:
-            said, _ = self.turns.trunk(example.context, self.turns.shape.window - room)
+            dialogue, _ = self.turns.trunk(example.context, self.turns.shape.window - room)
         except InputError as error:
             raise TrainingError(
                 f"The turn '{example.id}' needs {room} tokens after its dialogue, and the window has "
                 f"{self.turns.shape.window}.",
                 remedy="Raise input.window, or lower input.candidate or input.response.",
             ) from error
-        self.segments.append(Segment(said))
+        self.segments.append(Segment(dialogue))
 
     def add(self, tokens: tuple[int, ...], parent: int, sees: tuple[int, ...] = ()) -> int:
         self.segments.append(Segment(tokens, parent, sees))
@@ -351,5 +357,5 @@ class _Growing:
         return Lesson(name, tuple(self.segments), tuple(self.places), tuple(self.groups))
 
 
-def _as_shown(one: Offer, said: int | None) -> Shown:
-    return Shown(one.passage.source, one.passage.text, said)
+def _as_shown(one: Offer, tens: int | None) -> Shown:
+    return Shown(one.passage.source, said(one.passage), tens)

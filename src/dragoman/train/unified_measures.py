@@ -53,6 +53,13 @@ def hit_at_1(outcomes: Sequence[Outcome], source: SourceName) -> float:
     return sum(hits) / len(hits) if hits else math.nan
 
 
+def measure_names(sources: Sequence[SourceName]) -> tuple[str, ...]:
+    """All names that `measures` may have, whatever the labels and the layout."""
+    losses = [f"{part}/loss" for part in ("plan", "check", "similarity", "response")]
+    hits = ["hit@1", "hit@1/all", *(f"hit@1/{source}" for source in sources)]
+    return ("score", "loss", "plan/f1", "check/f1", *hits, "similarity/ece", *losses)
+
+
 def measures(outcomes: Sequence[Outcome], weights: Mapping[str, float] | None = None) -> dict[str, float]:
     """Losses and measures by name; what dev has no labels for is left out.
 

@@ -42,8 +42,8 @@ class Settings:
 
     `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). `over`
     "options" learns plans and similarities among the tokens that may stand there, "vocabulary" among all. `weights` are
-    Eq. 7's, by kind, and "listwise". `measured` is the number of dev's turns that are looked at (0: all), `most` that
-    of their candidates.
+    Eq. 7's, by kind, and "listwise". `measured` is the number of dev's turns that are looked at (0: all), `whole` that
+    of those whose candidates and response are read too (0: all), `most` that of their candidates.
     """
 
     tokens: int = 8192
@@ -55,6 +55,7 @@ class Settings:
     soft: bool = False
     weights: Mapping[str, float] = field(default_factory=dict)
     measured: int = 0
+    whole: int = 0
     most: int = 0
 
 
@@ -180,7 +181,11 @@ class UnifiedTask:
 
     def outcomes(self, examples: Sequence[Example]) -> list[Outcome]:
         """What the model makes of some turns, in order."""
-        asked = [self._sequences.examined(example, most=self._settings.most) for example in examples]
+        settings = self._settings
+        whole = {example.id for example in _some(examples, settings.whole, settings.seed)}
+        asked = [
+            self._sequences.examined(example, most=settings.most, whole=example.id in whole) for example in examples
+        ]
         examining = Examining(self.causal, self._evaluation, self._attention, self._settings.tokens, self._width())
         return examining.outcomes(asked)
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dragoman.core.errors import ConfigError, InputError, TrainingError, WeightsError
+from dragoman.core.errors import ConfigError, InputError, TrainingError, UnknownNameError, WeightsError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Source
 from dragoman.models.part import open_part
 from dragoman.models.unified_open import open_unified
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.learners.unified import UnifiedLearner, sources_of
+from dragoman.train.learners.unified import UnifiedLearner, _Training, sources_of
 from dragoman.train.spec import Recipe
 
 SOURCES = (Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",)))
@@ -138,6 +138,26 @@ def test_labels_of_other_data_are_refused(job, tmp_path):
     changed = replace(corpus, examples=(replace(corpus.examples[0], candidates=CANDIDATES[:1]), *corpus.examples[1:]))
     with pytest.raises(InputError, match="do not fit the data"):
         UnifiedLearner().fit(job(train=changed, input={"relevance": str(file)}))
+
+
+def test_label_files_are_looked_for_where_data_is(job, tmp_path, monkeypatch):
+    from dragoman.train.relevance_labels import HardLabels
+    from dragoman.train.relevance_run import label_relevance
+
+    (tmp_path / "data").mkdir()
+    label_relevance(Corpus((), examples(24, "train")), HardLabels(), tmp_path / "data" / "labels.jsonl")
+    monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path / "data"))
+    training = _Training(job(input={"relevance": ("labels.jsonl",)}))
+    found = training._relevance(examples(24, "train"))
+    assert found[("train-0", "a")] == 1.0
+    with pytest.raises(InputError, match=r"There is no lables.jsonl nor .*data/lables.jsonl"):
+        _Training(job(input={"relevance": "lables.jsonl"}))
+
+
+def test_a_slip_in_the_metric_is_told_before_anything_is_loaded(job):
+    with pytest.raises(UnknownNameError, match=r"plan/f2.*plan/f1"):
+        UnifiedLearner().fit(job(loop={"metric": "plan/f2"}, model={"base": "nowhere"}))
+    assert _Training(job(loop={"metric": "hit@1/PRICES"}))
 
 
 def test_what_cannot_work_is_refused_before_anything_is_loaded(job):

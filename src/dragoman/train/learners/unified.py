@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from dragoman.core.errors import ConfigError, TrainingError
+from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example
 from dragoman.core.tokens import Grammar
 from dragoman.core.values import Source
+from dragoman.datasets.open import resolve
 from dragoman.models import weights as catalogue
 from dragoman.models.bases import base_digest, is_gguf
 from dragoman.models.chooser import LIGHT_ADAPTER
@@ -54,7 +55,8 @@ class InputTable(ViewTable):
     share: float = Field(default=1.0, gt=0, le=1)
     """Of this share of an epoch's turns all is learned, of the others the plan alone, which costs little."""
     relevance: str | tuple[str, ...] = ()
-    """Label files of `dragoman label relevance` for training turns; gold alone is learned where none is given."""
+    """Label files of `dragoman label relevance` for training turns, looked for as data is, also below $DRAGOMAN_DATA;
+    gold alone is learned where none is given."""
 
 
 class LossTable(Table):
@@ -93,6 +95,8 @@ class ModelTable(Table):
     """The most tokens of a batch; `train.batch` is the most turns."""
     measured: int = Field(default=0, ge=0)
     """Dev's turns that are read, drawn once: after each epoch, and for offsets and calibration; 0: all."""
+    whole: int = Field(default=0, ge=0)
+    """Of so many of these the candidates and the response are read too, of the others the plan alone; 0: of all."""
     candidates: int = Field(default=0, ge=0)
     """The most candidates of a dev turn, drawn once; 0: all."""
     light: Literal["none", "f32", "f16", "q8_0"] = "f16"
@@ -130,6 +134,9 @@ class _Training:
         view = given.view(job)
         self._shape = Shape(grammar, table.layout, view, given.window, given.candidate, given.response)
         self._refuse_small_window()
+        self._refuse_unknown_metric()
+        files = (given.relevance,) if isinstance(given.relevance, str) else given.relevance
+        self._labels = tuple(resolve(file) for file in files)
 
     def run(self) -> Part:
         from dragoman.models.unified_weights import save_weights
@@ -187,6 +194,7 @@ class _Training:
             soft=table.loss.soft,
             weights=table.loss.model_dump(exclude={"soft", "over"}),
             measured=table.measured,
+            whole=table.whole,
             most=table.candidates,
         )
         examples = [*job.train.examples, *(job.aux.examples if job.aux else ())]
@@ -224,13 +232,12 @@ class _Training:
         )
 
     def _relevance(self, examples: Sequence[Example]) -> Relevance | None:
-        if not self._input.relevance:
+        if not self._labels:
             return None
         from dragoman.train.relevance_file import read_relevance
 
         cut = any("cut" in origin for origin in self._job.dev.origin)
-        files = self._input.relevance
-        return read_relevance(files, examples, partial=cut)
+        return read_relevance(self._labels, examples, partial=cut)
 
     def _plan_weights(self, examples: Sequence[Example]) -> dict[Order, float]:
         """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
@@ -305,6 +312,14 @@ class _Training:
             found[way] = {">".join(order): value for order, value in fitted.offsets.items()}
             told |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
         return found, told
+
+    def _refuse_unknown_metric(self) -> None:
+        """A slip in `train.metric` is told before anything is learned."""
+        from dragoman.train.unified_measures import measure_names
+
+        wanted, known = self._job.recipe.train.metric, measure_names(self._shape.grammar.sources)
+        if wanted not in known:
+            raise UnknownNameError("train.metric", wanted, known, remedy="Set one of these.")
 
     def _refuse_small_window(self) -> None:
         """A line of evidence on evidence and a little of the dialogue must fit."""
