@@ -106,3 +106,14 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
         read_toml(bad)
     bad.write_bytes(b"\xef\xbb\xbfa = 1")
     assert read_toml(bad) == {"a": 1}
+
+
+@pytest.mark.parametrize("text", ["a" + ".a" * 200 + " = 1", "a = " + "[" * 60 + "]" * 60, "a = " + "[" * 5000])
+def test_what_nests_too_deeply_is_told(tmp_path, text):
+    file = tmp_path / "agent.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="nests too deeply"):
+        read_toml(file)
+    file.write_text("a" + ".a" * 20 + " = 1")
+    assert read_toml(file)
+    assert scalar("[" * 5000) == "[" * 5000

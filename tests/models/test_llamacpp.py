@@ -87,6 +87,7 @@ def test_user_text_cannot_pass_for_control_tokens():
     _plain("\ud800 lone").encode("utf-8")
 
 
+@pytest.mark.trust
 @pytest.mark.integration
 def test_a_damaged_gguf_is_an_error_not_a_crash(tmp_path):
     whole = weights.path("smollm2-135m-instruct").read_bytes()

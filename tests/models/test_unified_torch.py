@@ -258,6 +258,7 @@ def test_stream_is_the_draft_in_pieces(make_unified):
     assert "".join(pieces) == draft.text == runtime.write([WRITING], max_tokens=8)[0].text
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("way", ["rows", "reserved"])
 def test_response_never_holds_a_special_token(make_unified, way):
     sources = ("DOCUMENTS",) if way == "reserved" else ("PERSONA", "DOCUMENTS")

@@ -60,9 +60,9 @@ def test_plan_and_evidence_are_shown_with_similarities_in_tenths(lend_unified, s
     assert writer.asked[0].written == Written(
         ("PERSONA", "DOCUMENTS"),
         (
-            Shown("DOCUMENTS", "A ferry ticket costs 34 francs.", 3),
-            Shown("DOCUMENTS", "The ferry leaves from pier two.", 6),
-            Shown("DOCUMENTS", "The last ferry leaves at nine.", 2),
+            Shown("DOCUMENTS", "Ferry\nA ferry ticket costs 34 francs.", 3),
+            Shown("DOCUMENTS", "Ferry\nThe ferry leaves from pier two.", 6),
+            Shown("DOCUMENTS", "Ferry\nThe last ferry leaves at nine.", 2),
         ),
     )
     assert (draft.text, draft.quoted) == ("At nine.", tuple(piece.id for piece in EVIDENCE))

@@ -21,8 +21,12 @@ ROWS = {passage.id: passage for passage in SHARED_PASSAGES}
 EXTRA = Passage("d-tea", "DOCUMENTS", "Tea is at four.", parent="p-tea")
 
 
+def last_line(candidate):
+    return candidate.text.splitlines()[-1]
+
+
 class Judge:
-    """A runtime that scores by text, and remembers what it was asked."""
+    """A runtime that scores by text, whatever title stands above it, and remembers what it was asked."""
 
     def __init__(self, shape, scores=None):
         self.shape = shape
@@ -31,7 +35,7 @@ class Judge:
 
     def judge(self, asked):
         self.asked += asked
-        return [[self._scores.get(one.text, 0.5) for one in judging.candidates] for judging in asked]
+        return [[self._scores.get(last_line(one), 0.5) for one in judging.candidates] for judging in asked]
 
 
 class Inner:
@@ -83,7 +87,7 @@ def ids(evidence):
 def on_what(judging):
     """Each candidate's text by that of the one it is judged on."""
     rows = judging.candidates
-    return {row.text: None if row.parent is None else rows[row.parent].text for row in rows}
+    return {last_line(row): None if row.parent is None else last_line(rows[row.parent]) for row in rows}
 
 
 def test_best_k_by_expected_similarity_which_is_the_relevance(lend_unified, shape, store):
@@ -110,7 +114,7 @@ def test_the_inner_retrievers_relevance_may_count_too(lend_unified, shape, store
 
 @pytest.mark.parametrize("options", [{"first": 0.5}, {"first": 1.5, "inner": StubRetriever(SHARED_PASSAGES)}])
 def test_a_share_needs_an_inner_retriever_and_bounds(store, options):
-    with pytest.raises(ConfigError, match="retriever.evaluating: first"):
+    with pytest.raises(ConfigError, match=r"retriever\.evaluating: first"):
         EvaluatingRetriever(part="lent", store=store, **options)
 
 

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 Table: TypeAlias = dict[str, Any]
+_DEEPEST = 50
 
 
 def read_toml(file: Path, *, absent: str = "") -> Table:
     """The tables of a file; `absent` is the remedy where there is none."""
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        table = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        if _nests_beyond(table, _DEEPEST):
+            raise RecursionError
+        return table
     except FileNotFoundError as error:
         raise ConfigError(f"There is no {file}.", remedy=absent, file=str(file)) from error
     except OSError as error:
@@ -31,13 +35,24 @@ def read_toml(file: Path, *, absent: str = "") -> Table:
         raise ConfigError(f"{file} is not UTF-8 text.", remedy="Save it as UTF-8.", file=str(file)) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.", remedy="Mend that line.", file=str(file)) from error
+    except RecursionError as error:
+        raise ConfigError(f"{file} nests too deeply.", remedy="Write flatter values.", file=str(file)) from error
+
+
+def _nests_beyond(table: Table, levels: int) -> bool:
+    """Whether there are tables or lists below so many others; those who read them go down by recursion."""
+    nodes: list[object] = [table]
+    while nodes and levels:
+        inner = [node.values() if isinstance(node, dict) else node for node in nodes if isinstance(node, dict | list)]
+        nodes, levels = [value for values in inner for value in values], levels - 1
+    return any(isinstance(node, dict | list) for node in nodes)
 
 
 def scalar(text: str) -> object:
     """A TOML value, or the text itself where it is not one, so that names need no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 

@@ -54,7 +54,7 @@ def ordered(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def said(passage: Passage) -> str:
-    """What a unified model reads of a passage, when it is trained and when it runs: its title where it has one, its text."""
+    """What a unified model reads of a passage, in training as in use: its text, under its title where it has one."""
     return passage.indexed
 
 

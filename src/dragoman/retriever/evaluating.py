@@ -43,8 +43,8 @@ class EvaluatingRetriever:
     Inputs:
         inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole, and all are
             where there is no inner retriever.
-        first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that learned
-            little; above 0 every candidate comes from `inner`.
+        first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that
+            learned little; above 0 every candidate comes from `inner`.
         dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all. A
             candidate with a parent is judged on that parent, as in training.
         runtime, device, base: where the model runs, and on which weights.

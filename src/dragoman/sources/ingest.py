@@ -254,6 +254,8 @@ class _Run:
         ids = [passage.id for passage in added]
         for taken, holder in zip(ids, self._store.get(self._scope, ids), strict=True):
             elsewhere = self._claimed.get(taken)
+            if holder is not None and (holder.source, holder.origin) == (self._source.name, file.origin):
+                continue  # another process has read the same file since we looked
             if holder is not None and (holder.source != self._source.name or (self._base / holder.origin).exists()):
                 elsewhere = f"{holder.origin or 'a row'}' in '{holder.source}"
             if elsewhere:

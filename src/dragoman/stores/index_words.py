@@ -63,6 +63,8 @@ class WordIndex(Sidecar[str]):
 
         self._index = _with_tokenizer(tantivy.Index.open(str(path)))
         self._searcher = self._index.searcher()
+        # Looks into every segment: a file that a crash took is found here, where it can be mended, not by a search.
+        self._searcher.doc_freq("tokens", "")
 
     def _extend(self, name: str, rows: Iterator[tuple[int, str]]) -> str:
         self._add(rows)
