@@ -196,6 +196,20 @@ def test_id_of_another_file_is_refused_and_names_it(folder, take, store):
     assert (path, reason) == ("docs/b.md", "The id 'x' is used by 'docs/a.md'. Give one of them another id.")
 
 
+def test_file_that_another_process_reads_at_the_same_time_is_no_clash(folder, take, store, monkeypatch):
+    fill(folder, a="one text")
+    get = store.get
+
+    def late(*arguments):
+        monkeypatch.setattr(store, "get", get)
+        take(folder)
+        return get(*arguments)
+
+    monkeypatch.setattr(store, "get", late)
+    assert take(folder).failed == ()
+    assert texts(store) == ["one text"]
+
+
 def test_id_of_another_source_is_refused(folder, take):
     take(fill(folder, a="- first {#x}\n"), source=Source("PERSONA"))
     assert "'docs/a.md' in 'PERSONA'" in take(folder).failed[0].reason
