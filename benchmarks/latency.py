@@ -4,8 +4,9 @@
 
 `ask` and `chat` run as a user runs them, with the weights and the agent's state present: `ask` until the first
 character of its reply is on standard output, down a pipe and on a terminal; `make chat` until its prompt is there,
-and until the reply to a turn typed at once. The floors are an interpreter that does nothing, and the two models
-loaded by their own libraries. The load average is printed, since all of it is only true of a quiet machine.
+and until the reply to a turn typed at once; `make serve` until it has said its address. The floors are an interpreter
+that does nothing, and the two models loaded by their own libraries. The load average is printed, since all of it is
+only true of a quiet machine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import os
 import pty
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -122,6 +124,23 @@ def chat(environment: dict[str, str]) -> tuple[float, float]:
     return prompt, talking
 
 
+def serving(environment: dict[str, str]) -> float:
+    """Seconds until `make serve` has said where it listens, which it does when requests are taken."""
+    command = ["make", "serve", "ARGS=--port 0"]
+    began = time.perf_counter()
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, cwd=ROOT, env=environment, start_new_session=True, text=True
+    ) as run:
+        assert run.stderr is not None
+        found = any("http://" in told for told in run.stderr)
+        seconds = time.perf_counter() - began
+        os.killpg(run.pid, signal.SIGINT)
+        run.stderr.read()
+    if not found:
+        raise SystemExit(f"{' '.join(command)} said no address.")
+    return seconds
+
+
 def line(name: str, seconds: Sequence[float], limit: float | None = None, floor: float | None = None) -> bool:
     """Print one row; whether its median is within the limit."""
     median = statistics.median(seconds)
@@ -165,6 +184,7 @@ def main() -> int:
         talks = [chat(environment) for _ in range(runs)]
         line("make chat, the prompt is there", [prompt for prompt, _ in talks], None, models)
         good &= line("make chat, the first turn is answered", [talking for _, talking in talks], 3.0, models)
+        good &= line("make serve, the address is there", repeated(runs, lambda: serving(environment)), 3.0, models)
     print(f"load average {os.getloadavg()[0]:.1f} after the runs")
     return 0 if good else 1
 
