@@ -66,6 +66,7 @@ def test_all_sources_are_more_than_those_of_the_plan(label):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_the_shipped_cross_encoder_labels_without_a_part(label):
     done, path = label("--how", "cross")
     assert done.exit_code == 0, done.output

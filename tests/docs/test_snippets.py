@@ -12,16 +12,11 @@ from pages import ROOT, Reader, blocks, commands, install, is_offline, pages
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in pages().items()}
 OFFLINE = [name for name, text in PAGES.items() if is_offline(text)]
 ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
-LONG = (
+LONG = {name for name in ONLINE if name != "README.md"} | {
     "docs/howto/label-relevance.md",
-    "docs/howto/own-data.md",
     "docs/howto/postgres.md",
     "docs/howto/serve.md",
-    "docs/howto/train-a-gate.md",
-    "docs/howto/train-a-planner-and-a-critic.md",
-    "docs/howto/train-a-retriever.md",
-    "docs/tutorial.md",
-)
+}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 _ALLOWED_UNRUN = 8

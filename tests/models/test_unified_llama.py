@@ -347,6 +347,7 @@ def spoilt(light_part, tmp_path):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_opened_part_runs_in_llama_cpp_and_on_no_other_base(spoilt):
     opened = open_unified(spoilt.folder)
     assert isinstance(opened.runtime, LlamaUnified)

@@ -34,6 +34,7 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(visit):
     expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
 
 
+@pytest.mark.slow
 def test_a_reply_that_does_not_know_looks_like_none_that_does(visit, ask):
     page = visit()
     assert "I don't know" in ask(page, "Who painted the ceiling of the chapel?")
@@ -43,6 +44,7 @@ def test_a_reply_that_does_not_know_looks_like_none_that_does(visit, ask):
     expect(page.get_by_role("button", name="Why this reply: no answer found")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_refinement_shows_what_was_replaced(visit, ask):
     page = visit("/page/?agent=wren")
     ask(page, "What does a day ticket cost for a dog?")
@@ -69,6 +71,7 @@ def test_memory_is_shown_corrected_and_forgotten(visit, ask):
     expect(page.locator(".bubble:empty, .turn.agent .text:empty")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_everything_is_exported_and_forgotten(visit, ask):
     page = visit("/page/?agent=wren")
     page.get_by_role("tab", name="Memory").click()
@@ -110,6 +113,7 @@ def test_a_folder_is_uploaded_searched_asked_and_removed(visit, ask, tmp_path):
     expect(page.locator(".files .file")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_folder_is_dropped(visit, tmp_path):
     (tmp_path / "birds" / "sea").mkdir(parents=True)
     (tmp_path / "birds" / "sea" / "gulls.md").write_text("# Gulls\n\nGulls steal chips.\n")
@@ -147,6 +151,7 @@ def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
     assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.slow
 def test_escape_stops_a_reply_of_which_nothing_is_kept(visit, ask):
     page = visit()
     page.get_by_label("Your message").fill("Tell me slowly")
@@ -160,6 +165,7 @@ def test_escape_stops_a_reply_of_which_nothing_is_kept(visit, ask):
     assert "6 francs" in ask(page, "What does a day ticket cost?")
 
 
+@pytest.mark.slow
 def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(visit, ask):
     page = visit()
     page.get_by_label("Your message").fill("far too long " * 3000)
@@ -168,6 +174,7 @@ def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(visit, ask
     assert "2 francs" in ask(page, "What does a dog cost?")
 
 
+@pytest.mark.slow
 def test_thumbs_and_a_better_answer(visit, ask, address):
     page = visit()
     ask(page, "What does a dog cost?")
@@ -185,6 +192,7 @@ def test_thumbs_and_a_better_answer(visit, ask, address):
     expect(page.get_by_role("button", name="Good reply")).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.slow
 def test_dialogues_are_listed_and_gone_on_with(visit, ask):
     page = visit()
     ask(page, "What does a dog need?")
@@ -202,6 +210,7 @@ def test_dialogues_are_listed_and_gone_on_with(visit, ask):
     expect(page.locator(".dialogues .item")).to_have_count(count - 1)
 
 
+@pytest.mark.slow
 def test_two_runs_stand_beside_each_other(visit):
     page = visit()
     page.get_by_role("tab", name="Runs").click()
@@ -215,6 +224,7 @@ def test_two_runs_stand_beside_each_other(visit):
     expect(runs.locator("td.best")).to_have_text(["61.0 ±2.0", "72.0 ±2.0"])
 
 
+@pytest.mark.slow
 def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(visit):
     page = visit(color_scheme="dark")
     expect(page.locator("body")).to_have_class(r_contains("body--dark"))
@@ -225,6 +235,7 @@ def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(visit)
     expect(page.locator("body")).to_have_class(r_contains("body--light"))
 
 
+@pytest.mark.slow
 def test_at_phone_width_the_panels_are_tabs(visit, ask):
     page = visit(viewport={"width": 375, "height": 740})
     ask(page, "What does a day ticket cost?")
@@ -245,6 +256,7 @@ def test_at_phone_width_the_panels_are_tabs(visit, ask):
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
+@pytest.mark.slow
 def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(visit):
     page = visit(locale="zh-CN")
     expect(page.get_by_role("tab", name="记忆")).to_be_visible()
@@ -253,6 +265,7 @@ def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(visit):
     expect(page.get_by_role("tab", name="Memory")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_page_is_used_by_keyboard_alone(visit):
     page = visit()
     page.keyboard.press("Tab")
@@ -268,6 +281,7 @@ def test_the_page_is_used_by_keyboard_alone(visit):
     assert nameless == 0
 
 
+@pytest.mark.slow
 def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
     home = tmp_path_factory.mktemp("keyed")
     ledger = SqliteLedger(home / "server.db")
