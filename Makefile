@@ -17,7 +17,7 @@ help:
 	@echo "make chat       set up, and talk to the sample agent"
 	@echo "make serve      set up, and serve the sample agent on this machine (ARGS='--port 9000' for more)"
 	@echo "make test       set up, and run the tests (some minutes)"
-	@echo "make slow       the tests that take longest: large files, every experiment"
+	@echo "make slow       the tests that take longest: large files, every experiment, every page"
 	@echo "make trust      what attackers, crashes and full disks must not achieve: every test that SECURITY.md names (minutes)"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
@@ -38,8 +38,7 @@ test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "not slow"
 
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
-	@echo "== slow tests"
-	@$(BIN)/python -m pytest -m slow
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "slow and not trust"
 
 trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== trust tests"

@@ -132,6 +132,15 @@ def test_interrupt_that_fell_into_a_callback_is_not_lost(capfd, stub, monkeypatc
     assert (code, err) == (130, "Stopped.\n")
 
 
+def test_interrupt_that_a_native_library_made_an_error_of_is_not_lost(capfd, stub, monkeypatch):
+    def ask(*_, **__):
+        raise ValueError('Error building "literal" validator:\n  KeyboardInterrupt: ')
+
+    monkeypatch.setattr(stub, "stream", ask)
+    code, _, err = outcome(capfd, "ask", "hi")
+    assert (code, err) == (130, "Stopped.\n")
+
+
 def test_interrupt_that_passed_through_exec_still_ends_with_the_code(tmp_path):
     (tmp_path / "stopped.py").write_text(
         "import dragoman.cli.app, dragoman.cli.main\n"

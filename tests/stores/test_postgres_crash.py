@@ -25,7 +25,8 @@ from dragoman.stores.in_memory import words
 store = PostgresStore(url=sys.argv[1], analyse=words, folder=Path(sys.argv[2]), index_above=10)
 shared, first = Scope("acme", ""), int(sys.argv[3])
 for i in range(first, first + 100000):
-    store.put(shared, [Passage(f"p{i}", "DOCS", f"row {i} says w{i % 13}")], np.ones((1, 4), dtype=np.float32))
+    vector = np.random.default_rng(i).normal(size=(1, 4)).astype(np.float32)  # of equal ones a graph finds a part
+    store.put(shared, [Passage(f"p{i}", "DOCS", f"row {i} says w{i % 13}")], vector)
     print("put", i, flush=True)
     store.append(shared, "d", [Turn("user", str(i)), Turn("agent", str(i))], [i])
     print("said", i, flush=True)

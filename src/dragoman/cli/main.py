@@ -41,6 +41,9 @@ def run(arguments: Sequence[str] | None = None) -> None:
         _say(error_text(error))
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback unasked
+        if KeyboardInterrupt.__name__ in str(error):  # a native library made an error of its own of Ctrl-C
+            _stop()
+            sys.exit(STOPPED)
         _raise_if_debugging(given)
         words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _say(f"Error: something unexpected happened: {words}\n       Run again with --debug for the traceback.")
