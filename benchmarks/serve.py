@@ -326,15 +326,16 @@ def cell(value: float | None, shown: Callable[[float], str]) -> str:
     return "" if value is None else shown(value)
 
 
-def resident(pid: int) -> float:
-    """The memory of a process in MiB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
-    return int(found[1]) / 1024 if found else 0.0
+def resident(pid: int) -> tuple[float, float]:
+    """The memory of a process in MiB: its own, and pages of files, as of the database, which the system takes back."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    own, mapped = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("RssAnon", "RssFile"))
+    return (int(own[1]) / 1024 if own else 0.0), (int(mapped[1]) / 1024 if mapped else 0.0)
 
 
-async def soaked(port: int, pid: int, options: argparse.Namespace) -> tuple[Tally, list[float]]:
+async def soaked(port: int, pid: int, options: argparse.Namespace) -> tuple[Tally, list[tuple[float, float]]]:
     """More clients than may wait, for minutes; what they saw, and the server's memory every few seconds."""
-    tally, memory = Tally(), []
+    tally, memory = Tally(), list[tuple[float, float]]()
     clients = [Client(i, port, options.api, tally) for i in range(max(options.clients, 2 * (WORKERS + QUEUE)))]
 
     async def look() -> None:
@@ -362,14 +363,16 @@ def soak(options: argparse.Namespace) -> int:
     doubled = sum(count > 1 for count in kept.values())
     ghosts = sum(kept[text] > 0 for text in tally.refused)
     fifth = max(1, len(memory) // 5)
-    early, late = mean(memory[fifth : 2 * fifth]), mean(memory[-fifth:])
+    early, late = mean([own for own, _ in memory[fifth : 2 * fifth]]), mean([own for own, _ in memory[-fifth:]])
+    mapped = mean([pages for _, pages in memory[-fifth:]])
     growth = (late - early) / early if early else 0.0
     print(f"{options.soak:g} minutes at the limit, agent '{options.agent}', {options.api}\n\n| | |\n| --- | ---: |")
     print(f"| turns acknowledged | {len(tally.acknowledged):,} |")
     print(f"| turns a second | {len(tally.acknowledged) / options.soak / 60:,.0f} |")
     print(f"| answers by status | {dict(tally.statuses)} |")
     print(f"| other errors | {sum(other.values()) + sum(tally.errors.values())} {dict(tally.errors) or ''} |")
-    print(f"| memory, early and late, MiB | {early:.0f}, {late:.0f} ({growth:+.1%}) |")
+    print(f"| memory of its own, early and late, MiB | {early:.1f}, {late:.1f} ({growth:+.1%}) |")
+    print(f"| files mapped into it, late, MiB | {mapped:.1f} |")
     print(f"| acknowledged and not kept | {lost} |\n| kept twice | {doubled} |\n| refused and yet kept | {ghosts} |")
     return int(bool(other or tally.errors or lost or doubled or ghosts or abs(growth) > 0.05))
 
