@@ -85,11 +85,11 @@ class ExtractiveReader:
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
         """Without the evidence that was only asked for because a later source needs it."""
-        asked = task.plan.steps[-1] if task.plan.steps else ()
-        last = [piece for piece in task.evidence if piece.source in asked]
-        if "world" in {self._about.get(name) for name in asked}:
-            return [piece for piece in task.evidence if piece in last or self._about.get(piece.source) == "world"]
-        return last or task.evidence
+        asked = set(task.plan.steps[-1] if task.plan.steps else ())
+        world = {name for name, about in self._about.items() if about == "world"}
+        if asked & world:
+            return [piece for piece in task.evidence if piece.source in asked | world]
+        return [piece for piece in task.evidence if piece.source in asked] or task.evidence
 
     def _passes(self, piece: Evidence, language: str) -> bool:
         floor = self._floor.get(piece.source, 0.0)

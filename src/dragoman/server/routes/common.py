@@ -94,9 +94,7 @@ async def _body(request: Request, model: type[B]) -> B:
     except json.JSONDecodeError as error:
         told = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**told, "ctx": {"error": error.msg}}]) from None
-    except UnicodeDecodeError:
-        raise HTTPException(400, "There was an error parsing the body") from None
-    except RecursionError:
+    except (UnicodeDecodeError, RecursionError):
         raise HTTPException(400, "There was an error parsing the body") from None
     except ValidationError as error:
         details = error.errors(include_url=False)
