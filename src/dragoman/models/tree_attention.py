@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from dragoman.core.errors import WeightsError
 
 NAME = "dragoman_tree"
+log = logging.getLogger(__name__)
 
 
 def use_tree_attention(model: Any) -> None:
@@ -50,6 +52,25 @@ def attend(
         enable_gqa=shared > 1,
     )
     return found.transpose(1, 2).contiguous(), None
+
+
+@cache
+def can_attend(device: str) -> bool:
+    """Whether FlexAttention runs there: it is compiled, for which a compiler and Triton must be installed."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def earlier(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return q >= k
+
+    try:
+        mask = create_block_mask(earlier, None, None, 128, 128, device=device)
+        row = torch.zeros((1, 1, 128, 64), device=device, dtype=torch.bfloat16, requires_grad=True)
+        _flex(device.partition(":")[0])(row, row, row, block_mask=mask).sum().backward()
+    except Exception as error:  # noqa: BLE001 - whatever a compiler says, there is another way
+        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        log.warning("FlexAttention cannot be compiled here, so that attention is dense: %s", told)
+        return False
+    return True
 
 
 @cache

@@ -143,6 +143,11 @@ class Passes:
         self.fed += len(tokens)
         return states[:, 0]
 
+    def spoken(self, states: Tensor) -> Tensor:
+        """The logits of all tokens after hidden states (N, width), (N, V); float32, where the model is."""
+        with torch.no_grad():
+            return self._scaled(self._head(states).float())
+
     def logits(self, states: Tensor, tokens: Sequence[int] | None = None) -> Tensor:
         """The logits of all tokens, or of some, after hidden states (N, width); float32, on the CPU."""
         with torch.no_grad():
@@ -152,7 +157,7 @@ class Passes:
                 bias = self._head.bias
                 told = states.float() @ weight[rows].float().T + (0.0 if bias is None else bias[rows].float())
                 return self._scaled(told).cpu()
-            told = self._scaled(self._head(states).float()).cpu()
+            told = self.spoken(states).cpu()
             return told if tokens is None else told[:, list(tokens)]
 
     def _scaled(self, logits: Tensor) -> Tensor:

@@ -291,13 +291,14 @@ class TorchUnified:
             except torch.OutOfMemoryError as error:
                 raise out_of_memory(len(rows[0].segments), error) from error
         states = torch.cat(reading.states)
+        silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
         for step in range(min(max_tokens, self._shape.response)):
-            logits = passes.logits(states)  # (B, V)
-            logits[:, self._silent] = -torch.inf
+            logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
             if not step:
                 logits[:, opened.turns.end] = -torch.inf  # something is said
-            tokens = self._next(logits, chance)
-            logprobs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0]
+            chosen = self._next(logits, chance)
+            logprobs = (logits.gather(-1, chosen[:, None].to(logits.device))[:, 0] - logits.logsumexp(-1)).cpu()
+            tokens = chosen.cpu()
             for answer, token, logprob in zip(answers, tokens.tolist(), logprobs.tolist(), strict=True):
                 answer.take(token, logprob, ends, opened.causal.text)
             yield
@@ -309,7 +310,7 @@ class TorchUnified:
     def _next(self, logits: Tensor, chance: torch.Generator) -> Tensor:
         if not self._temperature:
             return logits.argmax(-1)
-        return torch.multinomial((logits / self._temperature).softmax(-1), 1, generator=chance)[:, 0]
+        return torch.multinomial((logits / self._temperature).softmax(-1).cpu(), 1, generator=chance)[:, 0]
 
     @staticmethod
     def _marks(opened: Opened) -> tuple[str, ...]:

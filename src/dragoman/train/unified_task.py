@@ -21,6 +21,7 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import EVALUATION
 from dragoman.models.causal import Causal
 from dragoman.models.packed import BLOCK, Attention, Packed, pack, some_logits, states, use_attention, vocabulary_logits
+from dragoman.models.tree_attention import can_attend
 from dragoman.models.unified import Turns
 from dragoman.train.lessons import Lesson, Place
 from dragoman.train.sequences import Sequences
@@ -307,7 +308,7 @@ def _attention(wanted: str, device: str) -> Attention:
     if wanted == "flex" and not device.startswith("cuda"):
         raise TrainingError("FlexAttention is for a GPU.", remedy='Set model.attention = "auto".')
     if wanted == "auto":
-        return "flex" if device.startswith("cuda") else "sdpa"
+        return "flex" if device.startswith("cuda") and can_attend(device) else "sdpa"
     return "flex" if wanted == "flex" else "sdpa"
 
 

@@ -1,0 +1,116 @@
+"""Writes docs/trained.md: the rows of the papers' tables that are trained, from run folders and part folders.
+
+    python docs/generate_trained.py --runs DIR --parts DIR --machine TEXT --day DATE
+
+The runs are made by `dragoman evaluate EXPERIMENT --train ..`, on a GPU; unfinished ones are left out. A table
+joins the runs of one experiment; above it stand the commands. `--parts` is where the parts lie that the runs trained:
+their logs are the learning curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dragoman.evaluate.record import RESULTS, load_run
+from dragoman.evaluate.results import Result
+from dragoman.evaluate.show.join import join
+from dragoman.evaluate.show.tables import markdown
+
+PAGE = Path(__file__).with_name("trained.md")
+PAPERS = {"unims": "UniMS-RAG", "safari": "SAFARI", "ragate": "RAGate", "pkicr": "PK-ICR"}
+CURVES = ("plan/f1", "check/f1", "hit@1", "similarity/ece", "response/loss")
+HEAD = """# Trained rows
+
+The rows of the papers' tables whose parts are trained, on the dev splits.
+{machine}, {day}. The command above a table trains what it needs and prints it; rows that need no
+training stand in [results](results.md), the shape of the model in [the unified model](unified.md). Written by
+`python docs/generate_trained.py`.
+
+- Ours are dev figures of one seed. Nothing was chosen on the turns that are measured, unless a note says so: epochs,
+  offsets and calibrations come from a tenth of the training dialogues.
+- KBP and DuLeMon: Qwen2.5-Coder-0.5B-Instruct, all weights; DSTC11: SmolLM2-135M with an adapter of 14.7 MB. The
+  critic that refines is another one than the judge of P.C and K.C.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write docs/trained.md.")
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--parts", type=Path, required=True)
+    parser.add_argument("--machine", required=True)
+    parser.add_argument("--day", required=True)
+    options = parser.parse_args()
+    groups: dict[str, list[Result]] = {}
+    for folder in sorted(options.runs.iterdir()):
+        if (folder / RESULTS).exists():
+            name = "-".join(folder.name.split("-")[:2])
+            groups.setdefault(name, []).append(load_run(folder))
+    page = HEAD.format(machine=options.machine, day=options.day)
+    for name in sorted(groups, key=_order):
+        page += _section(name, groups[name])
+    page += _curves(options.parts)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def _order(name: str) -> tuple[int, int]:
+    paper, _, table = name.partition("-")
+    return list(PAPERS).index(paper), int(table)
+
+
+def _section(name: str, results: Sequence[Result]) -> str:
+    kept = [_measured(result) for result in results]
+    commands = "\n".join(_command(name, result) for result in kept)
+    title = f"{PAPERS[name.partition('-')[0]]}, Table {_table(results[0])}: {results[0].title}"
+    lines = markdown(join(kept)).splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith("## ")), 0)
+    body = "\n".join(f"#{line}" if line.startswith("## ") else line for line in lines[start:]).strip()
+    return f"\n## {title}\n\n```sh\n{commands}\n```\n\n{body}\n"
+
+
+def _measured(result: Result) -> Result:
+    """A result with the rows that were run."""
+    tables = (
+        replace(table, rows=tuple(row for row in table.rows if any(cell.value is not None for cell in row.cells)))
+        for table in result.tables
+    )
+    return replace(result, tables=tuple(table for table in tables if table.rows))
+
+
+def _table(result: Result) -> str:
+    told = result.manifest.get("experiment")
+    return str(told.get("table", "")) if isinstance(told, Mapping) else ""
+
+
+def _command(name: str, result: Result) -> str:
+    words = ["dragoman", "evaluate", name, "--train"]
+    words += [word for table in result.tables for word in ("--data", table.data)]
+    systems = dict.fromkeys(row.system for table in result.tables for row in table.rows)
+    return shlex.join([*words, *(word for system in systems for word in ("--system", system))])
+
+
+def _curves(parts: Path) -> str:
+    """What dev said after each epoch, of every unified part."""
+    rows = [row for folder in sorted(parts.iterdir()) if (folder / "log.jsonl").is_file() for row in _epochs(folder)]
+    head = f"| part | epoch | training loss | {' | '.join(CURVES)} |\n|---|---:|---:|{'---:|' * len(CURVES)}\n"
+    return f"\n## Learning curves\n\nOn the dialogues held out of training, after each epoch.\n\n{head}" + "".join(rows)
+
+
+def _epochs(folder: Path) -> Iterator[str]:
+    if not (folder / "part.json").is_file():
+        return  # it was stopped
+    for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        dev = told.get("dev", {})
+        if "plan/f1" in dev:
+            values = " | ".join(f"{dev[name]:.3f}" if name in dev else "" for name in CURVES)
+            part = folder.name.rpartition("-")[0]
+            yield f"| {part} | {told['epoch']} | {told['train_loss']:.2f} | {values} |\n"
+
+
+if __name__ == "__main__":
+    main()
