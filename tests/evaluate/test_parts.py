@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 
@@ -137,6 +138,18 @@ def test_auxiliary_data_is_part_of_what_a_part_is(learning_file, tmp_path):
     order = Parts(load_experiment(learning_file).model_copy(update={"parts": (other,)}))._order("small")
     assert order.data["aux"] == ("toy",)
     assert "--data aux=toy" in order.command
+
+
+def test_the_command_of_a_part_writes_tables_as_the_command_line_reads_them(learning_file):
+    part = load_experiment(learning_file).parts[0]
+    told = part.model_copy(update={"set": {"input.sources": {"USER": "MEMORY"}, "input.fields": ["a", 1], "dev": 0.1}})
+    order = Parts(load_experiment(learning_file).model_copy(update={"parts": (told,)}))._order("small")
+    read = {key: tomllib.loads(f"value = {value}")["value"] for key, _, value in map(_parted, order.settings)}
+    assert read == dict(told.set)
+
+
+def _parted(setting: str) -> tuple[str, str, str]:
+    return setting.partition("=")
 
 
 def test_a_column_whose_critic_is_not_trained_says_so(learning_file, tmp_path):

@@ -318,7 +318,13 @@ def _is_there(folder: Path) -> bool:
 
 def _written(values: Mapping[str, object]) -> tuple[str, ...]:
     """Values by name as the command line takes them."""
-    return tuple(
-        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in values.items()
-    )
+    return tuple(f"{name}={value if isinstance(value, str) else _inline(value)}" for name, value in values.items())
+
+
+def _inline(value: object) -> str:
+    """A value as TOML has it in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ from dragoman.train.calibrate import fit_calibration
 from dragoman.train.checks import LEAST
 from dragoman.train.contract import Job, Progress
 from dragoman.train.registry import learners
+from dragoman.train.renaming import check_names, renamed
 from dragoman.train.tables import Table, ViewTable, typed
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ class InputTable(ViewTable):
     """The turns of an epoch, drawn by chance; 0: all."""
     share: float = Field(default=1.0, gt=0, le=1)
     """Of this share of an epoch's turns all is learned, of the others the plan alone, which costs little."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """Sources by another name, {USER = "MEMORY"}: sets that call the same differently teach the same tokens."""
     relevance: str | tuple[str, ...] = ()
     """Label files of `dragoman label relevance` for training turns, looked for as data is, also below $DRAGOMAN_DATA;
     gold alone is learned where none is given."""
@@ -122,8 +126,8 @@ class _Training:
     """One training while it runs."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
         self._input = typed(InputTable, job.recipe.input, "input")
+        self._job = job = self._named(job)
         self._model = typed(ModelTable, job.recipe.model, "model")
         self._sources = sources_of([*job.train.examples, *(job.aux.examples if job.aux else ())])
         table = self._model
@@ -137,6 +141,17 @@ class _Training:
         self._refuse_unknown_metric()
         files = (given.relevance,) if isinstance(given.relevance, str) else given.relevance
         self._labels = tuple(resolve(file) for file in files)
+
+    def _named(self, job: Job) -> Job:
+        """The job with its sources by the names that the recipe gives them."""
+        names = self._input.sources
+        if not names:
+            return job
+        sides = [corpus for corpus in (job.train, job.dev, job.aux) if corpus is not None]
+        known = {source.name for corpus in sides for example in corpus.examples for source in example.sources}
+        check_names(names, frozenset(known))
+        aux = None if job.aux is None else renamed(job.aux, names)
+        return replace(job, train=renamed(job.train, names), dev=renamed(job.dev, names), aux=aux)
 
     def run(self) -> Part:
         from dragoman.models.unified_weights import save_weights
