@@ -154,18 +154,18 @@ def test_a_model_without_a_chat_template_is_asked_in_plain_words(tiny_causal):
 
 def test_what_may_be_the_beginning_of_a_stop_mark_is_held_back():
     writing = Answer(3, ("END",))
-    writing.text = "Hello EN"
+    writing.take(0, 0.0, frozenset(), lambda tokens: "Hello EN")
     assert writing.fresh() == "Hello "
-    writing.text = "Hello ENTER"
+    writing.take(0, 0.0, frozenset(), lambda tokens: "Hello ENTER")
     assert writing.fresh() == "ENT"
     assert writing.fresh(last=True) == "ER"
 
 
 def test_half_a_character_is_held_back_until_it_is_whole():
     writing = Answer(3, ())
-    writing.text = "猫\ufffd"
+    writing.take(0, 0.0, frozenset(), lambda tokens: "猫\ufffd")
     assert writing.fresh() == "猫"
-    writing.text = "猫在"
+    writing.take(0, 0.0, frozenset(), lambda tokens: "猫在")
     assert writing.fresh() == "在"
 
 

@@ -251,6 +251,15 @@ def test_several_responses_at_once_are_those_of_each_alone(make_unified, layout)
         assert (alone.text, alone.confidence) == (draft.text, pytest.approx(draft.confidence, abs=1e-4))
 
 
+def test_ending_is_moved_for_its_own_response_alone(make_unified):
+    runtime = make_unified()
+    short, long = replace(WRITING, ending=50.0), replace(WRITING, ending=-50.0)
+    plain, ended, going = runtime.write([WRITING, short, long], max_tokens=8)
+    assert ended.usage.completion_tokens <= 2  # something is said, then the end
+    assert going.usage.completion_tokens == 8
+    assert plain.text == make_unified().write([WRITING], max_tokens=8)[0].text
+
+
 def test_stream_is_the_draft_in_pieces(make_unified):
     runtime = make_unified()
     *pieces, draft = runtime.stream(WRITING, max_tokens=8)

@@ -13,15 +13,24 @@ _HALF_READ = "�"
 
 @dataclass(slots=True)
 class Answer:
-    """One answer; `stop` are marks that end it and are no part of it."""
+    """One answer; `stop` are marks that end it and are no part of it. Its text is made when somebody asks for it."""
 
     prompt_tokens: int
     stop: Sequence[str] = ()
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
-    text: str = ""
     finish: str = ""
+    _text: str = ""
+    _made: int = 0
     _told: int = 0
+    _decode: Callable[[Sequence[int]], str] = lambda tokens: ""
+
+    @property
+    def text(self) -> str:
+        """What is said by now."""
+        if self._made < len(self.tokens):
+            self._text, self._made = self._decode(self.tokens), len(self.tokens)
+        return self._text
 
     def take(self, token: int, logprob: float, ends: frozenset[int], decode: Callable[[Sequence[int]], str]) -> None:
         """Note a token, unless the answer has ended."""
@@ -32,15 +41,16 @@ class Answer:
             return
         self.tokens.append(token)
         self.logprobs.append(logprob)
-        self.text = decode(self.tokens)
+        self._decode = decode
         cuts = [place for mark in self.stop if mark and (place := self.text.find(mark)) >= 0]
         if cuts:
-            self.text, self.finish = self.text[: min(cuts)], "stop"
+            self._text, self.finish = self.text[: min(cuts)], "stop"
 
     def fresh(self, *, last: bool = False) -> str:
         """What can be said by now: not half a character, nor what may turn out to be a stop mark."""
         held = 0 if last or self.finish else max((len(mark) - 1 for mark in self.stop if mark), default=0)
-        sure = self.text[: len(self.text) - held]
+        text = self.text
+        sure = text[: len(text) - held]
         if not last and not self.finish and sure.endswith(_HALF_READ):
             sure = sure.rstrip(_HALF_READ)
         piece, self._told = sure[self._told :], max(self._told, len(sure))

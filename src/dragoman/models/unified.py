@@ -86,10 +86,14 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A response to be written: after a plan and evidence with their similarities; `written.response` is empty."""
+    """A response to be written: after a plan and evidence with their similarities; `written.response` is empty.
+
+    `ending` is added to the logit of the end: below 0 a response goes on for longer.
+    """
 
     context: Context
     written: Written
+    ending: float = 0.0
 
 
 class Unified(Protocol):

@@ -188,6 +188,8 @@ class LlamaUnified:
         notes = {name: float(count) for name, count in left.items() if count}
         most = min(max_tokens, self.shape.response)
         body = self._saying() | {"prompt": list(tokens), "n_predict": most, "id_slot": self._slots.take(tokens)}
+        if asked.ending:
+            body["logit_bias"] = [*body["logit_bias"], [self._end, asked.ending]]
         gathered = Gathered(emit, cancelled)
         self.server.write(body, gathered.take)
         if gathered.is_empty and not cancelled.is_set():  # something is said

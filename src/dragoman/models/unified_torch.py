@@ -161,7 +161,9 @@ class TorchUnified:
             prepared = [self._prepared(opened, one) for one in asked]
             for chosen in passes.batches([row for row, _ in prepared]):
                 answers = [Answer(_size(prepared[i][0]), self._marks(opened)) for i in chosen]
-                for _ in self._tokens(opened, passes, [prepared[i][0] for i in chosen], answers, max_tokens):
+                endings = [asked[i].ending for i in chosen]
+                rows = [prepared[i][0] for i in chosen]
+                for _ in self._tokens(opened, passes, rows, answers, endings=endings, max_tokens=max_tokens):
                     pass
                 for i, answer in zip(chosen, answers, strict=True):
                     drafts[i] = answer.draft(prepared[i][1])
@@ -172,7 +174,7 @@ class TorchUnified:
         opened, passes = self._ready()
         row, notes = self._prepared(opened, asked)
         answer = Answer(_size(row), self._marks(opened))
-        for _ in self._tokens(opened, passes, [row], [answer], max_tokens):
+        for _ in self._tokens(opened, passes, [row], [answer], endings=[asked.ending], max_tokens=max_tokens):
             if piece := answer.fresh():
                 yield piece
         if piece := answer.fresh(last=True):
@@ -281,7 +283,14 @@ class TorchUnified:
         return Row(found.segments, ((len(found.segments) - 1, -1),)), notes
 
     def _tokens(
-        self, opened: Opened, passes: Passes, rows: Sequence[Row], answers: Sequence[Answer], max_tokens: int
+        self,
+        opened: Opened,
+        passes: Passes,
+        rows: Sequence[Row],
+        answers: Sequence[Answer],
+        *,
+        endings: Sequence[float],
+        max_tokens: int,
     ) -> Iterator[None]:
         """Token after token for all rows at once; yields after each."""
         ends, chance = frozenset((opened.turns.end,)), torch.Generator().manual_seed(self._seed)
@@ -292,8 +301,10 @@ class TorchUnified:
                 raise out_of_memory(len(rows[0].segments), error) from error
         states = torch.cat(reading.states)
         silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
+        moved = torch.tensor(list(endings), device=states.device)
         for step in range(min(max_tokens, self._shape.response)):
             logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
+            logits[:, opened.turns.end] += moved
             if not step:
                 logits[:, opened.turns.end] = -torch.inf  # something is said
             chosen = self._next(logits, chance)

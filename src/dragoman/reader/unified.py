@@ -22,6 +22,7 @@ class UnifiedReader:
 
     Inputs:
         max_tokens: the most of a response, at most what the part was trained with.
+        ending: added to the logit of ending a response: below 0 for longer ones, where a small model is too brief.
         runtime, device, base: where the model runs, and on which weights.
 
     Similarities are those of `retriever.evaluating`, else the relevance that another retriever gave, in tenths.
@@ -36,6 +37,7 @@ class UnifiedReader:
         sources: tuple[Source, ...] = (),
         language: str = "en",
         max_tokens: int = 128,
+        ending: float = 0.0,
         runtime: Runtime = "auto",
         device: Device = "auto",
         base: str | None = None,
@@ -47,6 +49,7 @@ class UnifiedReader:
         self._sources = sources
         self._language = language
         self._max_tokens = max_tokens
+        self._ending = ending
 
     def warm_up(self) -> None:
         """Load the weights."""
@@ -85,7 +88,7 @@ class UnifiedReader:
             Shown(stand_in[piece.source], offers.said(piece.passage), _tenths(piece) if judged else None)
             for piece in task.evidence
         )
-        return Writing(task.context, Written(plan, shown))
+        return Writing(task.context, Written(plan, shown), self._ending)
 
     def _stand_ins(self, shape: Shape, task: ReadTask) -> dict[SourceName, SourceName]:
         """Each source that a task names by the one that the part knows it as."""
