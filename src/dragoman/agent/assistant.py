@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
-from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.errors import ConfigError, InputError, ServiceError
 from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import Context, Learned, Passage, Reply, Scope, Source, Turn
+from dragoman.core.values import Context, Learned, Passage, Receipt, Reply, Scope, Source, Turn
 
 if TYPE_CHECKING:
     from typing import Self
 
     from dragoman.agent.agent import Agent
     from dragoman.core.protocols import Encoder, Memory, Store
+    from dragoman.core.workers import Workers
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import Progress, Report
 
@@ -30,12 +32,16 @@ DEFAULT_DIALOGUE = "main"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one."""
+    """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one.
+
+    What is kept `under` a receipt is kept once.
+    """
 
     text: str
     user: str = DEFAULT_USER
     dialogue: str = DEFAULT_DIALOGUE
     before: tuple[Turn, ...] = ()
+    under: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,7 @@ class Assistant:
         learned, notes = self._learn(contexts)
         replies = self.agent.run(learned)
         told = zip(learned, replies, notes, asks, strict=True)
-        return [self._keep(context, reply, note, ask.before) for context, reply, note, ask in told]
+        return [self._keep(context, reply, note, ask) for context, reply, note, ask in told]
 
     def stream(
         self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
@@ -151,7 +157,7 @@ class Assistant:
             if not isinstance(piece, Reply):
                 yield piece
                 continue
-            reply = self._keep(context, piece, note, ask.before)
+            reply = self._keep(context, piece, note, ask)
             if context.learned.forgotten:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
@@ -187,15 +193,37 @@ class Assistant:
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
 
-    def _keep(self, context: Context, reply: Reply, note: Note | None, before: Sequence[Turn]) -> Reply:
+    def answered(self, ask: Ask) -> tuple[str, Kept] | None:
+        """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
+        found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
+        if found is None:
+            return None
+        if found.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
+            raise ServiceError(
+                "This request's id was used before, for a turn that said something else.",
+                remedy="Give every turn an id of its own, and the same one only to send it again.",
+                code="request-reused",
+            )
+        if found.trace is None:
+            raise ServiceError(
+                "This request was answered, and the answer has been forgotten.",
+                remedy="Ask anew, under another id.",
+                code="forgotten",
+            )
+        return found.dialogue, Kept(reply_from_json(found.trace), found.place)
+
+    def _keep(self, context: Context, reply: Reply, note: Note | None, ask: Ask) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
         turns = kept_turns(context.last, reply)
+        once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
-            self.store.append(context.scope, context.dialogue, withheld)  # what came before may tell of it as well
+            # What came before may tell of it as well.
+            self.store.append(context.scope, context.dialogue, withheld, **once)
         else:
-            self.store.append(context.scope, context.dialogue, (*before, *turns), reply_to_json(reply))
+            kept = (*ask.before, *turns)
+            self.store.append(context.scope, context.dialogue, kept, reply_to_json(reply), **once)
         return reply
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
@@ -227,18 +255,29 @@ class Assistant:
         user: str = DEFAULT_USER,
         sync: bool = False,
         progress: Progress | None = None,
+        workers: Workers | None = None,
     ) -> Report:
         """Read files and folders into a source; a private source's rows become the user's.
 
-        With `sync`, what came from files that are gone from the folders is removed.
+        With `sync`, what came from files that are gone from the folders is removed. `workers` read and encode.
         """
+        from dragoman.agent.encoding import encoder_of
         from dragoman.sources.ingest import ingest
 
         scope, declared = self.scope(user), self._source(source)
         # Named from the agent's own folder, as its declared files are: what lies outside goes by its whole path, so
         # that no two files are taken for one another, wherever the command is given.
         return ingest(
-            self.store, self.encoder, declared, paths, scope=scope, sync=sync, progress=progress, base=self._folder
+            self.store,
+            self.encoder,
+            declared,
+            paths,
+            scope=scope,
+            sync=sync,
+            progress=progress,
+            base=self._folder,
+            workers=workers,
+            made=partial(encoder_of, self.config, self._folder),
         )
 
     def _source(self, name: str) -> Source:

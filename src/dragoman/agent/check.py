@@ -106,6 +106,8 @@ def read_conversations(path: Path) -> tuple[Conversation, ...]:
         raise InputError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not valid TOML: {error}.", remedy="Mend that line.") from error
+    except RecursionError as error:
+        raise InputError(f"{path} nests too deeply.", remedy="Write flatter values.") from error
     except ValidationError as error:
         raise InputError(f"{path}: {_first(error, text)}", remedy="Mend that entry.") from error
     conversations = tuple(_conversation(entry) for entry in parsed.conversation)

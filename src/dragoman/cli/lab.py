@@ -14,6 +14,7 @@ from dragoman.cli import show
 from dragoman.cli.lab_train import train_part
 from dragoman.cli.progress import Bars, progress_bars
 from dragoman.cli.session import Overridable
+from dragoman.cli.workers import Ray, workers
 from dragoman.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    ray: Ray = None,
     listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
 ) -> None:
     """Run an experiment and print its tables.
@@ -134,7 +136,7 @@ def evaluate(
     from dragoman.evaluate.study import run_experiment
 
     try:
-        with progress_bars() as bars:
+        with workers(ray) as found, progress_bars() as bars:
             result = run_experiment(
                 spec,
                 folder,
@@ -149,6 +151,7 @@ def evaluate(
                 progress=_progress(bars),
                 parts=parts,
                 trainer=train_part if train else None,
+                workers=found,
             )
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)

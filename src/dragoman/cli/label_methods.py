@@ -95,17 +95,29 @@ def refuse_strange(wanted: Wanted) -> None:
 @contextmanager
 def ready(wanted: Wanted, corpus: Corpus) -> Iterator[Ready]:
     """The method for some data; models are closed in the end."""
-    language = corpus.sets[0].language
+    with _made(wanted, corpus.sets[0].language) as made:
+        learned_from = getattr(made.method, "learned_from", None)
+        for name in learned_from(corpus.origin) if learned_from is not None else ():
+            show.err().print(_SEEN.format(name=name), style="yellow", soft_wrap=True)
+        yield made
+
+
+@contextmanager
+def method_of(wanted: Wanted, language: str) -> Iterator[RelevanceMethod]:
+    """The method once more, for a worker."""
+    with _made(wanted, language) as made:
+        yield made.method
+
+
+@contextmanager
+def _made(wanted: Wanted, language: str) -> Iterator[Ready]:
     if wanted.how is How.prompted:
         with _prompted(wanted, language) as made:
             yield made
     elif wanted.how in (How.bi, How.cross):
         from dragoman.train.relevance_parts import BiLabels, CrossLabels
 
-        part = BiLabels(wanted.part or "") if wanted.how is How.bi else CrossLabels(wanted.part or _SHIPPED)
-        for name in part.learned_from(corpus.origin):
-            show.err().print(_SEEN.format(name=name), style="yellow", soft_wrap=True)
-        yield Ready(part)
+        yield Ready(BiLabels(wanted.part or "") if wanted.how is How.bi else CrossLabels(wanted.part or _SHIPPED))
     else:
         yield Ready(_plain(wanted, language))
 

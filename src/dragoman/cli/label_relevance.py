@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.cli import show
-from dragoman.cli.label_methods import Ask, How, Query, Wanted, ready, refuse_strange
+from dragoman.cli.label_methods import Ask, How, Query, Wanted, method_of, ready, refuse_strange
 from dragoman.cli.progress import progress_bars
 from dragoman.cli.session import Agent, Overridable, Set
+from dragoman.cli.workers import Ray, workers
 
 if TYPE_CHECKING:
     from dragoman.train.contract import Corpus
@@ -127,6 +129,7 @@ def relevance(
     skip_failed: Annotated[
         bool, typer.Option("--skip-failed", help="Leave candidates that could not be judged without a label.")
     ] = False,
+    ray: Ray = None,
 ) -> None:
     """Write how relevant each candidate of each turn is: 0.0, 0.1 .. 1.0.
 
@@ -136,10 +139,11 @@ def relevance(
 
     wanted = Wanted(how, part, model, agent, tuple(settings or ()), ask, turns, retries, cache, query)
     refuse_strange(wanted)
+    paid: list[int] = []
     with progress_bars() as bars:
         corpus = _read(data, options or (), skip_bad)
         try:
-            with ready(wanted, corpus) as made:
+            with ready(wanted, corpus) as made, workers(ray) as found:
                 labelled = label_relevance(
                     corpus,
                     made.method,
@@ -148,13 +152,16 @@ def relevance(
                     fresh=fresh,
                     skip_failed=skip_failed,
                     report=lambda done, total: bars.show("Labelling", done, total),
+                    workers=found,
+                    made=partial(method_of, wanted, corpus.sets[0].language),
+                    paid=paid.append,
                 )
         except KeyboardInterrupt:
             show.err().print("What was labelled is kept: give the same command to go on.", soft_wrap=True)
             raise
     _summary(labelled)
     if made.answers is not None:
-        typer.echo(f"Prompts that were asked anew: {made.answers.paid}")
+        typer.echo(f"Prompts that were asked anew: {sum(paid)}")
 
 
 def _read(file: str, options: Sequence[str], skip_bad: bool) -> Corpus:

@@ -12,6 +12,8 @@ DragomanError
 │   └── EndpointError      a remote endpoint failed, timed out or answered nonsense
 ├── StoreError             the store cannot be opened, read or written
 │   ├── StoreLockedError   another process holds the store
+│   ├── StoreBusyError     the store cannot take a call now; the same call may succeed later
+│   ├── StoreTwiceError    the turns of this request are kept already; nothing was added
 │   ├── StoreCorruptError  the file is not a store, or is damaged
 │   └── StoreFullError     the disk is full; what was acknowledged before is kept
 ├── ServiceError           a server does not do what it was asked
@@ -21,6 +23,8 @@ DragomanError
 │   └── BusyError          the server cannot take or finish a turn now; says when to come back
 ├── RunError               a system failed on a turn of an experiment
 ├── TrainingError          a training cannot begin, or stopped; what was saved is kept
+├── WorkersError           the workers of a cluster cannot be reached, differ from here, or are gone
+│   └── ShardError         a shard of some work failed in its worker; what was made before it is kept
 └── MissingExtraError      an optional part of the package is not installed
 """
 
@@ -28,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class DragomanError(Exception):
@@ -41,6 +46,17 @@ class DragomanError(Exception):
         self.message = message
         self.remedy = remedy
         self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes whatever their constructors ask for."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[DragomanError], args: tuple[object, ...], state: dict[str, object]) -> DragomanError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigError(DragomanError):
@@ -94,6 +110,14 @@ class StoreError(DragomanError):
 
 class StoreLockedError(StoreError):
     """Another process holds the store."""
+
+
+class StoreBusyError(StoreError):
+    """The store cannot take a call now; the same call may succeed later."""
+
+
+class StoreTwiceError(StoreError):
+    """The turns of this request are kept already; nothing was added."""
 
 
 class StoreCorruptError(StoreError):
@@ -152,6 +176,14 @@ class RunError(DragomanError):
 
 class TrainingError(DragomanError):
     """A training cannot begin, or stopped; what was saved is kept."""
+
+
+class WorkersError(DragomanError):
+    """The workers of a cluster cannot be reached, differ from here, or are gone."""
+
+
+class ShardError(WorkersError):
+    """A shard of some work failed in its worker; what was made before it is kept."""
 
 
 class MissingExtraError(DragomanError):

@@ -118,6 +118,12 @@ def needs_training(system: SystemSpec) -> bool:
     return any("training" in whole.drawn(role) for role in whole.roles)
 
 
+def needs_answers(system: SystemSpec) -> bool:
+    """Whether anything that the system runs knows the answers."""
+    whole = recipe(system)
+    return any("answers" in whole.drawn(role) for role in whole.roles)
+
+
 class Models:
     """The models of an experiment, each loaded once for all sets and systems; what they do is tallied.
 

@@ -25,9 +25,9 @@ from dragoman.evaluate.spec import ROLES, Experiment, SystemSpec
 
 ROW_LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "tantivy", "usearch", "xllamacpp", "PyStemmer", "jieba")
 TABLE_LIBRARIES = ("sacrebleu", "rouge-score", "scikit-learn", "scipy")
-_TABLES_ONLY = ("cli", "testing", "train", "evaluate")
+_TABLES_ONLY = ("cli", "cluster", "testing", "train", "evaluate")
 """Rooms that no row depends on, but for these files of the last:"""
-_ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "runner.py", "meter.py")
+_ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "lanes.py", "runner.py", "meter.py")
 PYTHON = "python:"
 """What the kind of a set begins with that was handed over as an object."""
 _FILES = "files of"

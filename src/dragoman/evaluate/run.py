@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, DragomanError, InputError, NoDataError, UnknownNameError
+from dragoman.core.workers import Workers
 from dragoman.evaluate.assemble import Measured, assemble
 from dragoman.evaluate.block import Block, open_block
 from dragoman.evaluate.build import Models, needs_training
@@ -61,10 +62,12 @@ class Run:
         opener: Opener | None = None,
         parts: Path | None = None,
         trainer: Trainer | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._named = spec
         self._parts = Parts(spec, parts)
         self._trainer = trainer
+        self._workers = workers
         self._spec = self._parts.filled(spec)
         self._out = out
         self._name = name or out.name
@@ -202,6 +205,7 @@ class Run:
             batch=self._spec.batch,
             progress=lambda done, total, name: self._progress(opened.spec.name, done, total, name),
             models=models,
+            workers=self._workers,
         )
         folder.sync()
 

@@ -1,5 +1,6 @@
 """Runs the systems of a table over a set, batch by batch, and hands each turn's outcome to whoever keeps the rows.
 
+A batch is a shard: workers, here or elsewhere, answer it (`lanes.py`), and outcomes are written in the order of turns.
 A batch's candidates go into a store under their scopes, once for all systems; then every system answers the batch.
 What systems have in common is asked once (`share.py`). Scopes that no later batch is likely to need are forgotten, so
 that memory does not grow with the set. A run that was stopped goes on where the rows end: the batch in which it stopped
@@ -9,30 +10,24 @@ is run again by every system, so that what is shared, and so what is billed, is 
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
-from itertools import islice, zip_longest
+from functools import partial
+from itertools import zip_longest
 from typing import Any, Protocol, TypeAlias
 
-from dragoman.agent.agent import Agent
-from dragoman.core.errors import DragomanError, InputError, RunError
+from dragoman.core.errors import InputError
 from dragoman.core.examples import Example
-from dragoman.core.values import Context, Passage, Scope
+from dragoman.core.workers import InProcess, Job, Shard, Workers
 from dragoman.evaluate.block import Block
-from dragoman.evaluate.build import Bench, Builder, Models
-from dragoman.evaluate.oracles import Answers
+from dragoman.evaluate.build import Models
+from dragoman.evaluate.lanes import Answered, Batch, Lane, Lanes, Setup, open_lanes
 from dragoman.evaluate.results import Outcome
-from dragoman.evaluate.share import Sharing
 from dragoman.evaluate.spec import SystemSpec
 
 Progress: TypeAlias = Callable[[int, int | None, str], None]
 """Turns of systems done, turns of systems in all, and the system at work."""
 
-_KEPT_ROWS = 20_000
-"""Rows of scopes that are kept after their batch, in case that a later one shares them."""
-_CORPUS_CHUNK = 4096
 _WHOLE_EVERY = 64
 """Batches after which all of the memory is searched for garbage."""
 
@@ -59,13 +54,18 @@ def run_block(
     batch: int,
     progress: Progress | None = None,
     models: Models | None = None,
+    workers: Workers | None = None,
 ) -> None:
-    """Measure systems on a set; those that say why they cannot run are left out. `models` are lent, not closed."""
+    """Measure systems on a set; those that say why they cannot run are left out. `models` are lent, not closed.
+
+    `workers` answer the batches; without them this process does.
+    """
     running = [system for system in systems if system.runs]
     if not running:
         return
     with Models() if models is None else nullcontext(models) as lent:
-        _Run(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress).run()
+        run = _Run(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
+        run.run(workers or InProcess())
 
 
 class _Run:
@@ -87,20 +87,20 @@ class _Run:
         self._name = block.spec.name
         self._systems = systems
         self._rows = rows
-        self._models = models
+        self._seed = seed
         self._batch = max(1, batch)
         self._progress = progress
         self._done: dict[str, int] = {}
         self._everything = 0
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
         for system in systems:
             lane = next((lane for lane in self._lanes if lane.view == system.view), None)
             if lane is None:
                 mine = [other for other in systems if other.view == system.view]
                 seen = views(system.view) if system.view else block
-                self._lanes.append(_Lane(system.view, seen, mine, models, seed))
+                self._lanes.append(Lane(system.view, seen, mine, models, seed))
 
-    def run(self) -> None:
+    def run(self, workers: Workers) -> None:
         total = self._block.count()
         self._done = {system.name: self._rows.done(self._name, system.name) for system in self._systems}
         for name, turns in self._done.items():
@@ -110,38 +110,41 @@ class _Run:
                     remedy="The data or the limit is another one: run into a new folder.",
                 )
         self._everything = total * len(self._systems)
-        start = stopped = min(self._done.values()) // self._batch * self._batch
         if sum(self._done.values()) == self._everything:
             return
-        streams = [lane.batches(self._batch, start) for lane in self._lanes]
+        job = self._job(workers)
         with _collected_between() as collect:
-            for chunks in zip_longest(*streams, fillvalue=()):
-                self._same(chunks)
-                for lane, examples in zip(self._lanes, chunks, strict=True):
-                    self._step(lane, examples, start, again=start == stopped)
-                start += len(chunks[0])
-                collect()
+            for answered in workers.map(job, self._shards(collect), told=lambda shard, system: self._tell(str(system))):
+                self._keep(answered)
         self._tell(self._systems[-1].name)
 
-    def _step(self, lane: _Lane, examples: Sequence[Example], start: int, *, again: bool) -> None:
-        """One batch of a lane: the systems that lack it; where a run was stopped (`again`), also those before them, so
-        that sharing is as on a first run."""
-        end = start + len(examples)
-        waiting = [system.name for system in lane.systems if self._done[system.name] < end]
-        if not waiting:
-            return
-        lane.take(examples)
-        for system in lane.systems:
-            if not (again or system.name in waiting):
-                continue
-            self._tell(system.name)
-            outcomes = self._outcomes(lane, system, examples)
-            if self._done[system.name] < end:
-                self._rows.append(self._name, system.name, outcomes[self._done[system.name] - start :])
-                self._done[system.name] = end
-            if system.name == waiting[-1]:
-                break
-        lane.leave()
+    def _job(self, workers: Workers) -> Job[Batch, Answered]:
+        if workers.here:
+            return Job(self._name, lambda: nullcontext(Lanes(self._name, self._lanes).answer))
+        lanes = tuple((lane.view, lane.carried(), tuple(lane.systems)) for lane in self._lanes)
+        return Job(self._name, partial(open_lanes, Setup(self._name, self._seed, lanes)))
+
+    def _shards(self, collect: Callable[[], None]) -> Iterator[Shard[Batch]]:
+        """The batches that some system lacks."""
+        begun = dict(self._done)
+        start = stopped = min(begun.values()) // self._batch * self._batch
+        streams = [lane.batches(self._batch, start) for lane in self._lanes]
+        for chunks in zip_longest(*streams, fillvalue=()):
+            self._same(chunks)
+            end = start + len(chunks[0])
+            names = tuple(_due(lane, begun, end, again=start == stopped) for lane in self._lanes)
+            if any(names):
+                yield Shard(f"{self._name}, turns {start + 1}-{end}", Batch(start, tuple(map(tuple, chunks)), names))
+            start = end
+            collect()
+
+    def _keep(self, answered: Answered) -> None:
+        """Write down what is new of some outcomes."""
+        end = answered.start + len(answered.outcomes)
+        if self._done[answered.system] < end:
+            new = answered.outcomes[self._done[answered.system] - answered.start :]
+            self._rows.append(self._name, answered.system, new)
+            self._done[answered.system] = end
 
     def _tell(self, system: str) -> None:
         if self._progress is not None:
@@ -159,120 +162,15 @@ class _Run:
                     remedy="A view changes how turns read, not which there are.",
                 )
 
-    def _outcomes(self, lane: _Lane, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
-        try:
-            return lane.answer(system, examples)
-        except Exception as error:
-            found = lane.failing(system, examples) or (examples[0], error)
-            raise self._explained(system, *found) from error
 
-    def _explained(self, system: SystemSpec, example: Example, error: Exception) -> RunError:
-        """What happened, where: the turn, the role and the component."""
-        fields = error.fields if isinstance(error, DragomanError) else {}
-        message = error.message if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
-        noted = "; ".join(getattr(error, "__notes__", ()))
-        role, component = fields.get("role"), fields.get("component")
-        where = f" in the {role} ({component})" if role else f" {noted.partition(', turns')[0]}" if noted else ""
-        return RunError(
-            f"System '{system.name}' failed on turn '{example.id}' of '{self._name}'{where}: {message}",
-            remedy=(error.remedy if isinstance(error, DragomanError) else "") or "The rows of other turns are kept.",
-            system=system.name,
-            example=example.id,
-            block=self._name,
-            role=role,
-            component=component,
-        )
-
-
-class _Lane:
-    """The systems that see a set in one way: their agents, their stores, their answers."""
-
-    def __init__(
-        self, view: Mapping[str, Any], block: Block, systems: Sequence[SystemSpec], models: Models, seed: int
-    ) -> None:
-        self.view = view
-        self.systems = systems
-        self._block = block
-        self._models = models
-        self._answers = Answers(block.examples)
-        self._sharing = Sharing(models.tally)
-        bench = Bench(block.sources, block.language, self._answers, block.train, seed, models, self._sharing)
-        self._builder = Builder(bench, systems)
-        self._agents: dict[str, Agent] = {system.name: self._builder.build(system) for system in systems}
-        self._kept: OrderedDict[Scope, tuple[Passage, ...]] = OrderedDict()
-        self._held = 0
-        self._ready = False
-
-    def batches(self, size: int, start: int) -> Iterator[list[Example]]:
-        """The turns from a place on, a batch at a time."""
-        examples = islice(self._block.examples(), start, None)
-        while chunk := list(islice(examples, size)):
-            yield chunk
-
-    def take(self, examples: Sequence[Example]) -> None:
-        """Make the stores and the rows that know the answers ready for a batch."""
-        if not self._ready:
-            self._builder.warm_up()
-            self._put_corpus(examples[0].context.scope.shared)
-            self._ready = True
-        self._answers.know(examples)
-        for example in examples:
-            self._put(example)
-        current = {example.context.scope for example in examples}
-        while self._held > _KEPT_ROWS and next(iter(self._kept)) not in current:
-            scope, passages = self._kept.popitem(last=False)
-            self._held -= len(passages)
-            for store, _ in self._builder.stores.values():
-                store.forget(scope)
-
-    def answer(self, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
-        """A system's outcomes on a batch that was taken."""
-        contexts = _distinct([example.context for example in examples])
-        self._models.cool()
-        self._sharing.bill()
-        replies = self._agents[system.name].run(contexts)
-        billed = self._sharing.settle(contexts, replies)
-        return [
-            Outcome(example.id, own.reply, own.spent.usage, own.spent.encoded)
-            for example, own in zip(examples, billed, strict=True)
-        ]
-
-    def leave(self) -> None:
-        """The batch is over: what it asked and knew is let go."""
-        self._answers.know(())
-        self._sharing.forget()
-        self._sharing.bill()
-
-    def failing(self, system: SystemSpec, examples: Sequence[Example]) -> tuple[Example, Exception] | None:
-        """The first turn of a batch that fails by itself, and how."""
-        for example in examples:
-            try:
-                self.answer(system, [example])
-            except Exception as error:  # noqa: BLE001 - it is told with the turn's id
-                return example, error
-        return None
-
-    def _put(self, example: Example) -> None:
-        """The candidates of a turn, unless its scope is there already: examples of one scope have the same."""
-        scope = example.context.scope
-        if scope in self._kept:
-            self._kept.move_to_end(scope)
-            return
-        passages = example.candidates
-        self._kept[scope] = passages
-        self._held += len(passages)
-        if passages:
-            self._store(scope, passages)
-
-    def _put_corpus(self, scope: Scope) -> None:
-        passages = self._block.passages()
-        while chunk := list(islice(passages, _CORPUS_CHUNK)):
-            self._store(scope, chunk)
-
-    def _store(self, scope: Scope, passages: Sequence[Passage]) -> None:
-        for store, encoder in self._builder.stores.values():
-            vectors = None if encoder is None else encoder.encode([passage.indexed for passage in passages])
-            store.put(scope, passages, vectors)
+def _due(lane: Lane, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
+    """The systems of a lane that answer a batch: those that lack it; where a run was stopped (`again`), also those
+    before them, so that sharing is as on a first run."""
+    names = [system.name for system in lane.systems]
+    waiting = [name for name in names if begun[name] < end]
+    if not waiting or not again:
+        return tuple(waiting)
+    return tuple(names[: names.index(waiting[-1]) + 1])
 
 
 @contextmanager
@@ -295,14 +193,3 @@ def _collected_between() -> Iterator[Callable[[], None]]:
         gc.unfreeze()
         if was:
             gc.enable()
-
-
-def _distinct(contexts: Sequence[Context]) -> list[Context]:
-    """The same contexts, no object twice: turns are told apart by them."""
-    seen: set[int] = set()
-    found = []
-    for context in contexts:
-        own = replace(context) if id(context) in seen else context
-        seen.add(id(own))
-        found.append(own)
-    return found

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Dataset
+from dragoman.core.workers import Workers
 from dragoman.evaluate.block import Block
 from dragoman.evaluate.contract import Progress
 from dragoman.evaluate.manifest import PYTHON
@@ -88,12 +89,14 @@ def run_experiment(
     progress: Progress | None = None,
     parts: Path | None = None,
     trainer: Trainer | None = None,
+    workers: Workers | None = None,
 ) -> Result:
     """Run an experiment into a folder, or go on with it, and write its tables there.
 
     `data` gives the file of a set, or None to choose a set as it is: where any is chosen, only those that are named
     run. Rows that are `slow` run where that is said, or where they are named. `overrides` are only recorded. Trained
     parts lie below `parts`; a `trainer` trains those that rows need and that are not there, else such rows say so.
+    Turns are answered by `workers`; without them, here.
     """
     return Run(
         spec if slow else spec.quick(systems or ()),
@@ -108,6 +111,7 @@ def run_experiment(
         progress=progress,
         parts=parts,
         trainer=trainer,
+        workers=workers,
     ).result()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dragoman.core.caches import keeps_texts
+from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Prompt
@@ -59,7 +59,7 @@ class LlamaCppModel:
         self._seed = seed
         self._least = least
         place = Path(adapter).expanduser() if adapter else None
-        self.server = LlamaServer(weights, context_tokens, parallel, threads or os.cpu_count() or 1, place)
+        self.server = LlamaServer(weights, context_tokens, parallel, threads or cores(), place)
         self._next = NextTokens(self.server)
         self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
         self._template: int | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.caches import keeps_texts
+from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
@@ -57,7 +57,7 @@ class OnnxEncoder:
         self._given_pooling = pooling
         self._pooling = pooling or "mean"
         self._batch = batch
-        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._threads = threads or min(cores(), 8)
         self._kept = cache
         self._cache: OrderedDict[bytes, FloatArray] = OrderedDict()
         self._lock = threading.Lock()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
+from dragoman.core.cores import cores
 from dragoman.core.errors import WeightsError
 from dragoman.models.part import Part, open_part
 from dragoman.models.session import batches, clean, open_session, open_tokenizer
@@ -25,7 +25,7 @@ class Scorer:
     def __init__(self, part: Part, *, batch: int = 32, threads: int | None = None) -> None:
         self.part = part
         self._batch = batch
-        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._threads = threads or min(cores(), 8)
         self._max_tokens = int(part.options.get("max_tokens", 256))
         self._loading = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -35,7 +36,8 @@ class ScriptedModel:
     A pattern is a substring, or a regular expression where it begins with `re:`. `choices` are rules
     for `choose`: a pattern and either one option or a table of weights. Without a rule the options
     are equally probable, or the first one is certain where `undecided` is `first`. Being a list, the
-    answers are used up; rules alone keep a model without state. `history` holds the last prompts seen.
+    answers are used up; rules alone keep a model without state. An answer takes `seconds`, as one of a real model
+    would. `history` holds the last prompts seen.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ScriptedModel:
         choices: Sequence[tuple[str, str | dict[str, float]]] = (),
         undecided: Literal["uniform", "first"] = "uniform",
         confidence: float = 1.0,
+        seconds: float = 0.0,
     ) -> None:
         if not 0.0 <= confidence <= 1.0:
             raise ConfigError(f"confidence is {confidence}.", remedy="Give a probability from 0 to 1.")
@@ -56,6 +59,7 @@ class ScriptedModel:
         self._choices = tuple(choices)
         self._undecided = undecided
         self._confidence = confidence
+        self._seconds = seconds
         self.history: list[Prompt] = []
 
     def warm_up(self) -> None:
@@ -80,6 +84,7 @@ class ScriptedModel:
 
     def _answer(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Draft:
         self._see(prompt)
+        time.sleep(self._seconds)
         said = _found(self._rules, prompt) if not self._answers else self._answers.pop(0)
         if said is None:
             said = self._default

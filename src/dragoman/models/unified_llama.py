@@ -10,7 +10,6 @@ would save little.
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from dragoman.core.caches import keeps_texts
+from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError, InputError, WeightsError
 from dragoman.core.tokens import EVALUATION, STEPS
 from dragoman.core.values import Context, Draft
@@ -75,7 +75,7 @@ class LlamaUnified:
         self._end = int(part.options["end"])
         weights = base or str(part.options["base"])
         # one token more than the window, which is the one that is asked for
-        room, count = max(shape.window + 1, _LEAST_WINDOW), threads or os.cpu_count() or 1
+        room, count = max(shape.window + 1, _LEAST_WINDOW), threads or cores()
         self.server = LlamaServer(weights, room, parallel, count, part.file(ADAPTER))
         self.vocabulary = LlamaVocabulary(self.server)
         self._encode = lru_cache(_TEXTS)(lambda text: tuple(self.vocabulary.encode(text)))

@@ -43,6 +43,11 @@ class ChosenLabels:
         self._turns = turns
 
     @property
+    def paid(self) -> int:
+        """Prompts that went to the model so far."""
+        return self._answers.paid
+
+    @property
     def about(self) -> Mapping[str, Json]:
         return {
             "method": "prompted",
@@ -76,6 +81,11 @@ class ListedLabels:
         self._language = language
         self._turns = turns
         self._retries = retries
+
+    @property
+    def paid(self) -> int:
+        """Prompts that went to the model so far."""
+        return self._answers.paid
 
     @property
     def about(self) -> Mapping[str, Json]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
 from dragoman.core.errors import InputError, ModelError
+from dragoman.core.workers import InProcess, Job, Shard, Tell, Work, Workers
 from dragoman.train.contract import Corpus
 from dragoman.train.relevance_file import Row, header_of
 from dragoman.train.relevance_labels import Judged, RelevanceMethod, Unanswered, tenth
 from dragoman.train.relevance_part_file import BATCH, Growing
-from dragoman.train.relevance_pools import Asked, Which, asked
+from dragoman.train.relevance_pools import Asked, Pool, Which, asked
 
 Report: TypeAlias = Callable[[int, int], None]
 """Told after each batch: turns done, turns in all."""
+Method: TypeAlias = Callable[[], AbstractContextManager[RelevanceMethod]]
+"""Makes a method, in a worker."""
+Judgement: TypeAlias = tuple[list[Judged], int]
+"""What a method says of some pools, and how many prompts it paid for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +50,54 @@ def label_relevance(
     fresh: bool = False,
     skip_failed: bool = False,
     report: Report = lambda done, total: None,
+    workers: Workers | None = None,
+    made: Method | None = None,
+    paid: Callable[[int], None] = lambda prompts: None,
 ) -> Labelled:
     """Label the candidates of every turn. The same call goes on after a kill, and does nothing once all is done.
 
     A pool that the method cannot judge stops it, with what was done kept; `skip_failed` leaves that pool without labels
-    and goes on.
+    and goes on. `workers` that are elsewhere make the method themselves, by `made`, and `paid` is told what it costs.
     """
     turns = to_label(corpus, which)
     header = header_of(turns, by=method.about, which=which, files=_files(corpus), version=version("dragoman"))
+    who = workers or InProcess()
     with Growing(out, header, turns, fresh=fresh) as file:
         found = len(file.rows)
         if not file.is_finished:
             report(found, len(turns))
-            for start in range(found, len(turns), BATCH):
-                file.add(_rows(turns[start : start + BATCH], method, skip_failed))
+            starts = range(found, len(turns), BATCH)
+            shards = (_shard(start, turns[start : start + BATCH]) for start in starts)
+            for judged, prompts in who.map(_job(method, made, who), shards):
+                paid(prompts)
+                file.add(_rows(turns[len(file.rows) : len(file.rows) + BATCH], judged, skip_failed))
                 report(len(file.rows), len(turns))
             file.finish()
         return Labelled(out, turns, tuple(file.rows), found)
+
+
+def _shard(start: int, turns: Sequence[Asked]) -> Shard[tuple[Pool, ...]]:
+    return Shard(f"turns {start + 1}-{start + len(turns)}", tuple(pool for turn in turns for pool in turn.pools))
+
+
+def _job(method: RelevanceMethod, made: Method | None, workers: Workers) -> Job[tuple[Pool, ...], Judgement]:
+    if workers.here:
+        return Job("label", lambda: nullcontext(partial(_judged, method)))
+    if made is None:
+        raise InputError("Workers elsewhere cannot be given a method as it is.", remedy="Say by `made` how to make it.")
+    return Job("label", partial(_opened, made))
+
+
+@contextmanager
+def _opened(made: Method) -> Iterator[Work[tuple[Pool, ...], Judgement]]:
+    with made() as method:
+        yield partial(_judged, method)
+
+
+def _judged(method: RelevanceMethod, pools: Sequence[Pool], tell: Tell) -> list[Judgement]:
+    before = getattr(method, "paid", 0)
+    judged = list(method.judge(pools))
+    return [(judged, getattr(method, "paid", 0) - before)]
 
 
 def to_label(corpus: Corpus, which: Which) -> tuple[Asked, ...]:
@@ -75,8 +113,8 @@ def to_label(corpus: Corpus, which: Which) -> tuple[Asked, ...]:
     raise InputError("No turn's plan names a source that it has candidates of.", remedy="Give --sources all.")
 
 
-def _rows(turns: Sequence[Asked], method: RelevanceMethod, skip_failed: bool) -> list[Row]:
-    judged = iter(method.judge([pool for turn in turns for pool in turn.pools]))
+def _rows(turns: Sequence[Asked], judgement: Sequence[Judged], skip_failed: bool) -> list[Row]:
+    judged = iter(judgement)
     return [_row(turn, {pool.source.name: next(judged) for pool in turn.pools}, skip_failed) for turn in turns]
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dragoman.core.errors import MissingExtraError, TrainingError
 from dragoman.models.part import FILE, Part, open_part
@@ -57,6 +58,19 @@ def train(
             write_whole(folder / CARD, card(part, job, command=command))
             write_whole(folder / METRICS, _metrics(part, job))
         return part
+
+
+def data_files(
+    recipe: Recipe,
+    data: Mapping[str, Sequence[str]],
+    *,
+    skip_bad: bool = False,
+    options: Mapping[str, object] | None = None,
+) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """The files of each side with their names and hashes, as a training of a recipe would read them."""
+    sides = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)
+    named = zip(("train", "dev", "aux"), sides, strict=True)
+    return {side: corpus.origin for side, corpus in named if corpus is not None}
 
 
 def choose_device(wanted: str | None) -> str:

@@ -11,28 +11,29 @@ What is asked for again goes on: trials that are done are read, the one that was
 from __future__ import annotations
 
 import json
-import logging
 import shutil
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
-from dragoman.core.errors import ConfigError, MissingExtraError, TrainingError, UnknownNameError
+from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.toml import explained, override, read_toml, scalar
+from dragoman.core.workers import InProcess, Workers
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import Part, open_part
-from dragoman.train.contract import Progress, Report
+from dragoman.train.contract import Report
 from dragoman.train.folder import CHECKPOINT, EVENTS, LOG, TrainingFolder, write_whole, writing
 from dragoman.train.recipe import load_recipe
-from dragoman.train.run import train
 from dragoman.train.spec import Recipe
+from dragoman.train.sweep_spec import RangeSpec, SweepSpec, Trial
+from dragoman.train.sweep_trials import STUDY, TRIALS, Ordered, Trials
 
-SWEEP, STUDY, TRIALS = "sweep.json", "study.db", "trials"
+__all__ = ["RangeSpec", "SweepSpec", "Swept", "Trial", "deciding", "load_sweep", "sweep"]
+
+SWEEP = "sweep.json"
 _NOT_COPIED = (LOG, CHECKPOINT, EVENTS)
 _INSTEAD_OF_LOSS = {
     "critic.nli": "accuracy",
@@ -44,66 +45,6 @@ _INSTEAD_OF_LOSS = {
     "shared": "mean",
 }
 """By which figure to compare parts that hold no loss on dev, by kind."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RangeSpec(_Strict):
-    """The values that one setting may take: some, or all between two."""
-
-    values: tuple[Any, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    log: bool = False
-    kind: Literal["float", "int"] = "float"
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> RangeSpec:
-        bounded = self.low is not None and self.high is not None
-        if bounded == bool(self.values) or (self.low is None) != (self.high is None):
-            raise ValueError("give either values, or low and high")
-        if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError("low must be less than high")
-        if self.log and self.low is not None and self.low <= 0:
-            raise ValueError("log needs a low above 0")
-        return self
-
-
-class SweepSpec(_Strict):
-    """What a sweep tries. A grid tries every combination of `values`; else Optuna chooses `trials` times."""
-
-    parameters: dict[str, RangeSpec] = Field(min_length=1)
-    trials: int | None = Field(default=None, ge=1)
-    seed: int = 1
-    metric: str | None = None
-    """The measure on dev that decides; `train.metric` where it is not given, but see `deciding`."""
-
-    @property
-    def is_grid(self) -> bool:
-        return self.trials is None
-
-    @property
-    def count(self) -> int:
-        return len(list(self.combinations())) if self.trials is None else self.trials
-
-    def combinations(self) -> Iterator[dict[str, Any]]:
-        names = list(self.parameters)
-        for values in product(*(self.parameters[name].values for name in names)):
-            yield dict(zip(names, values, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One training of a sweep: what was set, what came out; `failed` says why nothing did."""
-
-    number: int
-    folder: Path
-    settings: Mapping[str, Any]
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    score: float | None = None
-    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +90,9 @@ def sweep(
     device: str | None = None,
     options: Mapping[str, object] | None = None,
     command: str = "",
+    workers: Workers | None = None,
 ) -> Swept:
-    """Run the trials that are not done yet, each by `train`, and take the best."""
+    """Run the trials that are not done yet, each by `train`, and take the best. `workers` train; without them, here."""
     folder = Path(out).expanduser()
     given = dict(override(entry) for entry in overrides)
 
@@ -160,29 +102,19 @@ def sweep(
     with_settings({name: _any_of(entry) for name, entry in spec.parameters.items()})  # a wrong path is told at once
     _claim(folder, with_settings({}), spec, fresh=fresh)
 
-    def trained(settings: Mapping[str, Any], place: Path, report: Report) -> Part:
-        return train(
-            with_settings(settings),
-            data,
-            place,
-            report=report,
-            skip_bad=skip_bad,
-            device=device,
-            options=options,
-            command=command,
-        )
-
-    runner = _Runner(trained, spec, folder, metric=deciding(with_settings({}), spec), report=report)
-    trials = list(runner.grid() if spec.is_grid else runner.study())
-    good = [trial for trial in trials if trial.score is not None]
+    who = workers or InProcess()
+    ordered = Ordered(data, command, skip_bad=skip_bad, device=device, options=options or {})
+    trials = Trials(with_settings, ordered, spec, folder, metric=deciding(with_settings({}), spec), workers=who)
+    done = list(trials.grid(report) if spec.is_grid else trials.study(report))
+    good = [trial for trial in done if trial.score is not None]
     if not good:
         raise TrainingError(
-            f"None of the {len(trials)} trials came to an end. The first: {trials[0].failed}",
+            f"None of the {len(done)} trials came to an end. The first: {done[0].failed}",
             remedy="Mend that, then run the same command again.",
         )
-    lower = runner.metric == "loss"
+    lower = trials.metric == "loss"
     best = (min if lower else max)(good, key=lambda trial: (trial.score or 0.0, trial.number * (1 if lower else -1)))
-    return Swept(tuple(trials), runner.metric, best, _take(best.folder, folder))
+    return Swept(tuple(done), trials.metric, best, _take(best.folder, folder))
 
 
 def deciding(recipe: Recipe, spec: SweepSpec) -> str:
@@ -190,85 +122,6 @@ def deciding(recipe: Recipe, spec: SweepSpec) -> str:
     part does not hold it, the one that suits the kind."""
     named = spec.metric or recipe.train.metric
     return _INSTEAD_OF_LOSS.get(recipe.kind, named) if named == "loss" else named
-
-
-class _Runner:
-    """The trials of one sweep."""
-
-    def __init__(
-        self,
-        trained: Callable[[Mapping[str, Any], Path, Report], Part],
-        spec: SweepSpec,
-        folder: Path,
-        *,
-        metric: str,
-        report: Report | None,
-    ) -> None:
-        self._trained = trained
-        self._spec = spec
-        self._folder = folder
-        self._report = report or (lambda progress: None)
-        self.metric = metric
-
-    def grid(self) -> Iterator[Trial]:
-        for number, settings in enumerate(self._spec.combinations()):
-            yield self._run(number, settings)
-
-    def study(self) -> Iterator[Trial]:
-        """Optuna's trials: those of before, the one that was killed, then new ones."""
-        optuna = _optuna()
-        states = optuna.trial.TrialState
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it says of its own experiments
-            study = optuna.create_study(
-                study_name="sweep",
-                storage=f"sqlite:///{self._folder / STUDY}",
-                direction="minimize" if self.metric == "loss" else "maximize",
-                load_if_exists=True,
-            )
-        for known in study.get_trials(deepcopy=False)[: self._spec.trials]:
-            settings = json.loads(known.user_attrs.get("settings", "{}"))
-            if known.state == states.FAIL or not settings:  # or killed before it began: its number is gone
-                failed = known.user_attrs.get("failed", "stopped before it began")
-                yield Trial(known.number, self._place(known.number), settings, failed=failed)
-                continue
-            trial = self._run(known.number, settings)
-            if known.state == states.RUNNING:
-                _tell(study, states, trial)
-            yield trial
-        for number in range(len(study.get_trials(deepcopy=False)), self._spec.trials or 0):
-            study.sampler = optuna.samplers.TPESampler(seed=self._spec.seed + number)  # so that a kill changes nothing
-            asked = study.ask()
-            settings = {name: _suggested(asked, name, entry) for name, entry in self._spec.parameters.items()}
-            asked.set_user_attr("settings", json.dumps(settings))
-            trial = self._run(asked.number, settings)
-            if trial.failed:
-                asked.set_user_attr("failed", trial.failed)
-            _tell(study, states, trial)
-            yield trial
-
-    def _place(self, number: int) -> Path:
-        return self._folder / TRIALS / f"{number:03d}"
-
-    def _run(self, number: int, settings: Mapping[str, Any]) -> Trial:
-        place = self._place(number)
-        trial = Trial(number, place, settings)
-        label = f"Trial {number + 1} of {self._spec.count}"
-
-        def report(progress: Progress) -> None:
-            self._report(replace(progress, stage=f"{label}: {progress.stage}"))
-
-        try:
-            part = self._trained(settings, place, report)
-        except TrainingError as error:
-            logging.getLogger("dragoman.train").warning("%s failed: %s", label, error.message)
-            return replace(trial, failed=error.message)
-        metrics = {name: float(value) for name, value in (part.made.get("metrics") or {}).items()}
-        if self.metric not in metrics:
-            raise UnknownNameError(
-                "metric of the trials", self.metric, metrics, remedy="Name one of these, as in --set train.metric=f1."
-            )
-        return replace(trial, metrics=metrics, score=metrics[self.metric])
 
 
 def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, *, fresh: bool) -> None:
@@ -315,35 +168,6 @@ def _take(best: Path, folder: Path) -> Part:
                 shutil.copyfile(place, partial)
                 partial.replace(folder / place.name)
     return open_part(folder)
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "A sweep with ranges needs optuna, which is not installed.",
-            remedy="Run: pip install 'dragoman[train]', or give a grid: --sweep path=a,b,c",
-            extra="train",
-        ) from error
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
-
-
-def _tell(study: Any, states: Any, trial: Trial) -> None:
-    if trial.score is None:
-        study.tell(trial.number, state=states.FAIL)
-    else:
-        study.tell(trial.number, trial.score)
-
-
-def _suggested(asked: Any, name: str, entry: RangeSpec) -> Any:
-    if entry.values:
-        written = [json.dumps(value) for value in entry.values]  # Optuna keeps plain values only
-        return json.loads(asked.suggest_categorical(name, written))
-    if entry.kind == "int":
-        return asked.suggest_int(name, int(entry.low or 0), int(entry.high or 0), log=entry.log)
-    return asked.suggest_float(name, entry.low, entry.high, log=entry.log)
 
 
 def _any_of(entry: RangeSpec) -> Any:

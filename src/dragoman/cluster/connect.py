@@ -1,0 +1,199 @@
+"""A connection to a Ray cluster, or to one of its own on this machine; what does not fit is refused before any work."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from secrets import token_hex
+from time import monotonic, sleep
+from typing import Any
+
+from dragoman.cluster.build import build, differences
+from dragoman.cluster.ray_workers import RayWorkers
+from dragoman.core.cores import cores
+from dragoman.core.errors import ConfigError, DragomanError, MissingExtraError, WorkersError
+
+LOCAL, CLIENT = "local", "ray://"
+_QUIET = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_TQDM_PATCH_PRINT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+"""Ray says nothing of its own on the terminal, and nothing to anybody else."""
+_AUTH_MODE, _AUTH_TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+_REACH_SECONDS = 5.0
+_NODE_SECONDS = 120.0
+_GONE_SECONDS = 10.0
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+"""How a gRPC client begins: the preface of HTTP/2 and an empty SETTINGS frame; a server answers in kind."""
+_SETTINGS = 4
+
+
+@contextmanager
+def ray_workers(address: str) -> Iterator[RayWorkers]:
+    """The workers at an address: `host:6379` from a node of the cluster, `ray://host:10001` from anywhere, `local` for
+    a cluster of its own of the cores of this machine."""
+    place = _place(address)
+    ray = _imported()
+    if place is not None:
+        _reach(address, *place)
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    with _own_token() if address == LOCAL else nullcontext():
+        _connect(ray, address)
+        try:
+            _refuse_unlike(ray)
+            yield RayWorkers(ray)
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _own_token() -> Iterator[None]:
+    """A token for a cluster of its own, gone with it: Ray would keep one in the user's home, for all to read."""
+    if os.environ.keys() & {_AUTH_MODE, *_AUTH_TOKENS}:
+        yield  # whoever set it knows why
+        return
+    os.environ[_AUTH_TOKENS[0]] = token_hex(32)  # the mode is Ray's to set: it looked for one when it was imported
+    try:
+        yield
+    finally:
+        for name in (_AUTH_MODE, _AUTH_TOKENS[0]):
+            os.environ.pop(name, None)
+
+
+def _place(address: str) -> tuple[str, int] | None:
+    """The host and the port of an address; None where there is none yet."""
+    if address == LOCAL:
+        return None
+    host, mark, port = address.removeprefix(CLIENT).rpartition(":")
+    if not (mark and host and port.isdigit() and 0 < int(port) < 65536) or "/" in host:
+        raise ConfigError(
+            f"'{address}' is no address of a Ray cluster.",
+            remedy="Give host:6379 on a node of it, ray://host:10001 from elsewhere, or local.",
+        )
+    return host.strip("[]"), int(port)
+
+
+def _imported() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "--ray needs Ray, which is not installed.", remedy="Run: pip install 'dragoman[ray]'", extra="ray"
+        ) from error
+    return ray
+
+
+def _reach(address: str, host: str, port: int) -> None:
+    """Whether anything like Ray answers: Ray itself would wait for minutes."""
+    try:
+        with socket.create_connection((host, port), timeout=_REACH_SECONDS) as line:
+            if os.environ.get("RAY_USE_TLS", "0") == "1":
+                return  # it speaks only to who knows its certificate
+            line.settimeout(_REACH_SECONDS)
+            line.sendall(_HELLO)
+            answer = line.recv(9)
+    except OSError as error:
+        raise _unreachable(address, error.strerror or str(error)) from error
+    if len(answer) < 4 or answer[3] != _SETTINGS:
+        raise _unreachable(address, "what listens there is not Ray")
+
+
+def _unreachable(address: str, why: str) -> WorkersError:
+    return WorkersError(
+        f"No Ray cluster can be reached at '{address}': {why}.",
+        remedy="Check that its head runs (ray start --head) and that the port is open: 6379 for a node of the cluster, "
+        "10001 after ray:// from elsewhere. Or give --ray local.",
+        address=address,
+    )
+
+
+def _connect(ray: Any, address: str) -> None:
+    quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    here: dict[str, Any] = {"num_cpus": cores(), "include_dashboard": False} if address == LOCAL else {}
+    try:
+        ray.init(address=address, **here, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, ImportError, OSError, AssertionError) as error:
+        raise _refused(address, error) from error
+
+
+def _refused(address: str, error: Exception) -> DragomanError:
+    said = " ".join(str(error).split())
+    if "ersion mismatch" in said or "versions" in said:
+        return WorkersError(
+            f"The cluster at '{address}' runs another version: {said}",
+            remedy="Install here, or on the cluster, the same Ray and the same Python (all three numbers of it).",
+            address=address,
+        )
+    if "Ray Client requires" in said or "grpc" in said.lower():
+        return MissingExtraError(
+            f"'{address}' needs Ray's client: {said}", remedy="Run: pip install 'ray[client]'", extra="ray"
+        )
+    return WorkersError(
+        f"The Ray cluster at '{address}' does not let us in: {type(error).__name__}: {said}",
+        remedy="host:6379 works on a node of the cluster (ray start --address host:6379 makes one of this machine); "
+        "from elsewhere give ray://host:10001. Where it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN.",
+        address=address,
+    )
+
+
+def _refuse_unlike(ray: Any) -> None:
+    """Ask every node what it is made of: one that differs would give other results, or none."""
+    asked = [(entry, _ask(ray, entry["NodeID"])) for entry in _working(ray)]
+    answered = 0
+    for entry, reference in asked:
+        try:
+            found: Mapping[str, str] | str = ray.get(reference, timeout=_NODE_SECONDS)
+        except ray.exceptions.RayError as error:
+            if _is_gone(ray, entry["NodeID"]):
+                continue  # the cluster took some time to notice
+            said = str(error).strip().splitlines()
+            found = said[-1] if said else type(error).__name__
+        answered += 1
+        told = [found] if isinstance(found, str) else differences(build(), found)
+        if told:
+            more = f" (and {len(told) - 4} more)" if len(told) > 4 else ""
+            host = entry["NodeManagerAddress"]
+            raise WorkersError(
+                f"The node {host} does not fit: {'; '.join(told[:4])}{more}.",
+                remedy="Install on every node exactly what is installed here, extras included.",
+                node=host,
+            )
+    if not answered:
+        raise WorkersError(
+            "The cluster has no node with a core to work on.",
+            remedy="Start one with `ray start --address HEAD:6379`; or was the head started with --num-cpus 0?",
+        )
+
+
+def _working(ray: Any) -> list[Any]:
+    return [entry for entry in ray.nodes() if entry["Alive"] and entry["Resources"].get("CPU", 0) >= 1]
+
+
+def _is_gone(ray: Any, node_id: str) -> bool:
+    """Whether a node that did not answer is known to be dead, now or within some seconds."""
+    end = monotonic() + _GONE_SECONDS
+    while any(entry["NodeID"] == node_id for entry in _working(ray)):
+        if monotonic() > end:
+            return False
+        sleep(0.2)
+    return True
+
+
+def _ask(ray: Any, node_id: str) -> Any:
+    """What a node is made of, asked by a function that travels as code: there may be no Dragoman to find it in."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    def made_of() -> Any:
+        try:
+            from dragoman.cluster.build import build
+        except ModuleNotFoundError as error:
+            return f"'{error.name}' is not installed there, or is older than here"
+        return dict(build())
+
+    there = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return ray.remote(num_cpus=0, max_retries=0)(made_of).options(scheduling_strategy=there).remote()

@@ -1,0 +1,165 @@
+"""Shards as Ray's tasks: a few ahead of what is wanted, done again where a worker or a node dies, given in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from dragoman.cluster import node
+from dragoman.cluster.build import build
+from dragoman.cluster.node import Done, Order
+from dragoman.core.errors import ShardError, WorkersError
+from dragoman.core.workers import Job, Shard
+
+S = TypeVar("S")
+R = TypeVar("R")
+RETRIES = 3
+"""How often a shard is given to another worker after the one that had it died."""
+_AHEAD = 3
+"""Shards in hand for each that can be done at once: so that nobody waits while results are written down."""
+_TICK = 0.5
+_PATIENCE = 60.0
+"""Seconds that a cluster may be without a core: nodes come and go."""
+
+
+class RayWorkers:
+    """The cores of a cluster to which `ray`, the module, is connected."""
+
+    here = False
+
+    def __init__(self, ray: Any, *, patience: float = _PATIENCE) -> None:
+        self._ray = ray
+        self._patience = patience
+        self._empty_since: float | None = None
+
+    def map(
+        self, job: Job[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+    ) -> Iterator[R]:
+        ray, key = self._ray, uuid4().hex
+        self._require_gpus(job)
+        board = ray.remote(num_cpus=0)(_Board).remote() if told is not None else None
+        carried = [ray.put(job)]  # in a list it stays a reference: a worker fetches it once, not with every shard
+        run = ray.remote(num_cpus=1, num_gpus=job.gpus, max_retries=RETRIES)(_run)
+        source = enumerate(shards)
+        waiting: deque[tuple[int, Shard[S], Any]] = deque()
+        while True:
+            for number, shard in source:
+                waiting.append((number, shard, run.remote(_order(key, number, shard), carried, board)))
+                if len(waiting) >= _AHEAD * self._at_once(job):
+                    break
+            if not waiting:
+                return
+            number, shard, result = waiting[0]
+            done = self._awaited(result, shard, lambda: self._hear(board, waiting, told))
+            waiting.popleft()
+            yield from done.pieces
+            if done.failed is not None:
+                raise done.failed
+
+    def _awaited(self, result: Any, shard: Shard[Any], hear: Callable[[], None]) -> Done:
+        ray = self._ray
+        while True:
+            ready, _ = ray.wait([result], timeout=_TICK)
+            hear()
+            if ready:
+                try:
+                    done: Done = ray.get(result)
+                except ray.exceptions.RayTaskError as error:
+                    raise _unlike(error) from error
+                except ray.exceptions.RayError as error:
+                    raise _died(error, shard) from error
+                return done
+            self._refuse_empty()
+
+    def _hear(
+        self,
+        board: Any,
+        waiting: Iterable[tuple[int, Shard[S], Any]],
+        told: Callable[[Shard[S], object], None] | None,
+    ) -> None:
+        """Hand on what workers told since the last time, of shards that are not over."""
+        if board is None or told is None:
+            return
+        news: dict[int, object] = {}
+        with suppress(self._ray.exceptions.RayError):  # progress only
+            news = self._ray.get(board.take.remote(), timeout=_TICK)
+        for number, shard, _ in waiting:
+            if number in news:
+                told(shard, news[number])
+
+    def _at_once(self, job: Job[Any, Any]) -> int:
+        """How many shards the cluster can do at this moment; one at least, so that a node that comes has work."""
+        found = self._ray.cluster_resources()
+        places = found.get("CPU", 0.0)
+        return max(1, int(min(places, found.get("GPU", 0.0) / job.gpus) if job.gpus else places))
+
+    def _refuse_empty(self) -> None:
+        """Without a core nothing would ever come, and nobody would know why."""
+        if self._ray.cluster_resources().get("CPU", 0.0) >= 1:
+            self._empty_since = None
+            return
+        self._empty_since = self._empty_since or monotonic()
+        if monotonic() - self._empty_since >= self._patience:
+            raise WorkersError(
+                f"The cluster has had no core to work on for {self._patience:.0f} seconds: all such nodes are gone.",
+                remedy="Start nodes with `ray start --address HEAD:6379`, and run the same command again: it goes on.",
+            )
+
+    def _require_gpus(self, job: Job[Any, Any]) -> None:
+        if job.gpus and self._ray.cluster_resources().get("GPU", 0.0) < job.gpus:
+            raise WorkersError(
+                "The cluster has no GPU.", remedy="Start a node with `ray start --num-gpus N`, or give --device cpu."
+            )
+
+
+class _Board:
+    """Where workers leave word of how far they are: the last word of each shard."""
+
+    def __init__(self) -> None:
+        self._news: dict[int, object] = {}
+
+    def put(self, number: int, news: object) -> None:
+        self._news[number] = news
+
+    def take(self) -> dict[int, object]:
+        news, self._news = self._news, {}
+        return news
+
+
+def _order(key: str, number: int, shard: Shard[Any]) -> Order:
+    variables = {name: os.environ[name] for name in node.VARIABLES if os.environ.get(name)}
+    return Order(key, number, shard.name, shard.value, build(), str(Path.cwd()), variables)
+
+
+def _run(order: Order, carried: list[Any], board: Any) -> Done:
+    """The task itself."""
+    import ray
+
+    send = None if board is None else board.put.remote
+    return node.do(order, lambda: ray.get(carried[0]), send)
+
+
+def _unlike(error: Any) -> WorkersError:
+    """A node that cannot even begin: what it has installed does not understand what it was given."""
+    said = str(getattr(error, "cause", None) or error).strip().splitlines()
+    return WorkersError(
+        f"A node cannot do Dragoman's work: {said[-1] if said else type(error).__name__}.",
+        remedy="Install on every node exactly what is installed here (pip install 'dragoman[ray]').",
+    )
+
+
+def _died(error: Exception, shard: Shard[Any]) -> ShardError:
+    said = str(error).strip().splitlines()
+    return ShardError(
+        f"The shard '{shard.name}' was given to {RETRIES + 1} workers, and each died over it: "
+        f"{type(error).__name__}: {said[0] if said else ''}",
+        remedy="Most often memory ran out: give nodes fewer cores (ray start --num-cpus N), so that fewer shards share "
+        "it. What was made before is kept: the same command goes on.",
+        shard=shard.name,
+    )

@@ -1,0 +1,327 @@
+"""One ingest on its way: files that changed are read, compared with the store, encoded and written, in their order.
+
+Reading and encoding are shards of work, perhaps done elsewhere and ahead of what is written. So a file is compared with
+what the store will hold once everything before it is in: rows on their way in or out are remembered until then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, Scope, Source
+from dragoman.core.workers import Shard, Workers
+from dragoman.sources.files import Failure, File, Found, load
+from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
+from dragoman.sources.ledger import Entry, Ledger, trusted_time
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import Encoder, FloatArray, Store
+
+
+class NoRoomError(InputError):
+    """A file has more passages than may still be put."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was done so far."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """A file whose bytes are not those of the ledger: the how-manieth it is, and its entry without the passages."""
+
+    place: int
+    file: File
+    digest: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A file whose passages differ from what the store holds."""
+
+    file: File
+    entry: Entry
+    added: tuple[Passage, ...]
+    changed: tuple[Passage, ...]
+    stale: tuple[str, ...]
+
+    @property
+    def writes(self) -> tuple[Passage, ...]:
+        return self.added + self.changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some passages that are encoded and put at once; `group` are the files they are of, `first` and `last` say
+    whether it is the first and the last part of these."""
+
+    queue: Sequence[tuple[Passage, _Change]]
+    group: Sequence[_Change]
+    first: bool
+    last: bool
+
+
+class IngestRun:
+    """Gathers changed files until a batch is full, then has them encoded and writes them."""
+
+    def __init__(
+        self, store: Store, source: Source, *, scope: Scope, batch: int, base: Path, room: int | None = None
+    ) -> None:
+        self._store, self._source, self._scope = store, source, scope
+        self._ledger = Ledger(store, scope, source.name)
+        self._batch = max(1, batch)
+        self._base = base
+        self._room = room
+        self._claimed: dict[str, str] = {}
+        self._coming: dict[str, str] = {}
+        self._leaving: set[str] = set()
+        self._failed: list[tuple[int, Failure]] = []
+        self._full: list[str] = []
+        self.counts = Counts()
+        self._progress: Callable[[int, int, str], None] | None = None
+        self._done, self._total = 0.0, 0
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What failed, in the order of the files."""
+        return tuple(failure for _, failure in sorted(self._failed, key=lambda entry: entry[0]))
+
+    @property
+    def full(self) -> tuple[str, ...]:
+        return tuple(self._full)
+
+    def watch(self, found: Found, progress: Callable[[int, int, str], None] | None) -> None:
+        """Take note of what was found, and of whom to tell."""
+        self._failed.extend((-1, failure) for failure in found.failed)
+        self._progress = progress
+        if progress is not None:
+            self._total = sum(_size(file.path) for file in found.files)
+
+    def remove_missing(self, found: Found) -> None:
+        """Remove the passages of files that lay under the given paths and are gone."""
+        present = {file.origin for file in found.files}
+        unseen = tuple(failure.path for failure in found.failed)
+        gone: dict[str, list[str]] = {}
+        for passage in self._rows(None):
+            origin = passage.origin
+            if origin not in present and _under(origin, found.roots) and not _under(origin, unseen):
+                gone.setdefault(origin, []).append(passage.id)
+        for origin, ids in gone.items():
+            if self._ledger.knows(origin):  # what a user said or was given otherwise is no file's to remove
+                self._ledger.begin(origin)
+                self.counts.removed += self._store.remove(self._scope, ids)
+                self._ledger.drop(origin)
+
+    def bring(self, files: Iterable[File], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
+        """Read the files that changed, and write what differs."""
+        waiting: list[_Changed] = []
+        read = workers.map(reading(), self._unread(files, waiting))
+        parts: list[_Part] = []
+        shards = self._parts(self._groups(read, waiting), parts)
+        for vectors in workers.map(encoding(encoder, made), shards):
+            self._write(parts.pop(0), vectors)
+
+    def index(self) -> None:
+        """Let a store that keeps an index bring it up to date now, not in the middle of the first search."""
+        refresh = getattr(self._store, "refresh_index", None)
+        if refresh is not None and self.counts.added + self.counts.changed + self.counts.removed:
+            self._tell("the index")
+            refresh(self._scope, self._source.name)
+
+    def over(self) -> None:
+        """Say that all is done."""
+        self._done = self._total
+        self._tell("")
+
+    def _unread(self, files: Iterable[File], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
+        """The files that the ledger does not show to be in; what they are is put to `waiting`."""
+        for place, file in enumerate(files):
+            self._tell(file.origin)
+            try:
+                found = self._looked_at(place, file)
+            except InputError as error:
+                self._fail(place, file, error)
+                continue
+            if found is None:
+                self.counts.files += 1
+                self._done += _size(file.path)
+                continue
+            changed, content = found
+            waiting.append(changed)
+            apart = self._source.about != "world"
+            yield Shard(file.origin, Loaded(content, file.path.name, self._source.name, file.origin, apart))
+
+    def _looked_at(self, place: int, file: File) -> tuple[_Changed, bytes] | None:
+        """A file with its bytes; none where the ledger shows that all of it is in."""
+        entry = self._ledger.entry(file.origin)
+        status = _status(file)
+        if entry is not None and entry.matches(status):
+            self._same(place, file, entry)
+            return None
+        content = load(file.path)
+        digest = hashlib.sha256(content).hexdigest()
+        if entry is not None and entry.digest == digest:
+            self._same(place, file, entry)
+            return None
+        return _Changed(place, file, digest, len(content), trusted_time(status)), content
+
+    def _groups(self, read: Iterable[Read], waiting: list[_Changed]) -> Iterator[list[_Change]]:
+        """Files together that have a batch of passages to write; the last ones may have fewer."""
+        pending: list[_Change] = []
+        for found in read:
+            changed = waiting.pop(0)
+            try:
+                pending.append(self._compare(changed, found))
+            except InputError as error:
+                self._fail(changed.place, changed.file, error)
+                continue
+            self.counts.files += 1
+            if sum(len(change.writes) for change in pending) >= self._batch:
+                self._send(pending)
+                yield pending
+                pending = []
+        if pending:
+            self._send(pending)
+            yield pending
+
+    def _send(self, group: Sequence[_Change]) -> None:
+        """From here on the rows of a group count as written, for whatever is compared after it."""
+        self._coming.update(self._claimed)
+        self._claimed.clear()
+        self._leaving.update(stale for change in group for stale in change.stale)
+
+    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Part]) -> Iterator[Shard[tuple[str, ...]]]:
+        """What is encoded at once; a group without anything to encode is one empty part."""
+        for group in groups:
+            queue = [(passage, change) for change in group for passage in change.writes]
+            starts = range(0, max(1, len(queue)), self._batch)
+            for start in starts:
+                part = queue[start : start + self._batch]
+                parts.append(_Part(part, group, first=start == 0, last=start == starts[-1]))
+                name = part[0][1].file.origin if part else group[0].file.origin
+                yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
+
+    def _write(self, part: _Part, vectors: FloatArray) -> None:
+        """Write a part: passages first, the ledger last."""
+        for change in part.group if part.first else ():
+            self._ledger.begin(change.file.origin)
+        if part.queue:
+            self._store.put(self._scope, [passage for passage, _ in part.queue], vectors)
+            self._done += sum(change.entry.size / len(change.writes) for _, change in part.queue)
+            self._tell(part.queue[-1][1].file.origin)
+        for change in part.group if part.last else ():
+            if change.stale:
+                self.counts.removed += self._store.remove(self._scope, change.stale)
+            self._ledger.finish(change.file.origin, change.entry)
+            self.counts.added += len(change.added)
+            self.counts.changed += len(change.changed)
+            self.counts.unchanged += change.entry.passages - len(change.writes)
+            self._leaving.difference_update(change.stale)
+            for passage in change.added:
+                self._coming.pop(passage.id, None)
+
+    def _compare(self, changed: _Changed, read: Read) -> _Change:
+        """What a file changes."""
+        if read.refused:
+            raise InputError(read.refused)
+        file, passages = changed.file, read.passages
+        stored = {passage.id: passage for passage in self._rows(file.origin)}
+        added = tuple(passage for passage in passages if passage.id not in stored)
+        ids = {passage.id for passage in passages}
+        self._fit(len(ids) - len(stored), file)
+        self._claim(added, file)
+        self._report_places(changed.place, file, read.failed)
+        return _Change(
+            file,
+            Entry(changed.digest, changed.size, changed.modified, len(passages), read.failed),
+            added,
+            tuple(passage for passage in passages if passage.id in stored and stored[passage.id] != passage),
+            tuple(known for known in stored if known not in ids),
+        )
+
+    def _fit(self, more: int, file: File) -> None:
+        if self._room is not None and more > 0:
+            if more > self._room:
+                raise NoRoomError(
+                    f"'{file.path.name}' has {more:,} new passages, and there is room for {self._room:,}.",
+                    remedy="Remove what is no longer needed, or split the file.",
+                )
+            self._room -= more
+
+    def _fail(self, place: int, file: File, error: InputError) -> None:
+        self._failed.append((place, Failure(file.origin, str(error))))
+        if isinstance(error, NoRoomError):
+            self._full.append(file.origin)
+        self._done += _size(file.path)
+
+    def _same(self, place: int, file: File, entry: Entry) -> None:
+        self.counts.unchanged += entry.passages
+        self._report_places(place, file, entry.failed)
+
+    def _report_places(self, place: int, file: File, failed: Iterable[tuple[str, str]]) -> None:
+        self._failed.extend((place, Failure(f"{file.origin}, {where}", reason)) for where, reason in failed)
+
+    def _rows(self, origin: str | None) -> Iterable[Passage]:
+        """Rows of the source, those included that newer ones superseded: reading a file must not revive them."""
+        for superseded in (False, True):
+            yield from self._store.passages(self._scope, self._source.name, origin=origin, superseded=superseded)
+
+    def _claim(self, added: Iterable[Passage], file: File) -> None:
+        """Refuse ids that another file or source holds: neither text may vanish unnoticed."""
+        ids = [passage.id for passage in added]
+        for taken, holder in zip(ids, self._store.get(self._scope, ids), strict=True):
+            elsewhere = self._claimed.get(taken)
+            if holder is not None and (holder.source, holder.origin) == (self._source.name, file.origin):
+                continue  # another process has read the same file since we looked
+            if taken in self._coming:
+                elsewhere = f"{self._coming[taken]}' in '{self._source.name}"
+            elif holder is not None and taken not in self._leaving and self._stays(holder):
+                elsewhere = f"{holder.origin or 'a row'}' in '{holder.source}"
+            if elsewhere:
+                raise InputError(f"The id '{taken}' is used by '{elsewhere}'.", remedy="Give one of them another id.")
+        self._claimed.update(dict.fromkeys(ids, file.origin))
+
+    def _stays(self, holder: Passage) -> bool:
+        """Whether a row is another source's, or of a file that is still there."""
+        return holder.source != self._source.name or (self._base / holder.origin).exists()
+
+    def _tell(self, name: str) -> None:
+        if self._progress is not None:
+            self._progress(min(round(self._done), self._total), self._total, name)
+
+
+def _status(file: File) -> os.stat_result:
+    try:
+        return file.path.stat()
+    except OSError as error:
+        raise InputError(f"'{file.path.name}' cannot be opened: {error.strerror}.", remedy="Was it moved?") from error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _under(origin: str, roots: Iterable[str]) -> bool:
+    """Whether an origin is one of the roots or lies below one."""
+    return any(
+        origin == root or origin.startswith(f"{root.rstrip('/')}/") or (root == "." and not origin.startswith("/"))
+        for root in roots
+    )

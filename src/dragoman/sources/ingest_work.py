@@ -1,0 +1,75 @@
+"""What workers do for an ingest: a file's bytes into passages, passages into vectors. Neither sees the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, SourceName
+from dragoman.core.workers import Job, Tell, Work
+from dragoman.sources.files import parse
+from dragoman.sources.passages import cut
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import Encoder, FloatArray
+
+MakeEncoder: TypeAlias = Callable[[], "AbstractContextManager[Encoder]"]
+"""Makes an encoder, in a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The bytes of a file that changed, and what its passages are to be known by."""
+
+    content: bytes
+    name: str
+    source: SourceName
+    origin: str
+    apart: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is in a file: its passages and the places that could not be read; or why nothing could."""
+
+    passages: tuple[Passage, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    refused: str = ""
+
+
+def reading() -> Job[Loaded, Read]:
+    return Job("read", _open_reading)
+
+
+def encoding(encoder: Encoder, made: MakeEncoder | None) -> Job[tuple[str, ...], FloatArray]:
+    """Texts into vectors, by an encoder of this process or, where workers are elsewhere, by one that they make."""
+    if made is None:
+        return Job("encode", lambda: nullcontext(partial(_encoded, encoder)))
+    return Job("encode", partial(_open_encoding, made))
+
+
+@contextmanager
+def _open_reading() -> Iterator[Work[Loaded, Read]]:
+    yield _read
+
+
+def _read(loaded: Loaded, tell: Tell) -> list[Read]:
+    try:
+        document = parse(loaded.content, loaded.name)
+        return [Read(cut(document, loaded.source, loaded.origin, apart=loaded.apart), document.failed)]
+    except InputError as error:
+        return [Read(refused=str(error))]
+
+
+@contextmanager
+def _open_encoding(made: MakeEncoder) -> Iterator[Work[tuple[str, ...], FloatArray]]:
+    with made() as encoder:
+        yield partial(_encoded, encoder)
+
+
+def _encoded(encoder: Encoder, texts: tuple[str, ...], tell: Tell) -> list[FloatArray]:
+    return [encoder.encode(list(texts))]
