@@ -11,6 +11,7 @@ from dragoman.core.values import Passage, Scope, Turn
 from dragoman.stores import SqliteStore
 from dragoman.stores.copying import MARK
 from dragoman.stores.in_memory import words
+from dragoman.stores.purging import Purged
 from dragoman.stores.records import NOTE
 
 ANA = Scope("acme", "ana")
@@ -97,3 +98,17 @@ def test_damage_is_told_and_leaves_with_one(invoke, file):
 def test_an_unset_variable_is_named(invoke, file):
     result = invoke("store", "migrate", str(file), "env:NO_SUCH_PLACE")
     assert isinstance(result.exception, DragomanError) and "NO_SUCH_PLACE" in str(result.exception)
+
+
+def test_purging_a_file_changes_nothing_that_is_there(invoke, file, monkeypatch):
+    before = told(invoke("store", "verify", str(file), "--json"))["digest"]
+    assert told(invoke("store", "purge", str(file), "--json")) == {
+        "state": "purged",
+        "where": str(file),
+        "tables": 0,
+        "left": [],
+    }
+    assert told(invoke("store", "verify", str(file), "--json"))["digest"] == before
+    monkeypatch.setattr("dragoman.stores.purging.purge", lambda store: Purged(3, ("the log",)))
+    result = invoke("store", "purge", str(file))
+    assert (result.exit_code, result.stderr) == (1, "Left: the log\n")

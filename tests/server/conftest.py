@@ -6,9 +6,11 @@ import asyncio
 import itertools
 import json
 import socket
+import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -21,6 +23,10 @@ from dragoman.server.house import House, Settings
 from dragoman.server.keys import create
 from dragoman.server.serving import server_of
 from dragoman.server.sqlite_ledger import SqliteLedger
+from dragoman.stores import PostgresStore
+from dragoman.stores.in_memory import words
+
+from ..stores.conftest import Server
 
 AGENT = """
 name = "Robin"
@@ -100,16 +106,16 @@ def houses(folder, root):
     """Makes houses of the agent, each with a state of its own; `reader` takes the place of the agent's."""
     with ExitStack() as opened:
 
-        def make(*, reader=None, keys=False, names=("robin",), **settings):
+        def make(*, reader=None, keys=False, names=("robin",), store=None, ledger=None, **settings):
             agents = {}
             for name in names:
                 state = root / f"state-{name}-{len(list(root.iterdir()))}"
-                assistant = dragoman.load(folder, state=state)
+                assistant = dragoman.load(folder, state=state, overrides=store or {})
                 opened.callback(assistant.close)
                 if reader is not None:
                     assistant.agent.reader = reader
                 agents[name] = (assistant, state)
-            ledger = SqliteLedger(root / "server.db") if keys else None
+            ledger = SqliteLedger(root / "server.db") if keys else ledger
             return House(agents, ledger=ledger, settings=Settings(**settings))
 
         yield make
@@ -218,6 +224,27 @@ def nobody_known(request):
         keyed = request.getfixturevalue("keyed")
         for name in keyed.texts:
             keyed.of(name).delete("/v1/memory?everything=true")
+
+
+def pytest_collection_modifyitems(items):
+    """Whatever needs a database of its own takes seconds: `make trust` runs it."""
+    for item in items:
+        if "database" in getattr(item, "fixturenames", ()) and item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def database():
+    """A real PostgreSQL server with a store's tables in it."""
+    place = Path(tempfile.mkdtemp(prefix="dragoman-pg-"))  # short: the path of a socket may have 107 characters
+    started = Server(place)
+    started.run("ALTER SYSTEM SET fsync = off")
+    started.run("SELECT pg_reload_conf()")
+    store = PostgresStore(url=started.url(), analyse=words, folder=place / "state")
+    store.open()
+    store.close()
+    yield started
+    started.stop()
 
 
 @pytest.fixture

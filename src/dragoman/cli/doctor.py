@@ -208,13 +208,14 @@ def _store(config: AgentConfig, state: Path) -> Finding:
         if not isinstance(store, Verifiable):
             return Finding("store", "note", f"{config.store['kind']} cannot be verified")
         verified = store.verify()
-        behind = [
-            index.source
-            for index in store.check_index(assistant.scope())
-            if False in (index.words_current, index.vectors_current)
-        ]
+        states = store.check_index(assistant.scope())
+    behind = [index.source for index in states if False in (index.words_current, index.vectors_current)]
+    damaged = [f"{index.source}: {problem}" for index in states for problem in index.problems]
     if not verified.is_sound:
         return Finding("store", "broken", f"{verified.path}: {verified.problems[0]}", "Restore it from a copy.")
+    if damaged:
+        remedy = "Nothing is lost: the next search builds what is damaged anew from the store."
+        return Finding("store", "note", f"in the index of {'; '.join(damaged)}", remedy)
     if behind:
         return Finding("store", "note", f"the index of {', '.join(behind)} is behind", "The next search mends it.")
     return Finding("store", "ok", f"{verified.path}, {verified.bytes / (1 << 20):.1f} MiB, sound, index up to date")

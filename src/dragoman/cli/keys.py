@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dragoman.cli import show
-from dragoman.core.errors import InputError
+from dragoman.cli.session import Agent, agent_name, overrides
+from dragoman.core.errors import AccessError, InputError
 
 if TYPE_CHECKING:
-    from dragoman.server.sqlite_ledger import SqliteLedger
+    from dragoman.server.ledger import Ledger
 
-KeysFile = Annotated[
-    Path | None,
+KeysPlace = Annotated[
+    str | None,
     typer.Option(
         "--keys",
-        metavar="FILE",
-        help="The file of the keys. Default: server.db in Dragoman's home.",
+        metavar="PLACE",
+        help="Where the keys are: a file, or a PostgreSQL server as env:NAME, the variable that holds its address. "
+        "Default: the database of the agent's store where that is one, else server.db in Dragoman's home.",
         show_default=False,
     ),
 ]
@@ -54,13 +58,15 @@ def create(
     ] = False,
     turns_per_minute: PerMinute = None,
     tokens_per_day: PerDay = None,
-    keys_file: KeysFile = None,
+    keys_place: KeysPlace = None,
+    agent: Agent = None,
 ) -> None:
     """Make a key. It is shown once."""
     from dragoman.server.keys import create as make
 
     limits: dict[str, Any] = {"turns_per_minute": turns_per_minute, "tokens_per_day": tokens_per_day}
-    key, text = make(ledger_of(keys_file), name, tenant=tenant, user=user, admin=admin, **limits)
+    with _ledger(keys_place, agent) as ledger:
+        key, text = make(ledger, name, tenant=tenant, user=user, admin=admin, **limits)
     sys.stdout.write(f"{text}\n")
     whom = f"user {key.user}" if key.user else f"user key:{key.id}"
     _say(f"Key {key.id} for {whom} of tenant {key.tenant}{', admin' if admin else ''}. It is not shown again.")
@@ -69,13 +75,16 @@ def create(
 
 @app.command(name="list")
 def listed(
-    *, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, keys_file: KeysFile = None
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    keys_place: KeysPlace = None,
+    agent: Agent = None,
 ) -> None:
     """List the keys, and what each used today."""
     from dragoman.core.codec import encode
 
-    ledger = ledger_of(keys_file)
-    rows = [(key, ledger.spent(key.id, time.time())) for key in ledger.listed()]
+    with _ledger(keys_place, agent) as ledger:
+        rows = [(key, ledger.spent(key.id, time.time())) for key in ledger.listed()]
     if as_json:
         told = [{**_fields(encode(key)), "today": encode(spent)} for key, spent in rows]
         typer.echo(json.dumps(told, ensure_ascii=False))
@@ -96,22 +105,66 @@ def listed(
 def revoke(
     *,
     id: Annotated[str, typer.Argument(metavar="ID", help="As `dragoman keys list` shows it.", show_default=False)],
-    keys_file: KeysFile = None,
+    keys_place: KeysPlace = None,
+    agent: Agent = None,
 ) -> None:
     """Make a key invalid, at once and for good."""
-    ledger = ledger_of(keys_file)
-    if not ledger.revoke(id, time.time()):
-        raise InputError(f"There is no valid key '{id}'.", remedy="See them: dragoman keys list")
+    with _ledger(keys_place, agent) as ledger:
+        if not ledger.revoke(id, time.time()):
+            raise InputError(f"There is no valid key '{id}'.", remedy="See them: dragoman keys list")
+        left = [key for key in ledger.listed() if key.revoked is None]
     typer.echo(f"Revoked: {id}.")
-    if all(key.revoked is not None for key in ledger.listed()):
+    if not left:
         _say("It was the last valid one: nobody is answered, and no server starts, until there is another.")
 
 
-def ledger_of(file: Path | None) -> SqliteLedger:
-    """The file of the keys."""
+def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | None = None) -> Ledger:
+    """Where the keys are: at a place that was named, beside the store of the first agent on a server, or in a file."""
+    from dragoman.server.sqlite_ledger import SqliteLedger, default_path
+    from dragoman.stores.postgres_address import is_postgres
+
+    if place is not None and not is_postgres(place):
+        return SqliteLedger(Path(place))
+    store = {"url": place} if place is not None else _server_of(agents, settings)
+    if store is None:
+        return SqliteLedger(default_path())
+    from dragoman.server.postgres_ledger import postgres_ledger
+
+    return postgres_ledger(str(store["url"]), schema=str(store.get("schema", "dragoman")))
+
+
+def refuse_stray_keys(place: str | None, ledger: Ledger) -> None:
+    """Keys that were made in the file of old, where the database has none, must not be passed over in silence."""
     from dragoman.server.sqlite_ledger import SqliteLedger, default_path
 
-    return SqliteLedger(file or default_path())
+    if place is not None or isinstance(ledger, SqliteLedger) or not default_path().exists() or ledger.listed():
+        return
+    if SqliteLedger(default_path()).listed():
+        raise AccessError(
+            f"The keys of a store on a server are kept in its database, where there are none; '{default_path()}' has.",
+            remedy=f"Make new ones: dragoman keys create NAME. Or serve with the old ones: --keys {default_path()}.",
+        )
+
+
+def _server_of(agents: Sequence[str], settings: list[str] | None) -> Mapping[str, object] | None:
+    """The options of the first store on a PostgreSQL server among those of some agents."""
+    from dragoman.agent.build import locate
+    from dragoman.config import load_config
+
+    for agent in agents:
+        store = load_config(locate(agent)[0], overrides(settings)).store
+        if str(store.get("kind", "")).removeprefix("store.") in ("postgres", "postgres.v1") and store.get("url"):
+            return store
+    return None
+
+
+@contextmanager
+def _ledger(place: str | None, agent: str | None) -> Iterator[Ledger]:
+    ledger = ledger_of(place, [agent_name(agent)])
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 def _fields(value: object) -> dict[str, Any]:

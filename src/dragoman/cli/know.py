@@ -12,6 +12,7 @@ import typer
 from dragoman.cli import show
 from dragoman.cli.progress import progress_bars
 from dragoman.cli.session import Agent, Overridable, Set, State, User, again, at_terminal, opened
+from dragoman.cli.workers import Ray, workers
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,14 +38,15 @@ def ingest(
     user: User = "me",
     settings: Set = None,
     state: State = None,
+    ray: Ray = None,
 ) -> None:
     """Read files and folders into a source.
 
     Text, Markdown, HTML, PDF, CSV and JSONL are understood. A file that is there already and has not changed costs
     nothing. One that fails is named at the end; the others go in.
     """
-    with opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
-        report = assistant.ingest(paths, source=source, user=user, sync=sync, progress=bars.reading)
+    with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
+        report = assistant.ingest(paths, source=source, user=user, sync=sync, progress=bars.reading, workers=found)
     _print_report(report, source)
     if report.failed:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.keys import KeysFile, ledger_of
+from dragoman.cli.keys import KeysPlace, ledger_of
 from dragoman.cli.serve import load_agent, named
 from dragoman.cli.session import DEFAULT_AGENT, Overridable, Set, agent_name
 from dragoman.core.errors import MissingExtraError
@@ -37,7 +37,7 @@ def serve_tools(
         str | None,
         typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues. Default: me.", show_default=False),
     ] = None,
-    keys_file: KeysFile = None,
+    keys_place: KeysPlace = None,
     settings: Set = None,
 ) -> None:
     """Offer an agent to an MCP client: ask, recall, remember, forget and search.
@@ -51,7 +51,9 @@ def serve_tools(
     credential = os.environ.get(KEY) or None
     ((name, given),) = named([agent_name(agent)]).items()
     with ExitStack() as opened:
-        ledger = ledger_of(keys_file) if credential else None
+        ledger = ledger_of(keys_place, [given], settings) if credential else None
+        if ledger is not None:
+            opened.callback(ledger.close)
         house = House({name: load_agent(given, settings, opened)}, ledger=ledger)
         if sys.stdin.isatty():
             sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli.keys import KeysFile, PerDay, PerMinute, ledger_of
+from dragoman.cli.keys import KeysPlace, PerDay, PerMinute, ledger_of, refuse_stray_keys
 from dragoman.cli.progress import progress_bars
 from dragoman.cli.session import Overridable, Set, agent_name, fetch_weights, overrides
 from dragoman.core.errors import AccessError, ConfigError, MissingExtraError
@@ -19,7 +19,7 @@ from dragoman.core.errors import AccessError, ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
     from dragoman.server.house import House
-    from dragoman.server.sqlite_ledger import SqliteLedger
+    from dragoman.server.ledger import Ledger
 
 _OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
@@ -42,7 +42,7 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes a free one.")] = 8000,
-    keys_file: KeysFile = None,
+    keys_place: KeysPlace = None,
     without_keys: Annotated[
         bool, typer.Option("--without-keys", help="Ask for no key, though there are or were some. On 127.0.0.1 only.")
     ] = False,
@@ -61,6 +61,19 @@ def serve(
     queue: Annotated[int, typer.Option("--queue", min=0, help="Turns that may wait; others get 503.")] = 64,
     turn_seconds: Annotated[float, typer.Option("--turn-seconds", min=1.0, help="What a turn may take.")] = 120.0,
     grace: Annotated[float, typer.Option("--grace", min=0.0, help="Seconds to finish turns when stopped.")] = 30.0,
+    drain: Annotated[
+        float, typer.Option("--drain", min=0.0, help="Seconds to say on /readyz that it leaves before it does.")
+    ] = 0.0,
+    uploads: Annotated[
+        Path | None,
+        typer.Option(
+            "--uploads",
+            metavar="DIR",
+            help="Where uploaded files lie, by agent: a folder that servers on one database share. "
+            "Default: the agents' state folders.",
+            show_default=False,
+        ),
+    ] = None,
     tenant_megabytes: Annotated[int, typer.Option(min=0, help="Uploads of a tenant with its users. 0: any.")] = 10240,
     tenant_files: Annotated[int, typer.Option(min=0, help="Uploaded files of a tenant. 0: any number.")] = 100_000,
     tenant_passages: Annotated[int, typer.Option(min=0, help="Passages in shared sources. 0: any number.")] = 2_000_000,
@@ -93,20 +106,25 @@ def serve(
     from dragoman.server.quota import Quota
 
     origins = [origin_of(url) for url in allow_origin or ()]
-    ledger = ledger_of(keys_file)
-    has_keys = not without_keys and _has_keys(ledger)
-    if not has_keys and not serving.is_loopback(host):
-        lacking = "no key is asked for" if without_keys else "there is no key"
-        raise AccessError(
-            f"On {host} others can reach the server, and {lacking}.",
-            remedy="Make one first: dragoman keys create NAME. Or listen on 127.0.0.1.",
-        )
-    listening = serving.bind(host, port)
-    preload()
+    wanted = named(agents or [agent_name(None)])
     with ExitStack() as opened:
+        ledger = ledger_of(keys_place, list(wanted.values()), settings)
+        opened.callback(ledger.close)
+        has_keys = not without_keys and _has_keys(ledger, keys_place)
+        if not has_keys and not serving.is_loopback(host):
+            lacking = "no key is asked for" if without_keys else "there is no key"
+            raise AccessError(
+                f"On {host} others can reach the server, and {lacking}.",
+                remedy="Make one first: dragoman keys create NAME. Or listen on 127.0.0.1.",
+            )
+        listening = serving.bind(host, port)
         opened.callback(listening.close)
-        wanted = named(agents or [agent_name(None)])
-        loaded = {name: load_agent(given, settings, opened) for name, given in wanted.items()}
+        preload()
+        loaded = {
+            name: (assistant, state if uploads is None else uploads / name)
+            for name, given in wanted.items()
+            for assistant, state in [load_agent(given, settings, opened)]
+        }
         limits = Limits(turns_per_minute, tokens_per_day)
         tenants = _megabytes(tenant_megabytes), tenant_files or None, tenant_passages or None
         users = _megabytes(user_megabytes), user_files or None, user_passages or None
@@ -138,7 +156,7 @@ def serve(
             if spans is not None:
                 _say(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
 
-        serving.serve(door, listening, grace=grace, started=started)
+        serving.serve(door, listening, grace=grace, started=started, drain=drain, leaving=house.step_back)
     _leave(house)
 
 
@@ -150,8 +168,9 @@ def _leave(house: House) -> None:
         os._exit(0)  # the thread that reads it would keep the process for as long as it takes
 
 
-def _has_keys(ledger: SqliteLedger) -> bool:
+def _has_keys(ledger: Ledger, place: str | None) -> bool:
     """Whether keys are asked for. Where there were some, revoking them lets nobody in without."""
+    refuse_stray_keys(place, ledger)
     known = ledger.listed()
     if known and all(key.revoked is not None for key in known):
         raise AccessError(

@@ -1,4 +1,4 @@
-"""`dragoman store`: copy a store to another engine, back it up, restore it, check it."""
+"""`dragoman store`: copy a store to another engine, back it up, restore it, check it, purge it."""
 
 from __future__ import annotations
 
@@ -123,6 +123,30 @@ def verify(
         content, where = summary(store), store.where
     _report("broken" if found else "sound", where, content, as_json=as_json, problems=found)
     if found:
+        raise typer.Exit(1)
+
+
+@app.command()
+def purge(*, store: Store, schema: Schema = "dragoman", as_json: AsJson = False) -> None:
+    """Take what was forgotten, removed or overwritten out of the files of the store.
+
+    An SQLite file holds nothing of it anyway. A PostgreSQL server rewrites every table of the store (each is locked
+    for as long as that takes, and needs as much free space as the largest) and lets go of its write-ahead log. What
+    the user may not do, or what something else still needs, is named, and the exit code is 1. Backups, archives and
+    replicas, and free blocks of the disk, are out of reach.
+    """
+    from dragoman.stores.located import opened
+    from dragoman.stores.purging import purge as purged_of
+
+    with opened(store, schema=schema, present=True) as opened_store:
+        purged, where = purged_of(opened_store), opened_store.where
+    if as_json:
+        typer.echo(json.dumps({"state": "purged", "where": where, "tables": purged.tables, "left": purged.left}))
+    else:
+        typer.echo(f"Purged: {where}")
+        for what in purged.left:
+            typer.echo(f"Left: {what}", err=True)
+    if purged.left:
         raise typer.Exit(1)
 
 

@@ -14,6 +14,7 @@ import typer
 from dragoman.cli import show
 from dragoman.cli.progress import Bars, progress_bars
 from dragoman.cli.session import Overridable
+from dragoman.cli.workers import Ray, without_ray, workers
 from dragoman.core.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def train_part(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    ray: Ray = None,
     listing: Annotated[bool, typer.Option("--list", help="List the shipped recipes and leave.")] = False,
 ) -> None:
     """Train a part of an agent on labelled turns.
@@ -138,6 +140,8 @@ def train_part(
         raise typer.BadParameter("Give labelled turns with --data train=FILE (toy is a shipped set).")
     if trials is not None and not sweep:
         raise typer.BadParameter("--trials belongs to --sweep.")
+    if ray is not None and not sweep:
+        raise typer.BadParameter("--ray belongs to --sweep: one training is one process's work (or torchrun's).")
     from dragoman.train.data import named_files
 
     files = named_files(data)
@@ -146,7 +150,7 @@ def train_part(
     asked = _Asked(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
     try:
         if sweep:
-            _sweep(asked, sweep, trials)
+            _sweep(asked, sweep, trials, ray)
         else:
             _train(asked)
     except KeyboardInterrupt:
@@ -212,11 +216,11 @@ def _train(asked: _Asked) -> None:
     _use(part)
 
 
-def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None) -> None:
+def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
     from dragoman.train.sweep import load_sweep, sweep
 
     spec = load_sweep(entries, trials=trials)
-    with progress_bars() as bars:
+    with workers(ray) as who, progress_bars() as bars:
         found = sweep(
             asked.recipe,
             spec,
@@ -229,6 +233,7 @@ def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None) -> None:
             options=asked.options,
             report=_report(bars),
             command=_command(),
+            workers=who,
         )
     _print_trials(found)
     _summary(found.part, found.metric)
@@ -314,12 +319,13 @@ def _named(entries: Sequence[str]) -> dict[str, object]:
 
 
 def _command() -> str:
-    """The command line as it was given, for the card; --fresh is not part of how a part came about."""
-    return f"dragoman {shlex.join(word for word in sys.argv[1:] if word != '--fresh')}"
+    """The command line as it was given, for the card; --fresh and --ray are not part of how a part came about."""
+    return f"dragoman {shlex.join(word for word in without_ray(sys.argv[1:]) if word != '--fresh')}"
 
 
 def _tell_how_to_go_on(folder: Path) -> None:
     console = show.err()
     if folder.is_dir():
         console.print(f"What was learned up to the last checkpoint is kept in {folder}.", soft_wrap=True)
-    console.print(f"Go on with:  {_command()}", soft_wrap=True)
+    again = shlex.join(word for word in sys.argv[1:] if word != "--fresh")
+    console.print(f"Go on with:  dragoman {again}", soft_wrap=True)

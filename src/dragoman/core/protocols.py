@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from dragoman.core.values import (
+    Answered,
     Context,
     Draft,
     Evidence,
@@ -21,6 +22,7 @@ from dragoman.core.values import (
     Prompt,
     Query,
     ReadTask,
+    Receipt,
     Request,
     Scope,
     Source,
@@ -152,8 +154,17 @@ class Store(Protocol):
         """The number of rows of a source, and in how many of them each token occurs."""
         ...
 
-    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn, all or none."""
+    def append(
+        self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None, *, under: Receipt | None = None
+    ) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn, all or none.
+
+        `under` a receipt they are added once: a second time is a StoreTwiceError, and nothing is added.
+        """
+        ...
+
+    def answered(self, scope: Scope, request: str) -> Answered | None:
+        """The turn that was kept under the id of a request."""
         ...
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]: ...

@@ -10,6 +10,7 @@ from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
 
 if TYPE_CHECKING:
+    from dragoman.core.codec import Json
     from dragoman.core.trace import Trace
 
 SourceName: TypeAlias = str
@@ -45,6 +46,25 @@ class Turn:
 
     speaker: Speaker
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Under what a turn is kept: the id its sender gave the request, and its ticket in the line of its dialogue."""
+
+    request: str = ""
+    line: int = 0
+    ticket: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A turn that was kept under the id of a request: what was asked, and the trace and place of the reply."""
+
+    dialogue: str
+    place: int
+    asked: str
+    trace: Json
 
 
 @dataclass(frozen=True, slots=True)

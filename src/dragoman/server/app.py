@@ -15,7 +15,6 @@ from starlette.responses import Response
 from dragoman import __version__
 from dragoman.core.errors import DragomanError
 from dragoman.server.answers import problem_response
-from dragoman.server.chat import Continuations
 from dragoman.server.door import LEFT, Door, Measure
 from dragoman.server.house import House
 from dragoman.server.mcp_http import PATH as MCP_PATH
@@ -68,7 +67,6 @@ def make_app(
     app.state.house = house
     app.state.metrics = metrics
     app.state.runs = runs_of
-    app.state.ends = Continuations()
     app.state.measure = measure or Measure()
     for router in (turns.swift, openai.swift):  # a router costs those behind it: what is asked most stands first
         app.include_router(router)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Draft, Turn
 from dragoman.server import views
 from dragoman.server.caller import Caller
+from dragoman.server.continuations import Continuations
 from dragoman.server.events import Decided, Done, Event, Gathered, Text
 from dragoman.server.house import Ask
 from dragoman.server.person import check_dialogue
@@ -22,14 +22,18 @@ from dragoman.server.views import View, dumps
 
 _KNOWN = frozenset(ChatRequest.model_fields)
 _HARMLESS = frozenset({"user", "metadata", "store", "service_tier"})
-_REMEMBERED = 20_000
 _PROCESS = secrets.token_hex(6)
 _COUNTED = itertools.count(16)
 _NOBODY = ChatMessage(role="system")
 
 
-def new_dialogue() -> str:
-    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+def new_dialogue(request: str = "") -> str:
+    """A name for a dialogue that begins now: sortable by time, and never one of before.
+
+    One that begins with a request that may be sent again has its name from there, so that it does not begin twice.
+    """
+    if request:
+        return f"r-{hashlib.blake2b(request.encode(), digest_size=12).hexdigest()}"
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_unique()}"
 
 
@@ -38,43 +42,13 @@ def _unique() -> str:
     return f"{_PROCESS}{next(_COUNTED):x}"
 
 
-class Continuations:
-    """Which dialogue ends with some messages, by their digest: a client that repeats the history goes on where it was.
-
-    Once a dialogue has gone on, its earlier end is forgotten: an answer asked for again begins a dialogue of its own.
-    """
-
-    def __init__(self, most: int = _REMEMBERED) -> None:
-        self._ends: OrderedDict[bytes, str] = OrderedDict()
-        self._most = most
-
-    def claim(self, whose: Sequence[str], turns: Sequence[Turn]) -> str | None:
-        """The dialogue that these turns are the whole of; nobody else can claim it until it ends anew."""
-        return self._ends.pop(_digest(whose, turns), None) if turns else None
-
-    def note(self, whose: Sequence[str], turns: Sequence[Turn], dialogue: str) -> None:
-        """Remember how a dialogue ends now."""
-        self._ends[_digest(whose, turns)] = dialogue
-        if len(self._ends) > self._most:
-            self._ends.popitem(last=False)
-
-    def drop(self, dialogue: str) -> None:
-        """Forget how a dialogue ends: it is no more, and whoever repeats its history begins anew with it."""
-        for digest in [digest for digest, name in self._ends.items() if name == dialogue]:
-            del self._ends[digest]
-
-
-def _digest(whose: Sequence[str], turns: Sequence[Turn]) -> bytes:
-    told = [[turn.speaker, turn.text.strip()] for turn in turns]
-    return hashlib.blake2b(json.dumps([list(whose), told]).encode(), digest_size=16).digest()
-
-
 class Conversation:
     """One chat request: what is asked, in which dialogue, and how its answer is written."""
 
-    def __init__(self, request: ChatRequest, caller: Caller, ends: Continuations) -> None:
+    def __init__(self, request: ChatRequest, caller: Caller, once: str = "") -> None:
         self.ignored = _ignored(request)
-        self._ends = ends
+        self._ends: Continuations | None = None
+        self._once = once
         self._whose = (request.model, caller.tenant, caller.user)
         *earlier, last = [message for message in request.messages if message.role in ("user", "assistant")] or [_NOBODY]
         if last.role != "user":
@@ -87,11 +61,7 @@ class Conversation:
         self._claimed: str | None = None
         if named is not None:
             check_dialogue(named)
-            self.ask = Ask(self._text, request.model, named)
-        else:
-            self._claimed = known = ends.claim(self._whose, self._before)
-            before = () if known else tuple(turn for turn in self._before if turn.text.strip())
-            self.ask = Ask(self._text, request.model, known or new_dialogue(), before)
+        self.ask = Ask(self._text, request.model, named or "", request=once)
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
         self._id = f"chatcmpl-{_unique()}"
         self._created = int(time.time())
@@ -100,18 +70,31 @@ class Conversation:
         head = {"id": self._id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}
         self._head = dumps(head)[:-1]
 
-    def ended(self, done: Done) -> None:
-        """Let the next request find the dialogue by what it now ends with."""
+    @property
+    def repeats(self) -> bool:
+        """Whether the messages may be those of a dialogue that was held here."""
+        return not self._is_named and bool(self._before)
+
+    def find(self, ends: Continuations) -> None:
+        """Go on with the dialogue that the messages repeat, or begin one with them."""
+        self._ends = ends
         if not self._is_named:
+            self._claimed = known = ends.claim(self._whose, self._before)
+            before = () if known else tuple(turn for turn in self._before if turn.text.strip())
+            self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
+
+    def ended(self, done: Done) -> None:
+        """Let the next request find the dialogue by what it now ends with; in the thread that ran the turn."""
+        if not self._is_named and self._ends is not None and not done.replayed:
             turns = (*self._before, Turn("user", self._text), Turn("agent", done.reply.text))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
     def failed(self) -> None:
         """Nothing was added to the dialogue: who asks again, as clients do by themselves, goes on where it was."""
-        if self._claimed is not None:
-            self._ends.note(self._whose, self._before, self._claimed)
-            self._claimed = None
+        if self._claimed is not None and self._ends is not None:
+            claimed, self._claimed = self._claimed, None
+            self._ends.note(self._whose, self._before, claimed)
 
     def completion(self, done: Done) -> View:
         """The whole answer."""
@@ -129,7 +112,7 @@ class Conversation:
                 }
             ],
             "usage": views.usage(done.usage),
-            "dragoman": {**self._first_half(Gathered.of(done.reply)), **views.after(done)},
+            "dragoman": {**self._first_half(Gathered.of(done.reply), done.dialogue), **views.after(done)},
         }
 
     def chunks(self, event: Event) -> Iterator[bytes]:
@@ -147,14 +130,14 @@ class Conversation:
                     yield self._line({"choices": [], "usage": views.usage(event.usage)})
                 yield b"data: [DONE]\n\n"
 
-    def _first_half(self, gathered: Gathered) -> View:
-        return {**views.before(gathered, dialogue=self.ask.dialogue), "ignored": self.ignored}
+    def _first_half(self, gathered: Gathered, dialogue: str) -> View:
+        return {**views.before(gathered, dialogue=dialogue), "ignored": self.ignored}
 
     def _open(self) -> Iterator[bytes]:
         if not self._opened:
             self._opened = True
             delta = {"role": "assistant", "content": ""}
-            yield self._chunk(delta, finish=None, dragoman=self._first_half(self._gathered))
+            yield self._chunk(delta, finish=None, dragoman=self._first_half(self._gathered, self.ask.dialogue))
 
     def _piece(self, text: str) -> bytes:
         # The many chunks of a text differ in this alone, so the rest is written once.

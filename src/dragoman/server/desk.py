@@ -16,6 +16,7 @@ from time import perf_counter
 
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
 from dragoman.server.events import Done, Event, Text
+from dragoman.server.lines import Standing
 from dragoman.server.shares import Shares, too_many_waiting
 
 _log = logging.getLogger("dragoman.server")
@@ -37,6 +38,8 @@ class Run:
         self.whose: Hashable = None
         self.work = work
         self.future: Future[None] | None = None
+        self.standing: Standing | None = None
+        self.kept = False
         self.timer: asyncio.TimerHandle | None = None
         self._desk = desk
         self._eager = eager
@@ -124,6 +127,7 @@ class Run:
     def put(self, event: Event) -> None:
         """From the worker: an event for the listener. Many pieces at once wake the event loop once."""
         self._events.append(event)
+        self.kept = self.kept or (isinstance(event, Done) and not event.replayed)
         if self._eager and not self._woken:
             self._woken = True
             self._desk.loop.call_soon_threadsafe(self.wake)
@@ -178,14 +182,18 @@ class Desk:
         *,
         eager: bool,
         whose: Hashable = None,
+        standing: Standing | None = None,
     ) -> Run:
-        """Put a turn in its line; `work` gives its events in a worker thread. `whose` has a share of the room."""
+        """Put a turn in its line; `work` gives its events in a worker thread. `whose` has a share of the room.
+
+        With a `standing` among the turns of other servers it begins when it is first there too.
+        """
         self.check(whose)
         if any(line[: len(whose)] == whose for whose in self._hushed):
             raise BusyError("What is known is being forgotten.", remedy=_ANEW, seconds=1.0)
         self.loop = asyncio.get_running_loop()
         run = Run(self, line, work, eager=eager)
-        run.whose = whose
+        run.whose, run.standing = whose, standing
         self._live.add(run)
         self._shares.take(whose)
         run.timer = self.loop.call_later(self._turn_seconds, self._expire, run)
@@ -225,7 +233,9 @@ class Desk:
         if run.future is None:
             if waiting is not None and run in waiting:
                 waiting.remove(run)
-            self._forget(run)
+                self._forget(run)
+            else:  # first here, and waiting for another server
+                self._release(run, None)
         elif run.future.cancel():
             self._release(run, None)
 
@@ -243,6 +253,12 @@ class Desk:
         self._pool.shutdown(wait=not self._live, cancel_futures=True)
 
     def _begin(self, run: Run) -> None:
+        if run.standing is None or run.standing.is_first:
+            self._start(run)
+        else:
+            run.standing.wait(lambda: self._start(run), run.fail)
+
+    def _start(self, run: Run) -> None:
         run.future = self._pool.submit(self._work, run)
 
     def _work(self, run: Run) -> None:
@@ -285,6 +301,8 @@ class Desk:
         if run in self._live:
             self._live.remove(run)
             self._shares.give_back(run.whose)
+            if run.standing is not None:
+                run.standing.leave(kept=run.kept)
         if not self._live and self._idle is not None:
             self._idle.set()
 
@@ -292,6 +310,9 @@ class Desk:
         waited = run.future is None or run.started is None
         message = "The turn waited too long to begin." if waited else "The turn took too long."
         remedy = f"Turns may take {self._turn_seconds:g} s (--turn-seconds)."
+        if waited and run.standing is not None and run.future is None:
+            message = "Earlier turns of this dialogue, here or on another server, have not ended."
+            remedy = f"Ask again in a moment; turns wait {self._turn_seconds:g} s at most (--turn-seconds)."
         run.fail(BusyError(message, remedy=remedy, seconds=5.0, code="busy" if waited else "turn-timeout"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -35,7 +36,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The whole reply, kept: `turn` is its place in the dialogue, `seconds` since the turn was taken in."""
+    """The whole reply, kept: `turn` is its place in the dialogue, `seconds` since the turn was taken in.
+
+    `replayed` says that it was kept before, when the same request came for the first time.
+    """
 
     reply: Reply
     agent: str
@@ -43,6 +47,7 @@ class Done:
     turn: int
     usage: Usage
     seconds: float
+    replayed: bool = False
 
 
 Event: TypeAlias = Decided | Text | Done
@@ -52,6 +57,16 @@ def decided(note: Note) -> Decided | None:
     """The event of a note; None for the reader's."""
     kind = _KINDS.get(note.role)
     return None if kind is None else Decided(kind, note)
+
+
+def again(done: Done) -> Iterator[Event]:
+    """The events of a turn that was kept before, as they came the first time."""
+    for note in done.reply.trace:
+        event = decided(note)
+        if event is not None:
+            yield event
+    yield Text(done.reply.text)
+    yield done
 
 
 class Gathered:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Scope
 from dragoman.server.caller import Caller
-from dragoman.server.quota import Quota, Stock
+from dragoman.server.lines import Lines, Standing, Usher
+from dragoman.server.quota import Quota, Room, SharedStock, Stock
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -35,15 +38,26 @@ class Seat:
 class Hosted:
     """An agent that lives here, with a view for each tenant."""
 
-    def __init__(self, name: str, assistant: Assistant, state: Path, quota: Quota) -> None:
+    def __init__(
+        self,
+        name: str,
+        assistant: Assistant,
+        state: Path,
+        quota: Quota,
+        call: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
         self.name = name
         self.assistant = assistant
         self.state = state
         self.quota = quota
-        self.stock = Stock()
+        room: Room | None = getattr(assistant.store, "room", None)
+        self.stock = Stock() if room is None else SharedStock(room)
         memory: Any = assistant.memory  # of some kind that may know no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts
+        self._call = call
+        self.lines: Lines | None = getattr(assistant.store, "lines", None)
+        self.usher = None if self.lines is None else Usher(self.lines, call)
         self._views = {assistant.tenant: assistant}
         self._lock = Lock()
 
@@ -57,6 +71,33 @@ class Hosted:
                 self._views[tenant] = self.assistant.for_tenant(tenant)
             return self._views[tenant]
 
+    async def stand(self, caller: Caller, dialogue: str) -> Standing:
+        """A place at the end of a dialogue's line over all servers; given back where nobody waits for it any more."""
+        assert self.lines is not None and self.usher is not None
+        lines, usher, whose = self.lines, self.usher, self._whose(caller)
+        taking = asyncio.ensure_future(self._call(lambda: lines.take((*whose, dialogue), whose)))
+        try:
+            place, first = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(lambda taken: _unwanted(usher, taken))
+            raise
+        return Standing(usher, place, first=first)
+
+    async def clear(self, caller: Caller, dialogue: str | None = None) -> None:
+        """Let the turns of a user, or of one dialogue, that run on other servers keep nothing."""
+        if self.lines is not None:
+            lines, whose = self.lines, self._whose(caller)
+            await self._call(lambda: lines.clear(whose, None if dialogue is None else (*whose, dialogue)))
+
+    def _whose(self, caller: Caller) -> tuple[str, str]:
+        """As the store knows them: other servers may call the agent otherwise."""
+        return caller.tenant or self.assistant.tenant, caller.user
+
     def seat(self, caller: Caller) -> Seat:
         view = self.view(caller.tenant)
         return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
+
+
+def _unwanted(usher: Usher, taken: asyncio.Future[Any]) -> None:
+    if not taken.cancelled() and taken.exception() is None:
+        usher.leave(taken.result()[0], kept=False)

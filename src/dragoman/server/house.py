@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,12 +15,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import Ask as Said
-from dragoman.core.errors import AbsentError, DragomanError, InputError
+from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note
-from dragoman.core.values import Turn
+from dragoman.core.values import Receipt, Turn
 from dragoman.server.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
+from dragoman.server.continuations import Continuations
 from dragoman.server.desk import Desk, Run
-from dragoman.server.events import Done, Event, Text, decided, usage_of
+from dragoman.server.events import Done, Event, Text, again, decided, usage_of
 from dragoman.server.hosted import Hosted, Seat
 from dragoman.server.keys import invalid_key, recognise
 from dragoman.server.quota import QUOTA, Quota
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
     from dragoman.server.ledger import Ledger
 
+_log = logging.getLogger("dragoman.server")
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHORES, _WAITING_CHORES = 4, 64
@@ -36,18 +39,23 @@ _RECEIVING = 32
 """Uploads that come in at once: each may lie on the disk whole before it is read."""
 _LAST_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
+_ASKERS, _WAITING_ASKERS = 4, 1024
 _READERS, _WAITING_READERS = 2, 512
 """Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One user turn. `before` begins a dialogue that the caller has held elsewhere."""
+    """One user turn. `before` begins a dialogue that the caller has held elsewhere.
+
+    `request` is the id that the caller gave it: whoever sends it again gets the same answer, and nothing is done twice.
+    """
 
     text: str
     agent: str = ""
     dialogue: str = "main"
     before: tuple[Turn, ...] = ()
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,9 @@ class House:
         if not agents:
             raise InputError("There is no agent to serve.", remedy="Name at least one.")
         self.settings = settings or Settings()
-        self.agents = {name: Hosted(name, *given, self.settings.quota) for name, given in agents.items()}
+        self.agents = {name: Hosted(name, *given, self.settings.quota, self._far) for name, given in agents.items()}
+        far = {name: hosted.assistant.store for name, hosted in self.agents.items()}
+        self.ends = Continuations({name: store.ends for name, store in far.items() if hasattr(store, "ends")})
         self.ledger = ledger
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, Ask], Watch]] = []
@@ -101,6 +111,8 @@ class House:
         self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
         self._waiting = Shares(_WAITING_CHORES)
         self.receiving = Shares(_RECEIVING)
+        self._askers = ThreadPoolExecutor(_ASKERS, "dragoman-asker")
+        self._asking = Shares(_WAITING_ASKERS)
         self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
         self._reading = Shares(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
@@ -132,10 +144,13 @@ class House:
 
     # Turns
 
-    async def begin(self, caller: Caller, ask: Ask, *, eager: bool = True) -> Run:
+    async def begin(
+        self, caller: Caller, ask: Ask, *, eager: bool = True, after: Callable[[Done], None] | None = None
+    ) -> Run:
         """Take a turn in: iterate over what it gives. Refused at once where limits or the queue say so.
 
-        Without `eager` the events come together at the end, which costs less where nobody reads them before.
+        Without `eager` the events come together at the end, which costs less where nobody reads them before. `after`
+        is called in the thread that ran the turn when it is kept, before anybody hears of it.
         """
         hosted = self.hosted(ask.agent)
         self.desk.check(caller.whose)
@@ -143,8 +158,17 @@ class House:
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
         began = perf_counter()
         watches = [watch(hosted, ask) for watch in self.watchers]
-        work = partial(self._turn, hosted, caller, ask, began, watches)
-        return self.desk.submit(line, work, eager=eager, whose=caller.whose)
+        work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
+        if hosted.usher is None:
+            return self.desk.submit(line, work, eager=eager, whose=caller.whose)
+        async with self.alone("line", *line):  # here and over all servers turns stand in the same order
+            standing = await hosted.stand(caller, ask.dialogue)
+            try:
+                work = partial(work, place=standing.place)
+                return self.desk.submit(line, work, eager=eager, whose=caller.whose, standing=standing)
+            except BaseException:
+                standing.leave(kept=False)
+                raise
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or what costs as much as one, against the caller's limits."""
@@ -152,14 +176,30 @@ class House:
             await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
 
     def _turn(
-        self, hosted: Hosted, caller: Caller, ask: Ask, began: float, watches: Sequence[Watch] = ()
+        self,
+        hosted: Hosted,
+        caller: Caller,
+        ask: Ask,
+        began: float,
+        *,
+        watches: Sequence[Watch] = (),
+        after: Callable[[Done], None] | None = None,
+        place: Receipt | None = None,
     ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
         assistant = hosted.view(caller.tenant)
         done: Done | None = None
         failure: BaseException | None = None
+        under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under)
         try:
-            for piece in assistant.exchange(Said(ask.text, caller.user, ask.dialogue, ask.before)):
+            if ask.request and (found := assistant.answered(said)) is not None:
+                dialogue, kept = found
+                usage, seconds = usage_of(kept.reply), perf_counter() - began
+                done = Done(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
+                yield from again(done)
+                return
+            for piece in assistant.exchange(said):
                 if isinstance(piece, str):
                     yield Text(piece)
                 elif isinstance(piece, Note):
@@ -171,9 +211,9 @@ class House:
                 else:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = Done(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
-                    if self.ledger is not None:
-                        tokens = done.usage.prompt_tokens + done.usage.completion_tokens
-                        self.ledger.spend(caller.key, tokens, time.time())
+                    self._spend(caller, done)
+                    if after is not None:
+                        after(done)
                     yield done
         except BaseException as error:
             failure = error
@@ -183,6 +223,14 @@ class House:
                 observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
             for watch in watches:
                 watch.ended(done, failure)
+
+    def _spend(self, caller: Caller, done: Done) -> None:
+        """Count the tokens of a turn that is kept: it is the caller's, whether the ledger answers now or not."""
+        if self.ledger is not None:
+            try:
+                self.ledger.spend(caller.key, done.usage.prompt_tokens + done.usage.completion_tokens, time.time())
+            except StoreError as error:
+                _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
 
     # Everything else
 
@@ -212,6 +260,8 @@ class House:
         """
         hosted = self.hosted(agent)
         async with self.desk.hush((hosted.name, caller.tenant, caller.user)):
+            await hosted.clear(caller)
+            await self.near_or_far(agent, lambda: self.ends.clear(hosted.name, caller.tenant, caller.user))
             return await self.do(caller, agent, chore, *args, **kwargs)
 
     @asynccontextmanager
@@ -246,7 +296,29 @@ class House:
         """Ask the ledger: here where it is near, in a thread where it is not."""
         if self.ledger is None or self.ledger.is_near:
             return function(*args, **kwargs)
-        return await self.call(lambda: function(*args, **kwargs))
+        return await self._far(lambda: function(*args, **kwargs))
+
+    async def near_or_far(self, agent: str, function: Callable[[], T]) -> T:
+        """Ask what is kept of an agent's dialogues beside its store: here, or in a thread where that is a server."""
+        return function() if self.ends.is_near(self.hosted(agent).name) else await self._far(function)
+
+    def later(self, function: Callable[[], object]) -> None:
+        """Do something small that nobody waits for: now, or in a thread where it may go over a network."""
+        if all(self.ends.is_near(name) for name in self.agents):
+            function()
+        else:
+            running = self._askers.submit(function)
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
+
+    def forget_end(self, dialogue: str) -> None:
+        """A dialogue was deleted: nobody goes on with it."""
+        self.later(lambda: self.ends.drop(dialogue))
+
+    async def _far(self, function: Callable[[], T]) -> T:
+        """One statement to the database that servers share, by threads of their own: no chore holds it up."""
+        with self._asking.holding(None, seconds=2.0):
+            return await self._in(self._askers, function)
 
     async def mind_keys(self) -> None:
         """End the turns of keys that are revoked while they run, for as long as the server lives."""
@@ -264,7 +336,18 @@ class House:
         """Load what every turn needs, before the first one; `ready` says that it is there."""
         for hosted in self.agents.values():
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
+            if hosted.lines is not None:
+                await self.call(hosted.lines.open)
         self.ready = True
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the databases that servers share know of this one."""
+        return not any(hosted.lines is not None and hosted.lines.is_lost for hosted in self.agents.values())
+
+    def step_back(self) -> None:
+        """Say on /readyz that others should be asked; turns that still come are taken."""
+        self.ready = False
 
     @property
     def is_left_undone(self) -> bool:
@@ -275,7 +358,10 @@ class House:
         """Finish the turns, then let go of the agents. What reads a file is given a moment, and then left alone."""
         self.ready = False
         await self.desk.close(self.settings.grace)
-        for pool in (self._chores, self._readers):
+        for hosted in self.agents.values():
+            if hosted.usher is not None:
+                await hosted.usher.close()
+        for pool in (self._chores, self._readers, self._askers):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(tuple(self._running), timeout=_LAST_SECONDS)
         for hosted in self.agents.values():

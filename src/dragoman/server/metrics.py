@@ -41,6 +41,9 @@ class Metrics:
             kind = "cancelled" if isinstance(error, GeneratorExit) else "refused"
             self._turns.labels(agent, kind if isinstance(error, GeneratorExit | DragomanError) else "failed").inc()
             return
+        if done.replayed:  # counted when it was answered
+            self._turns.labels(agent, "replayed").inc()
+            return
         self._turns.labels(agent, "done").inc()
         self._seconds.labels(agent).observe(seconds)
         inside = 0.0

@@ -55,8 +55,9 @@ def forget(seat: Seat, id: str) -> int:
 
 def forget_everything(seat: Seat) -> int:
     """Erase all that is the user's: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    erased = seat.assistant.forget(user=seat.user)
     folder = user_folder(seat)
+    seat.stock.check_here(folder)
+    erased = seat.assistant.forget(user=seat.user)
     erased += sum(1 for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
     shutil.rmtree(folder, ignore_errors=True)
     seat.stock.recount(folder)

@@ -17,7 +17,10 @@ from dragoman.core.errors import (
     ModelError,
     ServiceError,
     SourceError,
+    StoreBusyError,
     StoreError,
+    StoreLockedError,
+    StoreTwiceError,
 )
 from dragoman.server.views import View, dumps
 
@@ -35,9 +38,13 @@ CODES: dict[str, tuple[int, str]] = {
     "method-not-allowed": (405, "This cannot be done here"),
     "slow-sender": (408, "The request came too slowly"),
     "quota": (409, "There is no room for more"),
+    "request-answered": (409, "The request was answered meanwhile"),
+    "forgotten": (410, "The answer has been forgotten"),
     "too-large": (413, "The request is too large"),
     "unsupported-kind": (415, "This kind of content cannot be read"),
+    "elsewhere": (421, "Another server has this"),
     "invalid": (422, "The request does not fit its description"),
+    "request-reused": (422, "The request's id was used before"),
     "too-many-turns": (429, "Too many turns"),
     "too-many-tokens": (429, "Too many tokens"),
     "too-many-waiting": (429, "Too many requests at once"),
@@ -49,6 +56,9 @@ CODES: dict[str, tuple[int, str]] = {
     "turn-timeout": (504, "The turn took too long"),
 }
 """Every code with its status and title; codes are never renamed."""
+REQUEST = "Idempotency-Key"
+"""The header that names a request, so that it can be sent again."""
+_BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
 _OF_STATUS = {404: "not-found", 405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
 
 
@@ -112,6 +122,11 @@ def problem_of(error: BaseException) -> Problem:  # noqa: PLR0911 - one branch a
         case ModelError():
             _log.error("a model failed: %s", type(error).__name__)
             return Problem("model", "The agent's model did not answer.", "Try again; `dragoman doctor` says more.")
+        case StoreTwiceError():
+            return Problem("request-answered", error.message, f"Send it again with the same {REQUEST} for the answer.")
+        case StoreBusyError() | StoreLockedError():
+            _log.warning("a store is busy: %s", type(error).__name__)
+            return Problem("busy", _BUSY, "Try again in a moment.", seconds=1.0)
         case StoreError():
             _log.error("a store failed: %s", type(error).__name__)
             return Problem("store", "The agent's store did not answer.", "Try again; `dragoman doctor` says more.")

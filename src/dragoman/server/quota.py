@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from typing import Protocol
 
 from dragoman.core.errors import ServiceError
 
@@ -67,10 +69,7 @@ class Stock:
         with self._lock:
             amounts = self._amounts(folder.parent)
             held = amounts.get(folder.name, Amount())
-            whole = sum(amounts.values(), Amount())
-            _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
-            if private:
-                _check("user", held, more, quota.user_bytes, quota.user_files)
+            self._claim(folder, amounts, more, quota, private=private)
             amounts[folder.name] = held + more
             counted_at = self._known[folder.parent][0]
         claim = Claim(more)
@@ -91,17 +90,93 @@ class Stock:
             amounts = self._amounts(folder.parent)
             amounts[folder.name] = amounts.get(folder.name, Amount()) + more
 
+    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+        """Refuse what there is no room for."""
+        held, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
+        _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
+        if private:
+            _check("user", held, more, quota.user_bytes, quota.user_files)
+
     def recount(self, folder: Path) -> None:
         """Count the tenant of a folder anew when next asked."""
         with self._lock:
             self._known.pop(folder.parent, None)
 
+    def check_here(self, folder: Path) -> None:
+        """Refuse where the files of a folder's owner lie with another server."""
+
     def _amounts(self, tenant: Path) -> dict[str, Amount]:
         at, amounts = self._known.get(tenant, (0.0, {}))
         if tenant not in self._known or monotonic() - at > _STALE:
-            amounts = {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
+            amounts = self._counted(tenant)
             self._known[tenant] = monotonic(), amounts
         return amounts
+
+    def _counted(self, tenant: Path) -> dict[str, Amount]:
+        return {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
+
+
+class Room(Protocol):
+    """What several servers have counted together; see `stores/postgres_room`."""
+
+    def claim(
+        self, place: str, tenant: str, owner: str, more: tuple[int, int], limits: Mapping[str, int | None]
+    ) -> str | None:
+        """Count more bytes and files, or the name of the limit that leaves no room for them, or `elsewhere`."""
+        ...
+
+    def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
+        """Whether files of an owner lie in another place than this."""
+        ...
+
+    def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
+        """Say what lies in a place of a tenant's, counted anew."""
+        ...
+
+
+class SharedStock(Stock):
+    """A stock of which every server knows: what lies in this one's folders, and in those of the others."""
+
+    def __init__(self, room: Room) -> None:
+        super().__init__()
+        self._room = room
+
+    def add(self, folder: Path, more: Amount) -> None:
+        super().add(folder, more)
+        if more != Amount():
+            self._told(folder, more, {})
+
+    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+        limits = {"tenant_bytes": quota.tenant_bytes, "tenant_files": quota.tenant_files}
+        if private:
+            limits |= {"user_bytes": quota.user_bytes, "user_files": quota.user_files}
+        full_of = self._told(folder, more, limits)
+        if full_of == "elsewhere":
+            raise _elsewhere()
+        if full_of is not None:
+            whose, _, what = full_of.partition("_")
+            most = limits[full_of] or 0
+            raise _too_many(whose, what, most)
+
+    def check_here(self, folder: Path) -> None:
+        tenant = folder.parent
+        if self._room.is_elsewhere(_place(tenant.parent), tenant.name, folder.name):
+            raise _elsewhere()
+
+    def recount(self, folder: Path) -> None:
+        super().recount(folder)
+        with self._lock:
+            self._amounts(folder.parent)  # the others are to know at once
+
+    def _counted(self, tenant: Path) -> dict[str, Amount]:
+        amounts = super()._counted(tenant)
+        held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
+        self._room.count(_place(tenant.parent), tenant.name, held)
+        return amounts
+
+    def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
+        tenant = folder.parent
+        return self._room.claim(_place(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
 
 
 @dataclass(slots=True)
@@ -137,9 +212,36 @@ def full(whose: str, what: str, limit: str) -> ServiceError:
 
 def _check(whose: str, held: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
     if most_bytes is not None and more.bytes > 0 and held.bytes + more.bytes > most_bytes:
-        raise full(whose, "MB of uploaded files", f"{most_bytes / 2**20:,.0f}")
+        raise _too_many(whose, "bytes", most_bytes)
     if most_files is not None and more.files > 0 and held.files + more.files > most_files:
-        raise full(whose, "uploaded files", f"{most_files:,}")
+        raise _too_many(whose, "files", most_files)
+
+
+def _too_many(whose: str, what: str, most: int) -> ServiceError:
+    if what == "bytes":
+        return full(whose, "MB of uploaded files", f"{most / 2**20:,.0f}")
+    return full(whose, "uploaded files", f"{most:,}")
+
+
+def _elsewhere() -> ServiceError:
+    return ServiceError(
+        "The uploaded files lie with another server, and this one does not see them. Nothing was changed.",
+        remedy="Ask again, until that one answers; whoever runs the servers lets them share one folder (--uploads).",
+        code="elsewhere",
+    )
+
+
+def _place(uploads: Path) -> str:
+    """A name for a folder that all who share it know; it lies there, hidden, and goes along where it is moved."""
+    file = uploads / ".place"
+    if not file.exists():
+        uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+        passing = uploads / f".place-{secrets.token_hex(8)}"
+        passing.write_text(secrets.token_hex(16), encoding="ascii")
+        with suppress(FileExistsError):
+            os.link(passing, file)  # whoever comes first names it
+        passing.unlink()
+    return file.read_text(encoding="ascii")
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -182,6 +182,7 @@ class Extension(BaseModel):
     refined: list[dict[str, Any]]
     seconds: float
     trace: list[NoteView]
+    replayed: bool = False
 
 
 class UsageView(BaseModel):

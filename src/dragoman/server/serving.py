@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -104,7 +105,25 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which leaves with the exit code of a job well done when it is asked to stop."""
+    """uvicorn's server, which leaves with the exit code of a job well done when it is asked to stop.
+
+    Asked for the first time it says that it is `leaving`, and serves for `drain` seconds more: a balancer that looks
+    meanwhile sends nobody here whom nobody would meet.
+    """
+
+    drain = 0.0
+    leaving: Callable[[], None] | None = None
+    _timer: threading.Timer | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.leaving is not None:
+            self.leaving()
+        if self.drain and self._timer is None:
+            self._timer = threading.Timer(self.drain, super().handle_exit, (sig, frame))
+            self._timer.daemon = True
+            self._timer.start()
+            return
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -159,12 +178,21 @@ def server_of(app: App, *, grace: float) -> Server:
     return Server(config)
 
 
-def serve(app: App, listening: socket.socket, *, grace: float, started: Callable[[], None]) -> None:
-    """Serve until somebody stops it; `started` is called when requests are taken."""
+def serve(
+    app: App,
+    listening: socket.socket,
+    *,
+    grace: float,
+    started: Callable[[], None],
+    drain: float = 0.0,
+    leaving: Callable[[], None] | None = None,
+) -> None:
+    """Serve until somebody stops it; `started` is called when requests are taken, `leaving` at the first signal."""
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     _raise_file_limit()
     sys.setswitchinterval(_SWITCH)  # a thread that computes lets the event loop in sooner
     server = server_of(app, grace=grace)
+    server.drain, server.leaving = drain, leaving
 
     async def run() -> None:
         telling = asyncio.create_task(_tell(server, started))

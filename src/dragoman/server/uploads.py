@@ -114,6 +114,7 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
 def files(seat: Seat, source: Source) -> list[View]:
     """The uploaded files of a source, by name."""
     root = source_folder(seat, source)
+    seat.stock.check_here(root.parent)
     store, scope = seat.assistant.store, source.scope(seat.scope)
     return [
         {
@@ -130,6 +131,7 @@ def remove(seat: Seat, source: Source, name: str) -> int:
     """Remove an uploaded file and its passages; how many."""
     _check_writable(seat, source)
     root = source_folder(seat, source)
+    seat.stock.check_here(root.parent)
     path = _place(root, safe_name(name))
     if not path.is_file():
         raise absent("file")

@@ -147,6 +147,7 @@ def after(done: Done) -> View:
         "refined": [refinement(value) for value in rounds],
         "seconds": done.seconds,
         "trace": [note(item) for item in done.reply.trace],
+        **({"replayed": True} if done.replayed else {}),
     }
 
 

@@ -79,7 +79,7 @@ def add_page(app: FastAPI) -> None:
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in house.agents else next(iter(house.agents))
-        key, forgotten = partial(keys.of, session), app.state.ends.drop
+        key, forgotten = partial(keys.of, session), house.forget_end
         visit = Visit(house, runs, key, _language(request), wanted, forgotten=forgotten)
         await _open(visit, request, keys, guests, dialogue or None)
 

@@ -14,12 +14,14 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from dragoman.core.errors import AccessError
+from dragoman.core.errors import AccessError, InputError
 from dragoman.server.caller import Caller
 from dragoman.server.house import House
+from dragoman.server.problems import REQUEST
 from dragoman.server.views import dumps
 
 B = TypeVar("B", bound=BaseModel)
+_LONGEST_ID = 200
 _JSON = re.compile(r"\s*application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 
 SCHEMES: dict[str, Any] = {
@@ -60,6 +62,33 @@ def _only(request: Request, header: bytes) -> str | None:
             f"The header {header.decode()} was sent {len(found)} times.", remedy="Send it once.", code="bad-request"
         )
     return found[0].decode("latin-1") if found else None
+
+
+def request_id(request: Request) -> str:
+    """The id that the sender gave a request, empty where there is none: sent again, it is answered once."""
+    given = _only(request, REQUEST.lower().encode())
+    if given is None:
+        return ""
+    if not 1 <= len(given) <= _LONGEST_ID or not given.isascii() or not given.isprintable():
+        raise InputError(
+            f"The header {REQUEST} is not 1 to {_LONGEST_ID} printable ASCII characters.",
+            remedy="Give a random one, such as a UUID.",
+        )
+    return given
+
+
+ONCE: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": REQUEST,
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            "description": "The sender's id of this turn: sent again with the same one, it is answered once.",
+        }
+    ]
+}
+"""For the OpenAPI document."""
 
 
 def _written(header: str) -> str:

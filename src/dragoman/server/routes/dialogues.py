@@ -48,8 +48,9 @@ async def forget_dialogue(
     hosted = house.hosted(agent)
     mine = (hosted.name, caller.tenant, caller.user)
     async with house.alone(*mine), house.desk.hush((*mine, id)):
+        await hosted.clear(caller, id)
         removed = await house.do(caller, agent, person.forget_dialogue, id)
-    request.app.state.ends.drop(id)
+    house.forget_end(id)
     return answer({"removed": removed})
 
 

@@ -11,10 +11,8 @@ from starlette.responses import Response
 
 from dragoman.server import knowledge
 from dragoman.server.chat import Conversation
-from dragoman.server.desk import Run
-from dragoman.server.events import Done, Event
 from dragoman.server.house import House
-from dragoman.server.routes.common import Swift, Who, answer, house_of, told
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
 from dragoman.server.schemas import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingsRequest, ModelList, ModelView
 from dragoman.server.streams import EventStream, failed_chunk, whole
 from dragoman.server.views import View
@@ -37,33 +35,31 @@ _STREAM: dict[str, Any] = {
     "/v1/chat/completions",
     operation_id="chat",
     response_class=Response,
+    openapi_extra=ONCE,
     responses={200: {**told(ChatCompletion, "The answer, whole or as chunks"), "content": _STREAM}},
 )
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. `dragoman` says why; in a stream it comes before and after the text."""
     house = house_of(request)
     house.hosted(body.model)
-    talk = Conversation(body, caller, request.app.state.ends)
+    talk = Conversation(body, caller, request_id(request))
+
+    def failed() -> None:
+        house.later(talk.failed)
+
+    if talk.repeats:
+        await house.near_or_far(body.model, lambda: talk.find(house.ends))
+    else:
+        talk.find(house.ends)
     try:
-        run = await house.begin(caller, talk.ask, eager=bool(body.stream))
+        run = await house.begin(caller, talk.ask, eager=bool(body.stream), after=talk.ended)
         if body.stream:
-            return await _streamed(talk, run).begin(request.receive)
+            return await EventStream(run, talk.chunks, failed_chunk, closed=failed).begin(request.receive)
         done = await whole(run, request.receive)
     except BaseException:
-        talk.failed()
+        failed()
         raise
-    talk.ended(done)
     return answer(talk.completion(done))
-
-
-def _streamed(talk: Conversation, run: Run) -> EventStream:
-
-    def encode(event: Event) -> Any:
-        if isinstance(event, Done):
-            talk.ended(event)
-        return talk.chunks(event)
-
-    return EventStream(run, encode, failed_chunk, closed=talk.failed)
 
 
 @router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})

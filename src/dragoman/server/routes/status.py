@@ -21,10 +21,12 @@ async def healthz() -> Response:
 
 @router.get("/readyz", operation_id="readyz", response_class=Response, responses={200: told(Ready)})
 async def readyz(request: Request) -> Response:
-    """Models are loaded and turns are taken; 503 until then, and while closing. Needs no key."""
+    """Models are loaded, the database answers and turns are taken; 503 where not, and while closing. Needs no key."""
     house = house_of(request)
     if not house.ready:
         raise BusyError("The server is not ready.", remedy="Try again in a moment.", seconds=2.0)
+    if not house.is_seen:
+        raise BusyError("The database does not answer.", remedy="Try again in a moment.", seconds=2.0)
     return answer({"status": "ready", "agents": list(house.agents)})
 
 

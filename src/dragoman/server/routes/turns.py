@@ -13,7 +13,7 @@ from dragoman.server.chat import new_dialogue
 from dragoman.server.events import Event
 from dragoman.server.house import Ask
 from dragoman.server.person import check_dialogue
-from dragoman.server.routes.common import Swift, Who, answer, house_of, told
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
 from dragoman.server.schemas import AgentList, TurnRequest
 from dragoman.server.streams import EventStream, failed_event
 
@@ -37,13 +37,15 @@ _STREAM: dict[str, Any] = {
     "/v1/turns",
     operation_id="turn",
     response_class=Response,
+    openapi_extra=ONCE,
     responses={200: {"description": "The turn as server-sent events", "content": _STREAM}},
 )
 async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
     """Say something to an agent: what is decided comes as it is decided, the text as it is written."""
-    dialogue = body.dialogue or new_dialogue()
+    once = request_id(request)
+    dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
-    run = await house_of(request).begin(caller, Ask(body.text, body.agent, dialogue))
+    run = await house_of(request).begin(caller, Ask(body.text, body.agent, dialogue, request=once))
     return await EventStream(run, _encode, failed_event).begin(request.receive)
 
 
