@@ -63,10 +63,10 @@ def store(tmp_path):
 
 @pytest.fixture
 def rebuilt(monkeypatch):
-    """The kinds of index that were rebuilt, in order."""
-    built, rebuild = [], Sidecar.rebuild
+    """The kinds of index of which a shard was built from the store, in order."""
+    built, draft = [], Sidecar._draft
     monkeypatch.setattr(
-        Sidecar, "rebuild", lambda self, *a, **k: (built.append(type(self).__name__), rebuild(self, *a, **k))
+        Sidecar, "_draft", lambda self, *a, **k: (built.append(type(self).__name__), draft(self, *a, **k))[1]
     )
     return built
 
@@ -199,14 +199,15 @@ def test_a_damaged_index_is_rebuilt_with_a_warning(tmp_path, store, damage, capl
     assert caplog.records and "w1" not in " ".join(caplog.messages).replace(str(tmp_path), "")
 
 
-def test_an_index_half_written_is_rebuilt(tmp_path, store, rebuilt):
+def test_an_index_of_an_older_format_is_rebuilt(tmp_path, store, rebuilt):
     rows, vectors = corpus(120)
     store.put(SHARED, rows, vectors)
     asked = queries(3, vectors)
     before = store.lexical(asked)
     store.close()
     for path in (tmp_path / "index").rglob("manifest.json"):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "whole": False}))
+        held = json.loads(path.read_text())
+        path.write_text(json.dumps({key: held[key] for key in ("store", "counter", "width")} | {"format": 1}))
     assert store.lexical(asked) == before
     assert rebuilt == ["WordIndex", "WordIndex"]
 

@@ -54,11 +54,14 @@ def test_no_acknowledged_write_is_lost_however_often_two_writers_are_killed(make
             child.wait()
             for verb, number in (line.split() for line in lines if line.endswith(b"\n")):
                 {b"put": put, b"removed": removed, b"said": said}[verb].add(int(number))
-    present = {int(passage.id[1:]) for passage in store.passages(SHARED, "DOCS")}
+    rows = {int(passage.id[1:]): passage.text for passage in store.passages(SHARED, "DOCS")}
+    assert all(text == f"row {i} says w{i % 13}" for i, text in rows.items()), "as it was written"
+    present = set(rows)
     unheard = 16  # each killed writer may have done one thing more than it could tell
     assert len((put - removed) - present) <= unheard / 2 and not removed & present
     assert all(number % 7 == 1 for number in (put - removed) - present), "only a removal that was under way"
     texts = [turn.text for turn in store.dialogue(SHARED, "d")]
+    assert [trace for trace in store.traces(SHARED, "d") if trace] == [[int(text)] for text in texts[1::2]]
     assert texts[::2] == texts[1::2] and len(set(texts)) * 2 == len(texts)
     assert said <= {int(text) for text in texts} and len(texts) / 2 - len(said) <= unheard
     assert store.count(SHARED, "DOCS") == len(present)

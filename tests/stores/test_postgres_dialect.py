@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.stores import postgres_search, records, search, sidecars, tables, writing
+from dragoman.stores import feed, postgres_search, records, search, sidecars, tables, writing
 from dragoman.stores.database import check_scoped
 from dragoman.stores.postgres_address import Address, is_postgres
 from dragoman.stores.postgres_dialect import escape, translate, unescape
@@ -35,7 +35,7 @@ def test_a_statement_is_translated_by_hand():
     assert statement.lists == {"ids"}
 
 
-@pytest.mark.parametrize("module", [postgres_search, records, search, sidecars, tables, writing])
+@pytest.mark.parametrize("module", [feed, postgres_search, records, search, sidecars, tables, writing])
 def test_no_statement_keeps_a_word_of_sqlite_only(module):
     statements = [text for name, text in vars(module).items() if isinstance(text, str) and ":tenant" in text]
     assert statements
@@ -50,6 +50,7 @@ def test_migrations_are_numbered_and_say_what_they_are_for():
     assert [step.name for step in migrations()] == [
         "passages, vectors, dialogues and kept values, each scope's rows in one of sixteen partitions",
         "find the rows of a file, or under a parent, without reading the whole source",
+        "what several servers share: requests that were answered, the line of each dialogue, keys and what they used",
     ]
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dragoman.stores.database import Database
     from dragoman.stores.rows import Cell
 
-APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace)
-    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace)"""
+APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, request)
+    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace, :request)"""
 
 
 class _Entry:

@@ -77,9 +77,9 @@ class Bm25:
 
     def scores(self, query: Sequence[str]) -> Floats:
         """One score a row; a token that the query repeats counts as often as it is there."""
-        counted = Counter(query).items()
+        counted = ((token, times, self.containing(token)) for token, times in Counter(query).items())
         rows = len(self._lengths)
-        return self.weighted({token: times * lucene_idf(rows, self.containing(token)) for token, times in counted})
+        return self.weighted({token: times * lucene_idf(rows, among) for token, times, among in counted if among})
 
     def weighted(self, weights: Mapping[str, float], average: float | None = None) -> Floats:
         """Scores by given weights of tokens, and by the average length of more rows than these."""
@@ -101,5 +101,7 @@ class Bm25:
                 place = self._text.find(needle, place + len(needle))
             counts = np.bincount(np.searchsorted(self._ends, places, side="right"), minlength=len(self._ends))
             rows = np.flatnonzero(counts)
-            found = self._postings[token] = rows, counts[rows].astype(np.float64)
+            found = rows, counts[rows].astype(np.float64)
+            if places:  # only words of the rows themselves: what somebody asked for is not kept
+                self._postings[token] = found
         return found

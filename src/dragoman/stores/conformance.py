@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.core.errors import InputError
+from dragoman.core.errors import InputError, StoreTwiceError
 from dragoman.core.protocols import Store
-from dragoman.core.values import Hit, Passage, Query, Scope, Turn
+from dragoman.core.values import Answered, Hit, Passage, Query, Receipt, Scope, Turn
 
 ANA = Scope("acme", "ana")
 BEN = Scope("acme", "ben")
@@ -39,6 +39,15 @@ def refuses(store: Store, scope: Scope, passages: Sequence[Passage]) -> bool:
     try:
         store.put(scope, passages)
     except InputError:
+        return True
+    return False
+
+
+def is_refused(store: Store, dialogue: str, under: Receipt) -> bool:
+    """Whether the store says that the turns of a request are there already."""
+    try:
+        store.append(ANA, dialogue, [Turn("user", "again"), Turn("agent", "no")], ["other"], under=under)
+    except StoreTwiceError:
         return True
     return False
 
@@ -209,6 +218,31 @@ class StoreConformance:
         assert store.trace(ANA, "b") is None
         assert list(store.traces(ANA, "b")) == [None, {"gate": [1, 2.5, None, "雨"]}, None, None]
         assert list(store.traces(BEN, "b")) == []
+
+    def test_turns_under_a_request_are_added_once(self, store: Store) -> None:
+        told, more = [Turn("user", "hello"), Turn("agent", "hi")], [Turn("user", "and?"), Turn("agent", "no more")]
+        assert store.answered(ANA, "r1") is None
+        store.append(ANA, "d", told, {"n": 1}, under=Receipt("r1"))
+        store.append(ANA, "d", more, {"n": 2}, under=Receipt("r2"))
+        for dialogue in ("d", "another"):
+            assert is_refused(store, dialogue, Receipt("r1"))
+        assert list(store.dialogue(ANA, "d")) == [*told, *more] and list(store.dialogues(ANA)) == ["d"]
+        assert store.answered(ANA, "r1") == Answered("d", 1, "hello", {"n": 1})
+        assert store.answered(ANA, "r2") == Answered("d", 3, "and?", {"n": 2})
+        store.append(ANA, "d", told, {"n": 3})
+        store.append(ANA, "d", told, {"n": 4}, under=Receipt())
+
+    def test_a_request_is_its_scopes_own_and_goes_with_its_dialogue(self, store: Store) -> None:
+        told = [Turn("user", "hello"), Turn("agent", "hi")]
+        for scope in (ANA, BEN, OTHER_ANA):
+            store.append(scope, "d", told, {}, under=Receipt("r"))
+        store.erase_turns(ANA, "d")
+        store.forget(OTHER_ANA)
+        assert store.answered(ANA, "r") is None and store.answered(OTHER_ANA, "r") is None
+        store.append(ANA, "d", told, {}, under=Receipt("r"))
+        store.redact(ANA, ["HELLO"])
+        assert store.answered(ANA, "r") == Answered("d", 1, "", {}) and is_refused(store, "d", Receipt("r"))
+        assert store.answered(BEN, "r") == Answered("d", 1, "hello", {})
 
     def test_redacting_blanks_turns_and_drops_traces_that_hold_a_text(self, store: Store) -> None:
         store.append(ANA, "a", [Turn("user", "I live in Basel."), Turn("agent", "Noted.")], {"learned": ["basel 雨"]})

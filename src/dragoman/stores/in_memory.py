@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import InputError
 from dragoman.core.registry import stores
-from dragoman.core.values import Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.core.values import Answered, Hit, Passage, Query, Receipt, Scope, SourceName, Turn
 from dragoman.stores.rows import (
     Analyse,
     check_key,
     check_passages,
+    check_request,
     check_source,
     check_text,
     check_turns,
     holds,
+    kept_twice,
     needles,
     spaced,
 )
@@ -51,6 +53,7 @@ class _Row:
 class _Told:
     turn: Turn
     trace: Json = None
+    request: str | None = None
 
 
 @dataclass(slots=True)
@@ -143,17 +146,32 @@ class InMemoryStore:
         pool = self._words(scope, source)
         return len(pool.entries), {token: pool.bm25.containing(token) for token in tokens}
 
-    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn."""
+    def append(
+        self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None, *, under: Receipt | None = None
+    ) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn; under a receipt, once."""
         check_key("A dialogue id", dialogue)
+        request = check_request(under, turns)
         check_turns(turns, traced=trace is not None)
         with self._lock:
+            if request is not None and self.answered(scope, request) is not None:
+                raise kept_twice(request)
             room = self._rooms.setdefault(scope, _Room())
             told = [_Told(turn) for turn in turns]
             for last in [one for one in told if one.turn.speaker == "agent"][-1:]:
-                last.trace = trace
+                last.trace, last.request = trace, request
             if told:
                 room.turns.setdefault(dialogue, []).extend(told)
+
+    def answered(self, scope: Scope, request: str) -> Answered | None:
+        """The turn that was kept under the id of a request."""
+        with self._lock:
+            for dialogue, told in self._room(scope).turns.items():
+                for place, one in enumerate(told):
+                    if one.request == request:
+                        said = [each.turn.text for each in told[:place] if each.turn.speaker == "user"]
+                        return Answered(dialogue, place, said[-1] if said else "", one.trace)
+        return None
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         return [told.turn for told in self._room(scope).turns.get(dialogue, ())]

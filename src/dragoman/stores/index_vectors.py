@@ -1,7 +1,8 @@
-"""Vectors of a shared source: a usearch HNSW graph over 8-bit copies; the store's own vectors give the scores.
+"""Vectors of a shared source: usearch HNSW graphs over 8-bit copies; the store's own vectors give the scores.
 
-Rows can be taken out one by one. The graph only unlinks a removed vector, so its place is overwritten
-with a blank one before the file is written again.
+A shard that nobody changes is read from its file where it lies, so that processes share the memory. Rows can be taken
+out one by one. The graph only unlinks a removed vector, so its place is overwritten with a blank one before the file is
+written again.
 """
 
 from __future__ import annotations
@@ -9,95 +10,146 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dragoman.stores.index import Sidecar
+from dragoman.stores.merging import merged
+from dragoman.stores.shards import Shard
 from dragoman.stores.vectors import unpack
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 _CHUNK = 4096
-_EXPANSION = 128
+_ALONE, _AMONG = 128, 64  # how far a graph is searched, alone and as one of several
 _BLANK = 2**62  # above any row number
 _MOST_ERASED = 0.2  # taking out more than this share costs recall: the graph is built anew
 
 
-class VectorIndex(Sidecar[bytes]):
-    """Row numbers by nearness, about best first."""
+@dataclass(slots=True)
+class VectorPart:
+    """One opened shard; usearch searches a graph from one thread at a time."""
 
-    _graph: Any = None
-
-    def search(self, direction: FloatArray, n: int) -> list[int]:
-        """The numbers of about the n nearest rows."""
-        with self.lock:
-            if not len(self._graph):
-                return []
-            keys = self._graph.search(direction, min(n, len(self._graph)), threads=1).keys
-        return [int(key) for key in keys]
+    graph: Any
+    last: int
+    fixed: bool
+    """Whether the graph lies in its file, where changing it would end the process."""
+    length: int = 0
+    lock: Lock = field(default_factory=Lock)
 
     def __len__(self) -> int:
+        return len(self.graph)
+
+    def search(self, direction: FloatArray, expansion: int, n: int) -> list[tuple[float, int]]:
+        """Distances and row numbers of about the n nearest rows."""
         with self.lock:
-            return len(self._graph)
+            if not len(self.graph):
+                return []
+            self.graph.expansion_search = expansion
+            found = self.graph.search(direction, min(n, len(self.graph)), threads=1)
+        return list(zip(found.distances.tolist(), found.keys.tolist(), strict=True))
 
-    def keeps_after_purge(self, removed: int) -> bool:
-        return self._graph is None or removed <= _MOST_ERASED * len(self._graph)
 
-    def _create(self, path: Path, rows: Iterator[tuple[int, bytes]], width: int) -> None:
-        self._graph = _usearch().Index(
-            ndim=width, metric="cos", dtype="i8", connectivity=16, expansion_add=96, expansion_search=_EXPANSION
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of a source as they were at one moment."""
+
+    parts: Sequence[VectorPart]
+
+    def search(self, direction: FloatArray, n: int) -> list[int]:
+        """The numbers of about the n nearest rows of all shards."""
+        expansion = _ALONE if len(self.parts) == 1 else _AMONG
+        asks = [partial(part.search, direction, expansion) for part in self.parts]
+        return [key for _, key in merged(asks, n, first=expansion)]
+
+
+class VectorIndex(Sidecar[bytes, VectorPart]):
+    """Row numbers by nearness."""
+
+    capacity = 131_072
+    inline = 8192
+    lag = 2000
+
+    def _make(self, path: Path, rows: Iterable[tuple[int, bytes]], width: int) -> tuple[int, int, int]:
+        graph = _usearch().Index(
+            ndim=width, metric="cos", dtype="i8", connectivity=16, expansion_add=96, expansion_search=_ALONE
         )
-        self._add(rows)
-        self._graph.save(str(path))
+        last = _add_rows(graph, rows)
+        graph.save(str(path))
+        return len(graph), last, 0
 
-    def _open(self, path: Path) -> None:
-        if not path.is_file():
-            raise FileNotFoundError(str(path))
-        graph: Any = _usearch().Index.restore(str(path))
-        if graph is None:
-            raise ValueError("not a vector index")
-        graph.expansion_search = _EXPANSION
-        self._graph = graph
+    def _load(self, path: Path, shard: Shard) -> VectorPart:
+        if not shard.rows:  # usearch cannot read an empty graph where it lies
+            return VectorPart(_restored(path, view=False), shard.last, fixed=False)
+        return VectorPart(_restored(path, view=True), shard.last, fixed=True)
 
-    def _extend(self, name: str, rows: Iterator[tuple[int, bytes]]) -> str:
-        from secrets import token_hex
+    def _add(self, part: VectorPart, rows: Sequence[tuple[int, bytes]], path: Path) -> VectorPart | None:
+        part = _changeable(part, path)
+        with part.lock:
+            part.last = max(part.last, _add_rows(part.graph, rows))
+        return part
 
+    def _write(self, part: VectorPart, name: str) -> str:
         name = token_hex(8)
-        self._add(rows)
-        self._graph.save(str(self.folder / name))
+        with part.lock:
+            part.graph.save(str(self.folder / name))
         return name
 
-    def _add(self, rows: Iterator[tuple[int, bytes]]) -> None:
-        while chunk := list(islice(rows, _CHUNK)):
-            # A row of another width comes from another encoder; it has its place in the store only.
-            chunk = [(key, vector) for key, vector in chunk if len(vector) == 4 * self._graph.ndim]
-            keys = np.array([key for key, _ in chunk], dtype=np.uint64)
-            if known := [key for key in keys.tolist() if key in self._graph]:
-                self._erase_keys(known)
-            if len(keys):
-                # One thread: with several, a row is now and then left without a way to it, and no two builds agree.
-                self._graph.add(keys, unpack([vector for _, vector in chunk], self._graph.ndim), threads=1)
+    def _erase(self, part: VectorPart, keys: Sequence[int], path: Path) -> VectorPart | None:
+        if len(keys) > _MOST_ERASED * len(part):
+            return None
+        part = _changeable(part, path)
+        with part.lock:
+            _erase_keys(part.graph, [key for key in keys if key in part.graph])
+        return part
 
-    def _erase(self, keys: Sequence[int], path: Path) -> None:
-        self._erase_keys([key for key in keys if key in self._graph])
-        self._graph.save(str(path))
 
-    def _erase_keys(self, keys: Sequence[int]) -> None:
-        if not keys:
-            return
-        blanks = np.arange(_BLANK, _BLANK + len(keys), dtype=np.uint64)
-        blank = np.full((len(keys), self._graph.ndim), 1.0, dtype=np.float32)
-        self._graph.remove(np.array(keys, dtype=np.uint64), threads=1)
-        self._graph.add(blanks, blank, threads=1)
-        self._graph.remove(blanks, threads=1)
+def _changeable(part: VectorPart, path: Path) -> VectorPart:
+    return VectorPart(_restored(path, view=False), part.last, fixed=False) if part.fixed else part
 
-    def _close(self) -> None:
-        self._graph = None
+
+def _restored(path: Path, *, view: bool) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(str(path))
+    graph: Any = _usearch().Index.restore(str(path), view=view)
+    if graph is None:
+        raise ValueError("not a vector index")
+    return graph
+
+
+def _add_rows(graph: Any, rows: Iterable[tuple[int, bytes]]) -> int:
+    """Add rows, those that are there already in their new place; the highest key."""
+    each, last = iter(rows), 0
+    while chunk := list(islice(each, _CHUNK)):
+        # A row of another width comes from another encoder; it has its place in the store only.
+        chunk = [(key, vector) for key, vector in chunk if len(vector) == 4 * graph.ndim]
+        keys = np.array([key for key, _ in chunk], dtype=np.uint64)
+        if known := [key for key in keys.tolist() if key in graph]:
+            _erase_keys(graph, known)
+        if len(keys):
+            last = max(last, int(keys.max()))
+            # One thread: with several, a row is now and then left without a way to it, and no two builds agree.
+            graph.add(keys, unpack([vector for _, vector in chunk], graph.ndim), threads=1)
+    return last
+
+
+def _erase_keys(graph: Any, keys: Sequence[int]) -> None:
+    if not keys:
+        return
+    blanks = np.arange(_BLANK, _BLANK + len(keys), dtype=np.uint64)
+    blank = np.full((len(keys), graph.ndim), 1.0, dtype=np.float32)
+    graph.remove(np.array(keys, dtype=np.uint64), threads=1)
+    graph.add(blanks, blank, threads=1)
+    graph.remove(blanks, threads=1)
 
 
 def _usearch() -> Any:

@@ -33,12 +33,13 @@ class PassageRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn of a dialogue; the trace is JSON text."""
+    """A turn of a dialogue; the trace is JSON text, the request the id under which a reply was kept."""
 
     dialogue: str
     speaker: str
     text: str
     trace: str | None = None
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Portable(Readable, Protocol):
 def to_json(record: Record) -> dict[str, Json]:
     """A record as JSON."""
     if isinstance(record, TurnRecord):
-        return {"turn": [record.dialogue, record.speaker, record.text, record.trace]}
+        told: list[Json] = [record.dialogue, record.speaker, record.text, record.trace]
+        return {"turn": told if record.request is None else [*told, record.request]}
     if isinstance(record, KeptRecord):
         return {"kept": [record.key, record.value]}
     vector = None if record.vector is None else b64encode(record.vector).decode("ascii")
@@ -117,8 +119,9 @@ def from_json(value: Mapping[str, Json]) -> Record:
     """A record from its JSON."""
     try:
         if "turn" in value:
-            dialogue, speaker, text, trace = _list(value["turn"])
-            return TurnRecord(str(dialogue), str(speaker), str(text), None if trace is None else str(trace))
+            dialogue, speaker, text, trace, *request = _list(value["turn"])
+            thought = None if trace is None else str(trace)
+            return TurnRecord(str(dialogue), str(speaker), str(text), thought, *map(str, request))
         if "kept" in value:
             key, kept = _list(value["kept"])
             return KeptRecord(str(key), str(kept))

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.core.registry import stores
-from dragoman.core.values import SHARED_USER, Scope, SourceName
+from dragoman.core.values import SHARED_USER, Receipt, Scope, SourceName
 from dragoman.stores.appending import APPEND
 from dragoman.stores.rows import Analyse
 from dragoman.stores.tables import TableStore, Verification
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings, Rows
+    from dragoman.stores.postgres_ends import PostgresEnds
+    from dragoman.stores.postgres_lines import PostgresLines
+    from dragoman.stores.postgres_room import PostgresRoom
     from dragoman.stores.postgres_search import PostgresSearch
+    from dragoman.stores.purging import Purged
     from dragoman.stores.sidecars import Purge
 
 _REWRITE = """UPDATE places SET rewritten = :tick
@@ -89,6 +93,10 @@ class PostgresStore(TableStore):
             write_file(path, TableRecords(snapshot), identity=self.identity())
         return path
 
+    def purge(self) -> Purged:
+        """Take what was deleted out of the server's files; see `postgres_purge`."""
+        return self._database.purge()
+
     def refresh_index(self, scope: Scope, source: SourceName) -> None:
         """Bring a shared source's word index and graph up to date now, so that the next search need not."""
         super().refresh_index(scope, source)
@@ -109,9 +117,36 @@ class PostgresStore(TableStore):
 
         return PostgresSearch(self._database, self._index_folder, threshold=self._index_above)
 
-    def _append(self, scope: Scope, turns: Sequence[Bindings]) -> None:
+    def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
         with self._database.writing(scope) as rows:
-            rows.many(APPEND, turns)
+            rows.append(APPEND, turns, under)
+
+    @cached_property
+    def ends(self) -> PostgresEnds:
+        """How dialogues end whose clients repeat them, over every process that serves this store."""
+        from dragoman.stores.postgres_ends import PostgresEnds
+
+        return PostgresEnds(self._database)
+
+    @cached_property
+    def room(self) -> PostgresRoom:
+        """How much of uploaded files lies where, over every process that serves this store."""
+        from dragoman.stores.postgres_room import PostgresRoom
+
+        return PostgresRoom(self._database)
+
+    @cached_property
+    def lines(self) -> PostgresLines:
+        """The line of each dialogue, over every process that serves this store."""
+        from dragoman.stores.postgres_lines import PostgresLines
+
+        return PostgresLines(self._database)
+
+    def close(self) -> None:
+        """Let go of connections and caches; a later call opens them again."""
+        if "lines" in self.__dict__:  # made already
+            self.lines.close()
+        super().close()
 
     def _telling(self, rows: Rows, purge: Purge) -> Purge:
         """Tell the other machines too: their indexes are good only up to the tick before this change."""

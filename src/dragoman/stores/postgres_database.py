@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from select import POLLIN, poll
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,16 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from dragoman.stores.postgres_schema import Connection
+    from dragoman.stores.purging import Purged
 
 _CONNECT_SECONDS = 10
+# A server that fell silent, as when a cable is pulled, is given up within half a minute.
+_KEEPALIVE = {
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
 _WIDEST = 2000  # dimensions that pgvector can index
 
 # All of it ends with the transaction, so that a pooler between us and the server may give each one another connection.
@@ -83,10 +92,7 @@ class PostgresDatabase:
     @contextmanager
     def writing(self, scope: Scope) -> Iterator[PostgresRows]:
         """One transaction that holds its scope against other writers; when the block ends it is on the disk."""
-        with self._transaction(scope) as connection:
-            with connection.pipeline():
-                connection.execute(_HOLD, {"tenant": scope.tenant, "user": scope.user})
-                connection.execute(_ENTER, {"tenant": scope.tenant, "user": scope.user})
+        with self._transaction(scope, writes=True) as connection:
             yield PostgresRows(connection, scope)
 
     @contextmanager
@@ -107,7 +113,7 @@ class PostgresDatabase:
         return self._store
 
     def erase(self) -> None:
-        """Deleted rows are out of every query's reach; their bytes go when the server vacuums and recycles its log."""
+        """Deleted rows are out of every query's reach; their bytes go with `purge`, or as the server gets to it."""
 
     def size(self) -> int:
         """The bytes that the schema's tables and indexes take up on the server."""
@@ -117,30 +123,26 @@ class PostgresDatabase:
             found = connection.execute(sql, (self.schema,)).fetchone()
         return int(found[0]) if found else 0
 
-    def index_vectors(self, width: int) -> bool:
-        """Have the shared vectors of one width under an HNSW graph; whether there is one now.
+    def index_vectors(self, width: int, *, wait: bool = False) -> bool | None:
+        """Have the shared vectors of one width under HNSW graphs; whether they are now.
 
-        Building it, which happens once, keeps writers of vectors waiting.
+        Nobody who writes waits for it. None where another process builds them now, unless we are to `wait` for that.
         """
-        psycopg = require_psycopg()
+        from dragoman.stores.postgres_graph import build
+
         if width > _WIDEST:
             return False
-        name, width = f"vectors_near_{int(width)}", int(width)
-        sql = f"""CREATE INDEX IF NOT EXISTS {name} ON "{self.schema}".vectors
-            USING hnsw ((vector::vector({width})) vector_cosine_ops)
-            WHERE "user" = '' AND superseded = 0 AND vector_dims(vector) = {width}"""
         self.opened()
         with self._connected() as connection, self.explained():
-            if connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".{name}',)).fetchone() != (None,):
-                return True
-            try:
-                with connection.transaction():
-                    connection.execute(f"SET LOCAL search_path TO {self._path}")
-                    connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", (self.schema, width))
-                    connection.execute(sql)
-            except psycopg.errors.InsufficientPrivilege:
-                return False  # not the owner: search stays exact, and slower
-        return True
+            return build(connection, schema=self.schema, path=self._path, width=int(width), wait=wait)
+
+    def purge(self) -> Purged:
+        """Take deleted bytes out of the server's files, as far as this user may; tables are locked in turn."""
+        from dragoman.stores.postgres_purge import purge
+
+        self.opened()
+        with self._connected() as connection, self.explained():
+            return purge(connection, self.schema)
 
     def opened(self) -> ConnectionPool[Connection]:
         """The pool; the schema is brought up to date first. A forked child opens its own."""
@@ -192,12 +194,12 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(
-        self, scope: Scope | None, *, isolation: Any = None, seconds: float | None = None
+        self, scope: Scope | None, *, isolation: Any = None, seconds: float | None = None, writes: bool = False
     ) -> Iterator[Connection]:
         psycopg = require_psycopg()
         pool = self.opened()
         with self.explained():
-            connection = self._begun(pool, scope, isolation, seconds)
+            connection = self._begun(pool, scope, isolation, seconds, writes=writes)
             try:
                 yield connection
                 try:
@@ -215,8 +217,46 @@ class PostgresDatabase:
                     connection.isolation_level = None
                 pool.putconn(connection)
 
+    def once(self, sql: str, given: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Run one statement of what servers share, outside every scope, and commit it: one way there and back."""
+        pool = self.opened()
+        with self.explained():
+            connection = self._fresh(pool)
+            try:
+                connection.autocommit = True  # known to this side alone: nothing is sent
+                cursor = connection.execute(sql, given)
+                return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+            finally:
+                with suppress(require_psycopg().Error):  # broken, or stopped within the statement: the pool sees to it
+                    connection.autocommit = False
+                pool.putconn(connection)
+
+    def session(self) -> Connection:
+        """A connection outside the pool, which the caller closes; what it holds ends with it, however that comes."""
+        self.opened()
+        return self._connect()
+
+    def _fresh(self, pool: ConnectionPool[Connection]) -> Connection:
+        """A connection that the server has not closed: a statement that cannot be repeated goes over it."""
+        for _ in range(self._connections):
+            connection = self._lent(pool)
+            if not connection.closed:
+                heard = poll()
+                heard.register(connection.fileno(), POLLIN)
+                if not heard.poll(0):
+                    return connection
+                connection.close()  # the server has said something while nobody asked: that it is leaving
+            pool.putconn(connection)
+        return self._lent(pool)
+
     def _begun(
-        self, pool: ConnectionPool[Connection], scope: Scope | None, isolation: Any, seconds: float | None
+        self,
+        pool: ConnectionPool[Connection],
+        scope: Scope | None,
+        isolation: Any,
+        seconds: float | None,
+        *,
+        writes: bool,
     ) -> Connection:
         """A connection in a new transaction; those that broke while they lay in the pool are thrown away."""
         psycopg = require_psycopg()
@@ -225,8 +265,11 @@ class PostgresDatabase:
             try:
                 if isolation is not None:
                     connection.isolation_level = isolation
-                with connection.pipeline():
-                    connection.execute(_SCOPED, self.settings(scope, seconds=seconds))
+                with connection.pipeline():  # all of it in one way there and back
+                    connection.execute(_SCOPED, settings := self.settings(scope, seconds=seconds))
+                    if writes:
+                        connection.execute(_HOLD, settings)
+                        connection.execute(_ENTER, settings)
                 return connection
             except psycopg.OperationalError:
                 broken = connection.broken
@@ -253,20 +296,23 @@ class PostgresDatabase:
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         """A connection outside the pool."""
-        psycopg = require_psycopg()
-        address = Address.of(self._url)
-        try:
-            connection = psycopg.connect(**self._parameters(address), autocommit=True)
-        except psycopg.OperationalError as error:
-            raise errors.refused(error, address.where) from error
+        connection = self._connect()
         try:
             yield connection
         finally:
             connection.close()
 
+    def _connect(self) -> Connection:
+        psycopg, address = require_psycopg(), Address.of(self._url)
+        try:
+            connection: Connection = psycopg.connect(**self._parameters(address), autocommit=True)
+        except psycopg.OperationalError as error:
+            raise errors.refused(error, address.where) from error
+        return connection
+
     def _parameters(self, address: Address) -> dict[str, Any]:
         ours = {"connect_timeout": str(_CONNECT_SECONDS), "application_name": "dragoman", "client_encoding": "utf8"}
-        return ours | dict(address.parameters)
+        return ours | _KEEPALIVE | dict(address.parameters)
 
     def _open(self) -> ConnectionPool[Connection]:
         from psycopg.types import TypeInfo

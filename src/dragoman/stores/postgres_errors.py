@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from dragoman.core.errors import StoreBusyError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,9 +59,16 @@ def replica(where: str) -> StoreError:
     )
 
 
-def exhausted(where: str, connections: int, seconds: float) -> StoreError:
+def lost_place() -> StoreBusyError:
+    """A turn's ticket is gone: its user is being forgotten, or this process was taken for dead."""
+    return StoreBusyError(
+        "This turn lost its place in the line of its dialogue; nothing of it was kept.", remedy="Ask again."
+    )
+
+
+def exhausted(where: str, connections: int, seconds: float) -> StoreBusyError:
     """Everybody waits for a connection."""
-    return StoreError(
+    return StoreBusyError(
         f"All {connections} connections to {where} have been in use for {seconds:g} s.",
         remedy="Raise `store.connections`, or do less at the same time.",
         where=where,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dragoman.core.values import Scope
+from dragoman.core.values import Receipt, Scope
 from dragoman.stores.database import check_scoped
 from dragoman.stores.postgres_dialect import Statement, escape, translate, unescape
+from dragoman.stores.postgres_errors import lost_place
 from dragoman.stores.vectors import DTYPE
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings
     from dragoman.stores.postgres_schema import Connection
     from dragoman.stores.rows import Cell
+
+
+_LEAVE = "DELETE FROM line WHERE line = %s AND ticket = %s"
 
 
 class PostgresRows:
@@ -61,6 +65,16 @@ class PostgresRows:
     def new_keys(self, count: int) -> Sequence[int]:
         """Numbers for new rows."""
         return self._numbers("SELECT nextval('passage_keys') FROM generate_series(1, %s)", count)
+
+    def append(self, sql: str, rows: Iterable[Bindings], under: Receipt | None) -> None:
+        """Add rows and give a ticket back; where it is gone, another turn may have begun, and nothing may be kept."""
+        with self._connection.pipeline():
+            left = None
+            if under is not None and under.ticket:
+                left = self._connection.execute(_LEAVE, (under.line, under.ticket))
+            self.many(sql, rows)
+        if left is not None and not left.rowcount:
+            raise lost_place()
 
     def tune(self, **settings: object) -> None:
         """Set planner options for the rest of the transaction."""

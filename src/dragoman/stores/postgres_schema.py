@@ -70,6 +70,8 @@ def scoped_role(connection: Connection, where: str, schema: str) -> str | None:
             named = ", ".join(f'"{schema}".{table}' for table in TABLES)
             _run(connection, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {named} TO {SCOPED_ROLE}")
             _run(connection, f'GRANT SELECT ON "{schema}".migrations, "{schema}".identity TO {SCOPED_ROLE}')
+            if _one(connection, f"SELECT to_regclass('\"{schema}\".line') IS NOT NULL")[0]:
+                _run(connection, f'GRANT SELECT, DELETE ON "{schema}".line TO {SCOPED_ROLE}')
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             f"The user at {where} is above row-level security, and may not make or use the role '{SCOPED_ROLE}'.",
@@ -80,7 +82,7 @@ def scoped_role(connection: Connection, where: str, schema: str) -> str | None:
 
 
 def _check_server(connection: Connection, where: str) -> None:
-    if _one(connection, "SELECT pg_is_in_recovery()")[0]:
+    if _one(connection, "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean")[0]:
         raise replica(where)
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":

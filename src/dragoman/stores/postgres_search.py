@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
+from dragoman.stores.feed import T
+from dragoman.stores.index import P
 from dragoman.stores.rows import COLUMNS, from_cells
 from dragoman.stores.search import Search
-from dragoman.stores.sidecars import Sidecars
+from dragoman.stores.sidecars import Side, Sidecars
 from dragoman.stores.vectors import unit
 
 if TYPE_CHECKING:
-    from dragoman.stores.index_words import WordIndex
     from dragoman.stores.postgres_database import PostgresDatabase
 
 _MOST_EXPANSION = 1000  # what pgvector allows
@@ -96,11 +97,14 @@ class PostgresSearch(Search):
             with self._database.reading(scope) as rows:
                 found = rows.rows(_WIDTH, source=source)
             if found:
-                self._has_graph(int(found[0][0] or 0))
+                self._has_graph(int(found[0][0] or 0), wait=True)
 
-    def _has_graph(self, width: int) -> bool:
+    def _has_graph(self, width: int, *, wait: bool = False) -> bool:
         if width not in self._graphs:
-            self._graphs[width] = self._database.index_vectors(width)
+            built = self._database.index_vectors(width, wait=wait)
+            if built is None:
+                return False  # another process is about it: every row is compared meanwhile
+            self._graphs[width] = built
         return self._graphs[width]
 
 
@@ -109,12 +113,21 @@ class PostgresSidecars(Sidecars):
 
     def prepare(self, scope: Scope, source: SourceName) -> None:
         """Bring the words up to date now; the server itself looks after the vectors."""
-        self.words(scope, source)
+        self._fresh(self._word_side(scope, source), ready=True)
 
-    def _drop_outdated(self, scope: Scope, source: SourceName, index: WordIndex) -> None:
+    def rebuild(self, scope: Scope, source: SourceName) -> None:
+        """Make the words anew; the server itself looks after the vectors."""
+        self._replace(self._word_side(scope, source))
+        self.prepare(scope, source)
+
+    def _drop_outdated(self, side: Side[T, P]) -> None:
         """A removal on another machine purged that machine's files only: these are made anew without the rows."""
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_REWRITTEN, source=source)
-        manifest = index.manifest()
-        if manifest is not None and manifest.counter < (int(found[0][0] or 0) if found else 1):
-            index.drop()
+        manifest = side.index.manifest()
+        if manifest is None:
+            return
+        with self._engine.reading(side.scope) as rows:
+            found = rows.rows(_REWRITTEN, source=side.source)
+        if not found:
+            side.index.drop()
+        elif manifest.counter < int(found[0][0] or 0):
+            side.index.recount(side.feed, self.place(side.scope, side.source).live)

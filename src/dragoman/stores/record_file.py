@@ -64,7 +64,11 @@ class RecordFile:
             elif "whole" in value:
                 whole = value["whole"]
             elif "dragoman" not in value:
-                tally.add(line(value), from_json(value))
+                record = from_json(value)
+                try:
+                    tally.add(line(value), record)
+                except UnicodeEncodeError as error:
+                    raise self._damaged("it holds a lone surrogate") from error
         found = total(parts)
         if whole is None or asdict(found) != whole:
             raise self._damaged("it ends too early")
@@ -98,8 +102,11 @@ class RecordFile:
                     raise self._damaged("it is of another kind or of a newer version")
                 yield first
                 for text in cast(BinaryIO, file):
-                    yield json.loads(text)
-        except (OSError, EOFError, ValueError, zlib.error) as error:
+                    value = json.loads(text)
+                    if not isinstance(value, dict) or not ("scope" not in value or _is_scope(value["scope"])):
+                        raise self._damaged("a line is not a record")
+                    yield value
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
             raise self._damaged(type(error).__name__) from error
 
     def _line(self, file: gzip.GzipFile) -> dict[str, Json]:
@@ -110,6 +117,10 @@ class RecordFile:
         return StoreCorruptError(
             f"'{self._path}' is not a whole copy of a store: {why}.", remedy="Use another backup.", path=str(self._path)
         )
+
+
+def _is_scope(value: Json) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(name, str) for name in value)
 
 
 def _scope(value: dict[str, Json]) -> Scope:

@@ -27,7 +27,7 @@ _PASSAGES = f"""SELECT p.seq, {", ".join(f"p.{name}" for name in COLUMNS.split("
     WHERE p.tenant = :tenant AND p.user = :user AND p.source = :source AND p.seq > :last
     ORDER BY p.seq LIMIT {_PAGE}"""
 # The plus signs keep SQLite from walking through everybody's turns in the order of their numbers.
-_TURNS = f"""SELECT seq, dialogue, speaker, text, trace FROM turns
+_TURNS = f"""SELECT seq, dialogue, speaker, text, trace, request FROM turns
     WHERE tenant = :tenant AND user = :user AND +seq > :last ORDER BY +seq LIMIT {_PAGE}"""
 _KEPT = f"""SELECT key, value FROM kept
     WHERE tenant = :tenant AND user = :user AND key > :last ORDER BY key LIMIT {_PAGE}"""
@@ -61,8 +61,9 @@ class TableRecords:
                 yield _passage(cells[1:]), after
         for cells in self._pages(scope, _TURNS, after.turn):
             after = after._replace(turn=int(cells[0] or 0))
-            dialogue, speaker, text, trace = cells[1:]
-            yield TurnRecord(str(dialogue), str(speaker), str(text), None if trace is None else str(trace)), after
+            dialogue, speaker, text, *rest = cells[1:]
+            trace, request = (None if cell is None else str(cell) for cell in rest)
+            yield TurnRecord(str(dialogue), str(speaker), str(text), trace, request), after
         for cells in self._pages(scope, _KEPT, after.key):
             after = after._replace(key=str(cells[0]))
             if after.key != NOTE:
@@ -91,7 +92,7 @@ def write_records(rows: Rows, records: Sequence[Record], notes: Mapping[str, str
         if record.superseded_by is not None:
             supersede(rows, record.passage.id, record.superseded_by, lambda source, keys: None)
     turns = [record for record in records if isinstance(record, TurnRecord)]
-    rows.many(APPEND, [_bindings(record, ("dialogue", "speaker", "text", "trace")) for record in turns])
+    rows.many(APPEND, [_bindings(record, ("dialogue", "speaker", "text", "trace", "request")) for record in turns])
     kept = [record for record in records if isinstance(record, KeptRecord)]
     rows.many(KEEP, [_bindings(record, ("key", "value")) for record in kept])
     rows.many(KEEP, [{"key": key, "value": value} for key, value in notes.items()])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
 
-from dragoman.core.errors import InputError
-from dragoman.core.values import Passage, Turn
+from dragoman.core.errors import InputError, StoreTwiceError
+from dragoman.core.values import Passage, Receipt, Turn
 
 if TYPE_CHECKING:
     from dragoman.core.codec import Json
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Analyse: TypeAlias = Callable[[str], Iterable[str]]
 Cell: TypeAlias = str | int | float | bytes | None
 
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode  # made once: it is called for every row
 COLUMNS = "id, source, text, title, headings, parent, position, origin, meta"
 
 
@@ -72,6 +73,23 @@ def check_turns(turns: Sequence[Turn], *, traced: bool) -> None:
         raise InputError("A trace was given without a turn of the agent.", remedy="Append the agent's turn with it.")
 
 
+def check_request(under: Receipt | None, turns: Sequence[Turn]) -> str | None:
+    """The id of a request where turns are kept under one; it needs a reply to stand beside."""
+    if under is None or not under.request:
+        return None
+    check_key("The id of a request", under.request)
+    if not any(turn.speaker == "agent" for turn in turns):
+        raise InputError("A request was given without a turn of the agent.", remedy="Append the agent's turn with it.")
+    return under.request
+
+
+def kept_twice(request: str) -> StoreTwiceError:
+    """The refusal of turns that are there already."""
+    return StoreTwiceError(
+        "The turns of this request are kept already.", remedy="Ask for what was answered.", request=request
+    )
+
+
 def needles(texts: Iterable[str]) -> tuple[str, ...]:
     """Texts to look for, whatever their case; blank ones would be in everything."""
     return tuple({text.casefold() for text in texts if text.strip()})
@@ -89,8 +107,7 @@ def holds(value: Json, wanted: Sequence[str]) -> bool:
 
 def digest(passage: Passage) -> bytes:
     """Equal for passages with the same content."""
-    content = json.dumps(_cells(passage), sort_keys=True, ensure_ascii=False)
-    return blake2b(content.encode(), digest_size=16).digest()
+    return blake2b(_encode(_cells(passage)).encode(), digest_size=16).digest()
 
 
 def spaced(tokens: Iterable[str]) -> list[str]:
@@ -125,9 +142,9 @@ def _cells(passage: Passage) -> list[Cell]:
         passage.source,
         passage.text,
         passage.title,
-        json.dumps(passage.headings, ensure_ascii=False),
+        _encode(passage.headings) if passage.headings else "[]",
         passage.parent,
         passage.position,
         passage.origin,
-        json.dumps(dict(passage.meta), ensure_ascii=False, sort_keys=True),
+        _encode(dict(passage.meta)) if passage.meta else "{}",
     ]

@@ -71,6 +71,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX passages_by_parent ON passages (tenant, user, source, parent) WHERE parent IS NOT NULL;
         """,
     ),
+    Migration(
+        "the id of the request that a reply answers, so that one that is repeated is answered once",
+        """
+        ALTER TABLE turns ADD COLUMN request TEXT;
+        CREATE UNIQUE INDEX turns_by_request ON turns (tenant, user, request) WHERE request IS NOT NULL;
+        """,
+    ),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
 from dragoman.stores.bm25 import Bm25, lucene_idf
+from dragoman.stores.index_words import Proposed
 from dragoman.stores.pool import Entry, Found, PoolCache, VectorPool, WordPool, best
 from dragoman.stores.rows import COLUMNS, Cell, from_cells, spaced
 from dragoman.stores.sidecars import Place, Sidecars
@@ -20,6 +22,7 @@ from dragoman.stores.vectors import unit
 if TYPE_CHECKING:
     from dragoman.stores.engine import Engine
 
+_MOST_SURE = 16  # where so many times the rows are no surer, they score alike, and the first of them will do
 _NARROW = 2000  # so few rows under the wanted parents are scored one by one
 
 _WORDS = """SELECT seq, id, parent, tokens, length FROM passages
@@ -57,13 +60,14 @@ class Search:
         place = self.sidecars.place(query.scope, query.source)
         if not self.is_large(query.scope, place):
             return self._hits(query, self._words(query.scope, query.source, place).search(query))
-        index = self.sidecars.words(query.scope, query.source)
+        words = self.sidecars.words(query.scope, query.source).asked(tokens)
         weights = {
-            token: times * lucene_idf(place.live, min(index.containing(token), place.live))
+            token: times * lucene_idf(place.live, min(words.containing(token), place.live))
             for token, times in Counter(tokens).items()
         }
-        score = partial(self._score_words, query, weights, place.length / place.live)
-        return self._candidates(query, partial(index.search, tokens), score)
+        average = place.length / place.live
+        score = partial(self._score_words, query, weights, average)
+        return self._candidates(query, partial(words.search, weights, average), score, more=query.k // 2 + 10)
 
     def nearest(self, query: Query) -> list[Hit]:
         """Cosine: only rows that have vectors of the query's dimensions."""
@@ -73,15 +77,17 @@ class Search:
         if not self.is_large(query.scope, place):
             return self._hits(query, self._vectors(query.scope, query.source, place).search(query))
         direction = unit(query.vector)
-        index = self.sidecars.vectors(query.scope, query.source, len(direction))
-        return self._candidates(query, partial(index.search, direction), partial(self._score_vectors, query))
+        vectors = self.sidecars.vectors(query.scope, query.source, len(direction))
+        score = partial(self._score_vectors, query)
+        more = max(22, min(3 * query.k, 50))
+        return self._candidates(query, lambda n: Proposed(vectors.search(direction, n), -math.inf), score, more=more)
 
     def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """The number of rows of a source, and in how many of them each token occurs."""
         place = self.sidecars.place(scope, source)
         if self.is_large(scope, place):
-            index = self.sidecars.words(scope, source)
-            return place.live, {token: index.containing(token) for token in tokens}
+            words = self.sidecars.words(scope, source).asked(tokens)
+            return place.live, {token: words.containing(token) for token in tokens}
         pool = self._words(scope, source, place)
         return len(pool.entries), {token: pool.bm25.containing(token) for token in tokens}
 
@@ -105,19 +111,20 @@ class Search:
         return self.pools.get(VectorPool, scope, source, place.counter, load)
 
     def _candidates(
-        self, query: Query, propose: Callable[[int], list[int]], score: Callable[[Sequence[int]], Found]
+        self, query: Query, propose: Callable[[int], Proposed], score: Callable[[Sequence[int]], Found], *, more: int
     ) -> list[Hit]:
-        """Score what an index proposes, or all rows under the wanted parents; ask for more until k pass."""
+        """Score what an index proposes, or all rows under the wanted parents; ask for more until k are sure."""
         if query.parents is not None:
             with self._engine.reading(query.scope) as rows:
                 under = rows.rows(_UNDER, source=query.source, parents=json.dumps(sorted(query.parents)))
             if len(under) <= _NARROW:
                 return self._hits(query, score([int(cells[0] or 0) for cells in under]))
-        wanted = max(4 * query.k, 32) + len(query.without)
+        first = wanted = query.k + more + len(query.without)
         while True:
-            keys = propose(wanted)
+            keys, ceiling = propose(wanted)
             found = score(keys)
-            if len(found) >= query.k or len(keys) < wanted:
+            sure = len(found) >= query.k and (found[-1][1] > ceiling or wanted >= _MOST_SURE * first)
+            if sure or len(keys) < wanted:
                 return self._hits(query, found)
             wanted *= 4
 

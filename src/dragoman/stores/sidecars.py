@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 
+from dragoman.core.errors import StoreLockedError
 from dragoman.core.values import SHARED_USER, Scope, SourceName
-from dragoman.stores.index import exclusive, sidecar_folder
-from dragoman.stores.index_vectors import VectorIndex
-from dragoman.stores.index_words import WordIndex
+from dragoman.stores.feed import VECTORS, WORDS, Feed, T
+from dragoman.stores.index import P, Sidecar, exclusive, sidecar_folder
+from dragoman.stores.index_vectors import VectorIndex, VectorPart, Vectors
+from dragoman.stores.index_words import WordIndex, WordPart, Words
+from dragoman.stores.shards import Manifest, Span
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Engine, Rows
-    from dragoman.stores.rows import Cell
 
 Purge: TypeAlias = Callable[[SourceName, Sequence[int]], None]
 
-_PAGE = 2000
 _PATIENCE = 600.0  # how long a search waits for another process that is building the index
+_ROUNDS = 10  # how often a build begins anew because rows were removed meanwhile
 
 _PLACE = """SELECT counter, live, length FROM places
     WHERE tenant = :tenant AND user = :user AND source = :source"""
 _PLACES = "SELECT source FROM places WHERE tenant = :tenant AND user = :user ORDER BY source"
 _WIDTH = """SELECT length(vector) / 4 FROM vectors
     WHERE tenant = :tenant AND user = :user AND source = :source ORDER BY seq DESC LIMIT 1"""
-_WORD_FEED = f"""SELECT seq, changed, tokens FROM passages
-    WHERE tenant = :tenant AND user = :user AND source = :source AND (changed, seq) > (:after, :last)
-    AND changed <= :upto AND superseded_by IS NULL ORDER BY changed, seq LIMIT {_PAGE}"""
-_VECTOR_FEED = f"""SELECT p.seq, p.changed, v.vector FROM passages AS p CROSS JOIN vectors AS v
-    WHERE p.tenant = :tenant AND p.user = :user AND p.source = :source AND (p.changed, p.seq) > (:after, :last)
-    AND p.changed <= :upto AND p.superseded_by IS NULL
-    AND v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.seq = p.seq
-    ORDER BY p.changed, p.seq LIMIT {_PAGE}"""
 
 
 class Place(NamedTuple):
@@ -55,6 +51,18 @@ class IndexState:
     rows: int
     words_current: bool | None
     vectors_current: bool | None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Side(Generic[T, P]):
+    """One of a source's two indexes, with the rows that it is fed from."""
+
+    scope: Scope
+    source: SourceName
+    index: Sidecar[T, P]
+    feed: Feed[T]
+    width: int = 0
 
 
 class Sidecars:
@@ -81,43 +89,89 @@ class Sidecars:
         """Every source that has rows in a scope."""
         return [str(cells[0]) for cells in rows.rows(_PLACES)]
 
-    def words(self, scope: Scope, source: SourceName) -> WordIndex:
+    def words(self, scope: Scope, source: SourceName) -> Words:
         """The words of a source, up to date."""
-        index = self._pair(scope, source)[0]
-        with index.lock:
-            if index.is_fresh(self.place(scope, source).counter, 0):
-                return index
-        # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
-        with exclusive(self._folder, scope, seconds=_PATIENCE), index.lock:
-            counter = self.place(scope, source).counter
-            self._drop_outdated(scope, source, index)
-            index.refresh(counter, lambda after, upto: self._word_feed(scope, source, after, upto))
-        return index
+        return Words(self._fresh(self._word_side(scope, source)))
 
-    def _drop_outdated(self, scope: Scope, source: SourceName, index: WordIndex) -> None:
-        """Drop an index that rows were removed from elsewhere: whoever removes purges the files of this folder only.
+    def vectors(self, scope: Scope, source: SourceName, width: int) -> Vectors:
+        """The vectors of a source that have so many dimensions, up to date."""
+        return Vectors(self._fresh(self._vector_side(scope, source, width)))
+
+    def prepare(self, scope: Scope, source: SourceName) -> None:
+        """Bring both indexes up to date now, so that no search has to wait."""
+        self._fresh(self._word_side(scope, source), ready=True)
+        if width := self._width(scope, source):
+            self._fresh(self._vector_side(scope, source, width), ready=True)
+
+    def rebuild(self, scope: Scope, source: SourceName) -> None:
+        """Make both indexes anew from the store, beside those in use, which are searched until then."""
+        self._replace(self._word_side(scope, source))
+        if width := self._width(scope, source):
+            self._replace(self._vector_side(scope, source, width))
+        self.prepare(scope, source)
+
+    def _fresh(self, side: Side[T, P], *, ready: bool = False) -> tuple[P, ...]:
+        """What to search, brought up to date; what takes long is built without holding up whoever writes."""
+        parts = side.index.parts(self.place(side.scope, side.source).counter, side.width)
+        if parts is not None and not ready:
+            return parts
+        for _ in range(_ROUNDS):
+            missing, parts = self._refreshed(side, ready=ready)
+            if parts is not None:
+                return parts
+            with self._building(side):
+                # Whoever held this before may have built what is missing.
+                missing, parts = self._refreshed(side, ready=ready)
+                if parts is not None:
+                    return parts
+                workers = min(4, os.cpu_count() or 1)
+                held = partial(self._holding, side.scope)
+                side.index.build(side.feed, missing, width=side.width, workers=workers, held=held)
+        raise self._never_done()
+
+    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[Span], tuple[P, ...] | None]:
+        # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
+        with self._holding(side.scope), side.index.lock:
+            self._drop_outdated(side)
+            missing = side.index.refresh(side.feed, width=side.width, save=ready)
+            return missing, None if missing else side.index.opened()
+
+    def _replace(self, side: Side[T, P]) -> None:
+        index, feed, held = side.index, side.feed, partial(self._holding, side.scope)
+        with self._building(side):
+            with held():
+                index.discard_drafts()
+            spans = feed.spans(0, index.capacity)
+            for _ in range(_ROUNDS):
+                index.build(feed, spans, width=side.width, held=held)
+                with held(), index.lock:
+                    if index.swap(spans, width=side.width, counter=feed.counter()):
+                        return
+        raise self._never_done()
+
+    def _never_done(self) -> StoreLockedError:
+        return StoreLockedError(
+            f"The search index in '{self._folder}' cannot be built: rows are removed faster than it can be read.",
+            remedy="Try again when fewer rows are being removed.",
+        )
+
+    def _holding(self, scope: Scope) -> AbstractContextManager[None]:
+        return exclusive(self._folder, scope, seconds=_PATIENCE)
+
+    def _building(self, side: Side[T, P]) -> AbstractContextManager[None]:
+        building = f"{side.source}/{side.index.folder.name}"
+        return exclusive(self._folder, side.scope, seconds=_PATIENCE, building=building)
+
+    def _drop_outdated(self, side: Side[T, P]) -> None:
+        """Give up what rows were removed from elsewhere: whoever removes purges the files of this folder only.
 
         Nothing to do where all who write share the folder, as they do beside a file.
         """
 
-    def vectors(self, scope: Scope, source: SourceName, width: int) -> VectorIndex:
-        """The vectors of a source that have so many dimensions, up to date."""
-        index = self._pair(scope, source)[1]
-        with index.lock:
-            if index.is_fresh(self.place(scope, source).counter, width):
-                return index
-        with exclusive(self._folder, scope, seconds=_PATIENCE), index.lock:
-            counter = self.place(scope, source).counter
-            index.refresh(counter, lambda after, upto: self._vector_feed(scope, source, after, upto), width=width)
-        return index
-
-    def prepare(self, scope: Scope, source: SourceName) -> None:
-        """Bring both indexes up to date now, so that no search has to wait."""
-        self.words(scope, source)
+    def _width(self, scope: Scope, source: SourceName) -> int:
         with self._engine.reading(scope) as rows:
             width = rows.rows(_WIDTH, source=source)
-        if width:
-            self.vectors(scope, source, int(width[0][0] or 0))
+        return int(width[0][0] or 0) if width else 0
 
     @contextmanager
     def purging(self, scope: Scope, *, seconds: float) -> Iterator[Purge]:
@@ -144,7 +198,7 @@ class Sidecars:
             with index.lock:
                 index.drop()
         if pair[0].folder.parent.exists():
-            pair[0].folder.parent.rmdir()
+            shutil.rmtree(pair[0].folder.parent)
 
     def close(self) -> None:
         """Let go of open files; a later search opens them again."""
@@ -158,13 +212,10 @@ class Sidecars:
             sources = self.sources(rows)
         for source in sources:
             place = self.place(scope, source)
-            words, vectors = (
-                (manifest := index.manifest()) is not None and manifest.counter == place.counter
-                if index.folder.exists()
-                else None
-                for index in self._pair(scope, source)
-            )
-            states.append(IndexState(source, place.live, words, vectors))
+            pair = self._pair(scope, source)
+            words, vectors = (_is_current(index.manifest(), place) if index.folder.exists() else None for index in pair)
+            problems = tuple(problem for index in pair for problem in index.problems())
+            states.append(IndexState(source, place.live, words, vectors, problems))
         return tuple(states)
 
     def _pair(self, scope: Scope, source: SourceName) -> tuple[WordIndex, VectorIndex]:
@@ -178,21 +229,12 @@ class Sidecars:
                 ),
             )
 
-    def _word_feed(self, scope: Scope, source: SourceName, after: int, upto: int) -> Iterator[tuple[int, str]]:
-        return ((key, str(tokens)) for key, tokens in self._feed(_WORD_FEED, scope, source, after, upto))
+    def _word_side(self, scope: Scope, source: SourceName) -> Side[str, WordPart]:
+        return Side(scope, source, self._pair(scope, source)[0], Feed(self._engine, scope, source, WORDS))
 
-    def _vector_feed(self, scope: Scope, source: SourceName, after: int, upto: int) -> Iterator[tuple[int, bytes]]:
-        for key, vector in self._feed(_VECTOR_FEED, scope, source, after, upto):
-            if isinstance(vector, bytes):
-                yield key, vector
+    def _vector_side(self, scope: Scope, source: SourceName, width: int) -> Side[bytes, VectorPart]:
+        return Side(scope, source, self._pair(scope, source)[1], Feed(self._engine, scope, source, VECTORS), width)
 
-    def _feed(self, sql: str, scope: Scope, source: SourceName, after: int, upto: int) -> Iterator[tuple[int, Cell]]:
-        last = 2**62  # past every row of the change `after` itself
-        while True:
-            with self._engine.reading(scope) as rows:
-                page = rows.rows(sql, source=source, after=after, last=last, upto=upto)
-            for key, changed, content in page:
-                last, after = int(key or 0), int(changed or 0)
-                yield last, content
-            if len(page) < _PAGE:
-                return
+
+def _is_current(manifest: Manifest | None, place: Place) -> bool:
+    return manifest is not None and manifest.counter == place.counter and not manifest.missing()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.registry import stores
-from dragoman.core.values import Scope
+from dragoman.core.values import Receipt, Scope
 from dragoman.stores.appending import Appending
 from dragoman.stores.database import Database
 from dragoman.stores.rows import Analyse
@@ -73,5 +73,5 @@ class SqliteStore(TableStore):
 
         return Search(self._database, self._path.parent / "index", threshold=self._index_above)
 
-    def _append(self, scope: Scope, turns: Sequence[Bindings]) -> None:
+    def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
         self._appending.add(scope, turns)

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
-from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName, Turn
+from dragoman.core.values import SHARED_USER, Answered, Hit, Passage, Query, Receipt, Scope, SourceName, Turn
 from dragoman.stores.portable import START, Position, Record
 from dragoman.stores.rows import (
     COLUMNS,
     Analyse,
     check_key,
     check_passages,
+    check_request,
     check_text,
     check_turns,
     from_cells,
     holds,
+    kept_twice,
     needles,
 )
 
@@ -49,6 +51,9 @@ _TRACE = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
 _TRACES = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
+_ANSWERED = "SELECT dialogue, seq, trace FROM turns WHERE tenant = :tenant AND user = :user AND request = :request"
+_TOLD = """SELECT speaker, text FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND seq <= :seq ORDER BY seq"""
 _TURNS = "SELECT seq, text, trace FROM turns WHERE tenant = :tenant AND user = :user"
 _REDACT = "UPDATE turns SET text = :text, trace = :trace WHERE tenant = :tenant AND user = :user AND seq = :seq"
 _DROP = "DELETE FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue"
@@ -89,7 +94,7 @@ class TableStore(ABC):
         """Made on first use."""
 
     @abstractmethod
-    def _append(self, scope: Scope, turns: Sequence[Bindings]) -> None:
+    def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
         """Add turns, all or none."""
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
@@ -174,17 +179,51 @@ class TableStore(ABC):
         """The number of rows of a source, and in how many of them each token occurs."""
         return self._search.frequencies(scope, source, tokens)
 
-    def append(self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn, all or none."""
+    def append(
+        self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None, *, under: Receipt | None = None
+    ) -> None:
+        """Add turns to a dialogue, with the trace of the agent's turn, all or none; under a receipt, once."""
         check_key("A dialogue id", dialogue)
+        request = check_request(under, turns)
         check_turns(turns, traced=trace is not None)
-        traced = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
+        last = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
         text = None if trace is None else json.dumps(trace)
-        rows = [
-            {"dialogue": dialogue, "speaker": turn.speaker, "text": turn.text, "trace": text if i == traced else None}
+        rows: list[Bindings] = [
+            {
+                "dialogue": dialogue,
+                "speaker": turn.speaker,
+                "text": turn.text,
+                "trace": text if i == last else None,
+                "request": request if i == last else None,
+            }
             for i, turn in enumerate(turns)
         ]
-        self._append(scope, rows)
+        try:
+            self._append(scope, rows, under)
+        except StoreError as error:
+            if request is None or (found := self._found(scope, request)) is None:
+                raise
+            if trace is None or found.trace != json.loads(text or ""):
+                raise kept_twice(request) from error
+            # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
+
+    def _found(self, scope: Scope, request: str) -> Answered | None:
+        """What is kept under a request after a failure; None also where that cannot be told."""
+        try:
+            return self.answered(scope, request)
+        except StoreError:
+            return None
+
+    def answered(self, scope: Scope, request: str) -> Answered | None:
+        """The turn that was kept under the id of a request."""
+        with self._engine.reading(scope) as rows:
+            found = rows.rows(_ANSWERED, request=request)
+            if not found:
+                return None
+            dialogue, seq, trace = found[0]
+            told = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
+        asked = next((str(text) for speaker, text in reversed(told) if speaker == "user"), "")
+        return Answered(str(dialogue), len(told) - 1, asked, None if trace is None else json.loads(str(trace)))
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
@@ -360,10 +399,12 @@ class TableStore(ABC):
             self._search.sidecars.prepare(scope, source)
 
     def rebuild_index(self, scope: Scope, source: SourceName) -> None:
-        """Make a shared source's index anew from the rows."""
-        with self._purging(scope):
-            self._search.sidecars.drop(scope, source)
-        self.refresh_index(scope, source)
+        """Make a shared source's index anew from the rows; until it is there, searches use the one before."""
+        if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
+            self._search.sidecars.rebuild(scope, source)
+        else:
+            with self._purging(scope):
+                self._search.sidecars.drop(scope, source)
 
     def _purging(self, scope: Scope) -> AbstractContextManager[Purge]:
         return self._search.sidecars.purging(scope, seconds=self._busy_seconds)

@@ -76,6 +76,8 @@ _PIECE = re.compile(
     r"|\d+(?:[.:,/]\d+)*(?:(?:st|nd|rd|th)\b)?"
     f"|{_LETTER}(?:{_LETTER}|\\d)*(?:['-](?:{_LETTER}|\\d)+)*"
 )
+# The same for plain text, which most is: three times as quick.
+_PLAIN_PIECE = re.compile(r"[a-z][a-z0-9]*(?:['-][a-z0-9]+)*|\d+(?:[.:,/]\d+)*(?:(?:st|nd|rd|th)\b)?", re.ASCII)
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _CLOCK = re.compile(r"0\d:\d\d")
 _ACCENT = re.compile("[\u0300-\u036f]")
@@ -103,11 +105,12 @@ class Analyser:
         self._cut: Callable[[str], list[str]] | None = None
 
     def __call__(self, text: str) -> tuple[str, ...]:
+        pattern = _PLAIN_PIECE
         if not text.isascii():
-            text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+            text, pattern = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES), _PIECE
         tokens: list[str] = []
         known = self._known
-        for piece in _PIECE.findall(text.casefold()):
+        for piece in pattern.findall(text.casefold()):
             found = known.get(piece)
             tokens += self._tokens(piece) if found is None else found
         return tuple(tokens)
@@ -116,6 +119,7 @@ class Analyser:
         """Let go of the words seen so far."""
         with self._lock:
             self._known.clear()
+            self._stemmer = None  # it keeps words of its own
 
     def _tokens(self, piece: str) -> tuple[str, ...]:
         if _CJK_RUN.match(piece):
