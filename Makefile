@@ -11,7 +11,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat serve test slow trust check bench bench-peers results docs-help screenshots clean help
+.PHONY: chat serve test slow trust fuzz sbom audit check bench bench-peers results docs-help screenshots clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
@@ -19,6 +19,9 @@ help:
 	@echo "make test       set up, and run the tests (some minutes)"
 	@echo "make slow       the tests that take longest: large files, every experiment, every page"
 	@echo "make trust      what attackers, crashes and full disks must not achieve: every test that SECURITY.md names (minutes)"
+	@echo "make fuzz       the same doors by fuzzing that coverage guides (atheris, which is built where there is no wheel: clang)"
+	@echo "make sbom       what is installed as CycloneDX, in dist/sbom.json"
+	@echo "make audit      licences, versions and files of what is installed; then known weaknesses, from a service"
 	@echo "make check      formatting, lint, types and layers"
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
@@ -43,6 +46,24 @@ slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@echo "== trust tests"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m trust
+
+# SECONDS_EACH=600 make fuzz looks longer; what it finds lies in dist/fuzz.
+SECONDS_EACH ?= 60
+fuzz: $(VENV)/.fuzz
+	@mkdir -p dist/fuzz
+	@for name in formats agents experiments recipes conversations grammar records labelled http; do \
+		echo "== $$name"; $(BIN)/python -m tests.trust.fuzzing $$name -max_total_time=$(SECONDS_EACH) -timeout=30 \
+		-max_len=8192 -artifact_prefix=dist/fuzz/ >dist/fuzz/$$name.log 2>&1 || { tail -60 dist/fuzz/$$name.log; exit 1; }; \
+		grep -E 'DONE|^Done' dist/fuzz/$$name.log; done
+
+sbom: $(VENV)/.dev
+	@$(BIN)/python -m tests.trust.supply --sbom dist/sbom.json
+
+# The first half needs no network. The second fails where its service cannot be reached: nothing was audited then.
+audit: $(VENV)/.dev $(VENV)/audit/bin/pip-audit
+	@$(BIN)/python -m tests.trust.supply
+	@$(VENV)/audit/bin/pip-audit --strict --progress-spinner off \
+		--path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
@@ -100,6 +121,16 @@ $(VENV)/.server: pyproject.toml | $(BIN)/python
 	@echo "Installing Dragoman with its server (about a minute, once)" >&2
 	@$(PIP) -e '.[server]' >&2 </dev/null
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.fuzz: | $(VENV)/.dev
+	@echo "Installing atheris (some minutes where it has to be built, which needs clang and its libFuzzer)" >&2
+	@$(PIP) -e '.[fuzz]' >&2 </dev/null
+	@touch $@
+
+# In an environment of its own: it looks at ours, and is no part of it.
+$(VENV)/audit/bin/pip-audit: | $(VENV)/.dev
+	@$(PYTHON) -m venv $(VENV)/audit >&2 </dev/null
+	@$(VENV)/audit/bin/python -m pip install -qq --disable-pip-version-check 'pip-audit>=2.8' >&2 </dev/null
 
 # Fetched at first use as well; the stamp only saves looking each time.
 $(VENV)/.weights: | $(VENV)/.core

@@ -20,6 +20,7 @@ HEAVY = (
     "onnxruntime",
     "apsw",
     "tokenizers",
+    "ray",
 )
 
 

@@ -16,7 +16,7 @@ from dragoman.core.examples import Example, Gold, Label
 from dragoman.core.registry import gates, retrievers
 from dragoman.core.trace import Trace, reply_to_json
 from dragoman.core.values import Context, Evidence, Passage, Request, Scope, Source, Turn, Verdict
-from dragoman.evaluate import runner
+from dragoman.evaluate import lanes
 from dragoman.evaluate.block import Block
 from dragoman.evaluate.build import Models
 from dragoman.evaluate.results import Outcome
@@ -258,13 +258,13 @@ def test_a_run_goes_on_where_it_was_stopped_as_if_it_never_had_been() -> None:
 def test_systems_that_are_done_are_run_again_in_the_batch_of_the_stop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = run([system("a", retriever=SPARSE)], batch=4)
     asked = []
-    answer = runner._Lane.answer
+    answer = lanes.Lane.answer
 
-    def counted(lane: runner._Lane, spec: SystemSpec, examples: list[Example]) -> list[Outcome]:
+    def counted(lane: lanes.Lane, spec: SystemSpec, examples: list[Example]) -> list[Outcome]:
         asked.append(spec.name)
         return answer(lane, spec, examples)
 
-    monkeypatch.setattr(runner._Lane, "answer", counted)
+    monkeypatch.setattr(lanes.Lane, "answer", counted)
     run([system("a", retriever=SPARSE), system("b", retriever=SPARSE, k=1)], rows=kept, batch=4)
     assert asked == ["a", "b", "b", "b", "b", "b"]
 
@@ -293,7 +293,7 @@ def test_progress_counts_turns_of_systems() -> None:
 
 
 def test_candidates_are_put_once_a_scope_and_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_KEPT_ROWS", 12)
+    monkeypatch.setattr(lanes, "_KEPT_ROWS", 12)
     put: list[str] = []
     most: list[int] = []
     original = InMemoryStore.put

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import MissingExtraError, UnknownNameError
-from dragoman.text.analyse import Analyser, analyse
+from dragoman.text.analyse import _PIECE, _PLAIN_PIECE, Analyser, analyse
 from dragoman.text.cutting import jieba_module
 
 
@@ -100,6 +100,11 @@ def test_tokens_are_never_empty_nor_hold_white_space(text):
 def test_analysis_does_not_look_at_case(text):
     assert analyse(text.casefold()) == analyse(text.casefold().casefold())
     assert analyse("Harbour " + text) == analyse("HARBOUR " + text)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x7F), max_size=80))
+def test_plain_text_is_cut_as_any_other(text):
+    assert _PLAIN_PIECE.findall(text.casefold()) == _PIECE.findall(text.casefold())
 
 
 def test_threads_agree():

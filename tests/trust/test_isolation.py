@@ -155,12 +155,13 @@ def test_nobody_sees_anothers_secret_with_the_real_encoder(folder, encoder, life
 
 
 @pytest.mark.slow
-@lives(6)
+@pytest.mark.integration
+@lives(12)
 @example(EVERY_FACT_THEN_EVERY_QUESTION)
 @given(LIVES)
-def test_nobody_sees_anothers_secret_on_postgres(folder, schema, empty, life):
+def test_nobody_sees_anothers_secret_on_postgres(folder, encoder, schema, empty, life):
     empty()
-    models = (ScriptedModel(default="I would not know.", undecided="first"), ScriptedEncoder())
+    models = (ScriptedModel(default="I would not know.", undecided="first"), encoder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRUST_STORE", schema.url())
         check(folder, models, life, **{"store.kind": "store.postgres.v1", "store.url": "env:TRUST_STORE"})

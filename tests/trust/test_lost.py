@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import time
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dragoman.agent.build import assemble
 from dragoman.config import load_config
 from dragoman.core.errors import EndpointError, LimitError
+from dragoman.core.values import Passage, Scope, Turn
 from dragoman.models.remote import RemoteModel
 from dragoman.models.scripted import ScriptedEncoder
 from dragoman.server.caller import Limits
+from dragoman.server.keys import create
+from dragoman.server.postgres_ledger import PostgresLedger
 from dragoman.server.sqlite_ledger import SqliteLedger
 
 pytestmark = pytest.mark.trust
@@ -157,3 +164,62 @@ def test_a_clock_set_back_gives_no_turn_away_and_locks_nobody_out(tmp_path):
     with pytest.raises(LimitError):
         ledger.admit("k", limits, now + 11)
     ledger.close()
+
+
+NUMBERS = itertools.count()
+LIMITS = Limits(turns_per_minute=6, tokens_per_day=100)
+
+
+JUMPS = st.lists(
+    st.sampled_from([-90_000.0, -3600.0, -10.0, -0.5, 0.0, 0.5, 10.0, 60.0, 90_000.0]), min_size=1, max_size=60
+)
+
+
+def check_jumps(ledger, key, jumps):
+    now, forward, admitted, spent = 2_000_000.0, 0.0, 0, {}
+    for jump in jumps:
+        now += jump
+        forward += max(0.0, jump)
+        with contextlib.suppress(LimitError):
+            ledger.admit(key, LIMITS, now)
+            admitted += 1
+            ledger.spend(key, 30, now)
+            spent[now // 86_400] = spent.get(now // 86_400, 0) + 30
+    assert admitted <= 6 + forward * 6 / 60
+    assert all(tokens < 100 + 30 for tokens in spent.values()), "a day's tokens are a day's, whichever day it is"
+
+
+@settings(max_examples=25, deadline=None)
+@given(JUMPS)
+def test_however_the_clock_jumps_no_more_is_given_than_its_way_forward_earns(tmp_path_factory, jumps):
+    ledger = SqliteLedger(tmp_path_factory.mktemp("ledger") / "server.db")
+    check_jumps(ledger, "k", jumps)
+    ledger.close()
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(JUMPS)
+def test_nor_on_a_ledger_that_servers_share(make_store, jumps):
+    store = make_store()
+    check_jumps(PostgresLedger(store.engine, own_clock=True), f"k{next(NUMBERS)}", jumps)
+    store.close()
+
+
+def test_a_revoked_key_stays_revoked_whatever_the_clock_says(tmp_path, backwards):
+    ledger = SqliteLedger(tmp_path / "server.db")
+    key, _ = create(ledger, "ana's", user="ana")
+    assert ledger.revoke(key.id, time.time() + 1e9)
+    found, _ = ledger.find(key.id)
+    assert found.revoked is not None and not ledger.revoke(key.id, time.time())
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_a_server_keeps_the_order_of_turns_that_come_from_clocks_set_back(make_store, backwards):
+    stores = [make_store(), make_store()]
+    for i in range(10):
+        stores[i % 2].append(Scope("acme", "ana"), "d", [Turn("user", f"t{i}"), Turn("agent", f"a{i}")])
+        stores[i % 2].put(Scope("acme", "ana"), [Passage(f"p{9 - i}", "NOTES", f"row {i}")])
+    assert [turn.text for turn in stores[0].dialogue(Scope("acme", "ana"), "d")[::2]] == [f"t{i}" for i in range(10)]
+    assert [row.text for row in stores[1].passages(Scope("acme", "ana"), "NOTES")] == [f"row {i}" for i in range(10)]

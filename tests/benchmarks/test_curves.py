@@ -1,0 +1,43 @@
+"""The fits of docs/scaling.md by hand, and one tiny run of the program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from math import log
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SIZES = (10, 100, 1000, 10_000)
+
+
+def fitted(costs):
+    code = f"import curves, json; print(json.dumps(curves.fitted({SIZES}, {list(costs)})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_logarithm_and_a_power_are_told_apart():
+    grows = fitted([2 + 0.5 * log(n) for n in SIZES])
+    assert grows["kind"] == "log" and (grows["a"], grows["b"]) == pytest.approx((2, 0.5))
+    soars = fitted([3 * n**0.7 for n in SIZES])
+    assert soars["kind"] == "power" and (soars["a"], soars["b"]) == pytest.approx((3, 0.7))
+    assert max(grows["residual"], soars["residual"]) < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", ["rows", "users", "turns"])
+def test_a_tiny_run_writes_what_it_found(tmp_path, subject):
+    out = tmp_path / "measured.json"
+    command = [sys.executable, "curves.py", subject, "--sizes", "100", "200", "300", "--times", "3", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    found = json.loads(out.read_text())["curves"][subject]["sqlite"]
+    assert found["sizes"] == [100, 200, 300] and "fitted" in done.stdout
+    assert all(len(parts["p50"]) == 3 for parts in found["milliseconds"].values())
+    assert found["growth"][-1]["bytes each"] > 0
