@@ -1,6 +1,22 @@
-"""`python -m dragoman` is the command `dragoman`."""
+"""The command `dragoman`, and `python -m dragoman`: whoever stops it before it has begun reads no traceback."""
 
-from dragoman.cli.main import run
+from __future__ import annotations
+
+import signal
+
+_BEFORE = signal.getsignal(signal.SIGINT)
+if _BEFORE is signal.default_int_handler:  # not where Ctrl-C is ignored, as behind nohup
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet, so that nothing has to be ended
+
+from dragoman.cli.main import run  # noqa: E402 - from here on there is somebody to meet it
+
+
+def start() -> None:
+    """Run the command that the arguments of the process give."""
+    if _BEFORE is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _BEFORE)
+    run()
+
 
 if __name__ == "__main__":
-    run()
+    start()
