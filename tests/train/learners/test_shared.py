@@ -185,7 +185,7 @@ def test_a_sweep_compares_by_the_mean(base, folder, tmp_path, monkeypatch):
         shutil.copytree(folder, out)
         return open_part(out)
 
-    monkeypatch.setattr("dragoman.train.sweep.train", copied)
+    monkeypatch.setattr("dragoman.train.sweep_trials.train", copied)
     found = sweep(file, load_sweep(["train.rate=1e-3,2e-3"]), DATA, tmp_path / "out")
     assert found.metric == "mean"
     assert found.best.score == open_part(folder).made["metrics"]["mean"]
