@@ -39,7 +39,7 @@ def opened(names: Sequence[str]) -> dict[str, Gate]:
     for name in names or shipped_parts():
         part = open_part(name)
         if part.kind.startswith("gate.") and part.kind not in NEEDS_MODEL:
-            size = sum((part.folder / file).stat().st_size for file in part.files) / 1e6
+            size = sum(part.file(file).stat().st_size for file in part.files) / 1e6
             found[f"{part.kind} ({part.folder.name}, {size:.1f} MB)"] = gates.factory(part.kind)(part=str(part.folder))
         elif names:
             sys.exit(f"{name} is a {part.kind}, which is not measured here.")
