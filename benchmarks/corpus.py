@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from _corpus import CHUNK, DIMENSIONS, Corpus
+from _timing import milliseconds
 
 from dragoman.core.values import Hit, Passage, Query, Scope
 from dragoman.retriever.fusion import reciprocal_ranks
@@ -41,18 +42,6 @@ SOURCE = "DOCS"
 K, POOL = 10, 50  # what the default retriever asks either search for before it fuses them
 BATCH = 5000
 STEPS = ("fill", "index", "truth", "search", "update", "rebuild", "damage", "words", "encode")
-
-
-def milliseconds(
-    acts: Sequence[Callable[[], object]], clock: Callable[[], float] = time.perf_counter
-) -> tuple[float, float]:
-    """The median and the 99th percentile."""
-    taken = []
-    for act in acts:
-        began = clock()
-        act()
-        taken.append((clock() - began) * 1000)
-    return float(np.percentile(taken, 50)), float(np.percentile(taken, 99))
 
 
 def line(name: str, value: str, wanted: str = "") -> None:
@@ -225,6 +214,9 @@ class Bench:
             before = [store.lexical(self.queries[:20]), store.nearest(self.queries[:20])]
         for kind in ("words", "vectors"):
             shards = [path for path in (self.folder / "index").glob(f"*/{kind}/*") if path.suffix != ".json"]
+            if not shards:
+                line(f"damage: {kind}", "too few passages for an index")
+                continue
             shard = sorted(shards)[0]
             victim = max(shard.iterdir(), key=lambda file: file.stat().st_size) if shard.is_dir() else shard
             with victim.open("r+b") as file:

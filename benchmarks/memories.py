@@ -19,7 +19,6 @@ import os
 import platform
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -29,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from _corpus import Corpus
+from _environments import install
 
 from dragoman.core.values import Passage, Query, Scope
 from dragoman.stores import SqliteStore
@@ -148,15 +148,6 @@ def corpus_rows(corpus: Corpus, first: int, count: int) -> np.ndarray:
     return whole[start : start + count]
 
 
-def install(folder: Path) -> Path:
-    python = folder / "bin" / "python"
-    if not python.exists():
-        print(f"Installing {', '.join(PEERS)} into an environment of their own ...", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *PEERS], check=True)
-    return python
-
-
 def peers(python: Path, corpus: Corpus, users: int, questions: tuple[np.ndarray, np.ndarray], url: str) -> None:
     """The same search elsewhere."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -219,7 +210,7 @@ def main() -> None:
             line(f"Dragoman on {engine}", measured(store, corpus, options.users, asked, vectors), LIMITS[engine])
             store.close()
         if options.peers:
-            peers(install(options.peers), corpus, options.users, (asked, vectors), url)
+            peers(install(options.peers, PEERS), corpus, options.users, (asked, vectors), url)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import apsw
 import numpy as np
+from _timing import milliseconds
 
 from dragoman.core.values import Hit, Passage, Query, Scope
 from dragoman.stores import SqliteStore
@@ -67,16 +68,6 @@ class Corpus:
         weights = np.cumsum(1 / (np.arange(1, VOCABULARY + 1) + 30))
         ranks: list[int] = np.searchsorted(weights / weights[-1], self.chance.random(n)).tolist()
         return ranks
-
-
-def milliseconds(acts: Sequence[Callable[[], object]]) -> tuple[float, float]:
-    """The median and the 99th percentile."""
-    taken = []
-    for act in acts:
-        began = time.perf_counter()
-        act()
-        taken.append((time.perf_counter() - began) * 1000)
-    return float(np.percentile(taken, 50)), float(np.percentile(taken, 99))
 
 
 def line(name: str, timed: tuple[float, float], target: str = "", recall: float | None = None) -> None:
