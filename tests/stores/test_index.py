@@ -14,9 +14,10 @@ import pytest
 
 from dragoman.core.errors import StoreLockedError
 from dragoman.core.values import Passage, Query, Scope
-from dragoman.stores import InMemoryStore, SqliteStore
+from dragoman.stores import InMemoryStore, SqliteStore, index_vectors
 from dragoman.stores.in_memory import words
 from dragoman.stores.index import Sidecar, exclusive
+from dragoman.stores.index_vectors import VectorIndex
 
 SHARED = Scope("acme", "")
 VOCABULARY = [f"w{i}" for i in range(400)]
@@ -55,7 +56,8 @@ def ids(hits):
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_vectors, "_EXACT", 0)  # however few the rows: a way through the graph
     store = SqliteStore(path=tmp_path / "store.db", analyse=words, index_above=50)
     yield store
     store.close()
@@ -129,6 +131,36 @@ def test_a_removed_row_does_not_cost_the_vectors_their_graph(store, rebuilt):
     store.put(SHARED, [rows[7]], vectors[7:8])
     assert ids(store.nearest([query])[0]) == ["p7"]
     assert rebuilt == ["VectorIndex"]
+
+
+def test_rows_in_memory_only_are_written_with_a_removal_and_not_added_again(store, monkeypatch):
+    rows, vectors = corpus(260)
+    store.put(SHARED, rows[:100], vectors[:100])
+    every = Query(SHARED, "DOCS", 300, vector=vectors[0].tolist())
+    store.nearest([every])
+    added, add = [], VectorIndex._add
+    monkeypatch.setattr(
+        VectorIndex, "_add", lambda self, part, new, path: (added.extend(new), add(self, part, new, path))[1]
+    )
+    for i in range(100, 260):
+        store.put(SHARED, rows[i : i + 1], vectors[i : i + 1])
+        store.nearest([every])
+        if i % 7 == 3:
+            store.remove(SHARED, [f"p{i - 2}"])
+    alive = {row.id for i, row in enumerate(rows) if i < 100 or (i + 2) % 7 != 3 or i > 257}
+    assert set(ids(store.nearest([every])[0])) == alive - {"p99"}
+    assert len(added) == 160
+
+
+def test_a_graph_of_which_much_changed_is_built_anew(store, rebuilt):
+    rows, vectors = corpus(300)
+    store.put(SHARED, rows, vectors)
+    every = Query(SHARED, "DOCS", 300, vector=vectors[0].tolist())
+    for seed in range(5):
+        store.nearest([every])
+        store.put(SHARED, rows[:200], corpus(200, seed)[1])
+    assert len(store.nearest([every])[0]) == 300
+    assert rebuilt == ["VectorIndex"] * 6
 
 
 def test_a_changed_vector_moves_its_row(store):

@@ -120,7 +120,7 @@ class Sidecar(ABC, Generic[T, P]):
         counter = feed.counter()
         manifest = self.manifest()
         # A manifest ahead of the store means that the store was put back to an older state.
-        if manifest is None or manifest.width != width or manifest.counter > counter:
+        if manifest is None or manifest.width != width or manifest.newest > counter:
             self._forget_files()
             manifest = self._written(Manifest(self._store, counter, (Shard(0),), width))
         manifest = self._opening(self._with_room(self._adopting(manifest, counter), feed))
@@ -367,15 +367,19 @@ class Sidecar(ABC, Generic[T, P]):
 
     def _without(self, shard: Shard, keys: Sequence[int]) -> Shard:
         """A shard without some rows, written under another name; or one to be built, where they cannot be erased."""
-        part = self._opened.pop(shard, None)
-        if shard.name and part is None:
-            part = self._load(self.folder / shard.name, shard) if is_sound(self.folder, shard) else None
+        part, counter = self._opened.pop(shard, None), shard.counter
+        if part is not None:
+            counter = max(counter, self._reached[shard.after])
+        elif shard.name and is_sound(self.folder, shard):
+            part = self._load(self.folder / shard.name, shard)
         erased = self._erase(part, keys, self.folder / shard.name) if part is not None else None
         if erased is None:
             return Shard(shard.after)
         name = self._write(erased, shard.name)
-        # The counter stays: what was in memory only lies in the file now, and is added again, which does no harm.
-        return replace(shard, name=name, rows=len(erased), last=erased.last, sum=sum_of(self.folder / name))
+        # What was in memory only lies in the file now.
+        return replace(
+            shard, name=name, counter=counter, rows=len(erased), last=erased.last, sum=sum_of(self.folder / name)
+        )
 
     def _written(self, manifest: Manifest) -> Manifest:
         write_manifest(self.folder, manifest)

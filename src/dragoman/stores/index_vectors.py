@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 _CHUNK = 4096
 _ALONE, _AMONG = 128, 64  # how far a graph is searched, alone and as one of several
+_EXACT = 32  # looking at this many times as many vectors as are wanted costs no more than a way through the graph
 _BLANK = 2**62  # above any row number
-_MOST_ERASED = 0.2  # taking out more than this share costs recall: the graph is built anew
+_MOST_ERASED = 0.1  # taking out more than this share at once leaves rows without a way to them: it is built anew
 
 
 @dataclass(slots=True)
@@ -55,7 +56,8 @@ class VectorPart:
             if not len(self.graph):
                 return []
             self.graph.expansion_search = expansion
-            found = self.graph.search(direction, min(n, len(self.graph)), threads=1)
+            exact = _EXACT * n >= len(self.graph)
+            found = self.graph.search(direction, min(n, len(self.graph)), threads=1, exact=exact)
         return list(zip(found.distances.tolist(), found.keys.tolist(), strict=True))
 
 
@@ -93,6 +95,8 @@ class VectorIndex(Sidecar[bytes, VectorPart]):
         return VectorPart(_restored(path, view=True), shard.last, fixed=True)
 
     def _add(self, part: VectorPart, rows: Sequence[tuple[int, bytes]], path: Path) -> VectorPart | None:
+        if sum(key in part.graph for key, _ in rows) > _MOST_ERASED * len(part):
+            return None
         part = _changeable(part, path)
         with part.lock:
             part.last = max(part.last, _add_rows(part.graph, rows))

@@ -52,6 +52,11 @@ class Manifest:
     width: int = 0
     format: int = _FORMAT
 
+    @property
+    def newest(self) -> int:
+        """The last change that any of the files may hold."""
+        return max(self.counter, *(shard.counter for shard in self.shards))
+
     def place_of(self, key: int) -> int:
         """Which shard a row belongs to."""
         return max(0, bisect_left(self.shards, key, key=lambda shard: shard.after) - 1)
