@@ -30,6 +30,19 @@ def test_offers_stand_after_what_they_depend_on_and_the_right_ones_are_known():
     assert {offer.passage.source for offer in asked} == {"P"}
 
 
+def test_a_turn_without_labels_is_learned_from_gold_where_that_is_wanted():
+    labels = {("other", "p1"): 0.3}
+    values = [
+        {one.passage.id: one.value for one in offers.of(example(), ("P", "D"), random.Random(1))}
+        for offers in (
+            Offers(("P", "D"), relevance=labels),
+            Offers(("P", "D"), relevance=labels, by_gold=frozenset({"t1"})),
+        )
+    ]
+    assert set(values[0].values()) == {None}
+    assert values[1] == {one.id: float(one.id in ("p1", "d2")) for one in CANDIDATES}
+
+
 def test_gold_that_is_nowhere_is_passed_over():
     offers = Offers(("P", "D"))
     lost = example(evidence=("p1", "gone"))

@@ -188,6 +188,12 @@ class TestReading:
         with pytest.raises(InputError, match=r"'d3#1' \(and 1 more\) has no labels"):
             read_relevance(labels, toys.corpus(5).examples, partial=partial)
 
+    def test_a_turn_that_says_its_evidence_may_go_without(self, toys, labels):
+        examples = (*toys.corpus(3).examples, toys.turn(7))
+        assert read_relevance(labels, examples, gold=True) == read_relevance(labels, examples[:3])
+        with pytest.raises(InputError, match=r"'d8#1' has no labels"):
+            read_relevance(labels, (*examples[:3], toys.turn(8, evidence=None)), gold=True)
+
     def test_a_turn_without_candidates_in_its_plan_needs_no_labels(self, toys, labels):
         more = (*toys.corpus(3).examples, toys.turn(7, plan=()))
         assert len(read_relevance(labels, more)) == 3 * 5

@@ -32,6 +32,7 @@ class How(StrEnum):
     bm25 = "bm25"
     bi = "bi"
     cross = "cross"
+    reply = "reply"
     prompted = "prompted"
 
 
@@ -76,7 +77,8 @@ _ASKS = (How.prompted,)
 _BELONGS: Mapping[str, tuple[How, ...]] = {
     "part": (How.bi, How.cross),
     "query": (How.tfidf, How.bm25),
-    **dict.fromkeys(("model", "agent", "set", "ask", "turns", "retries", "cache"), _ASKS),
+    "model": (How.prompted, How.reply),
+    **dict.fromkeys(("agent", "set", "ask", "turns", "retries", "cache"), _ASKS),
 }
 
 
@@ -118,6 +120,10 @@ def _made(wanted: Wanted, language: str) -> Iterator[Ready]:
         from dragoman.train.relevance_parts import BiLabels, CrossLabels
 
         yield Ready(BiLabels(wanted.part or "") if wanted.how is How.bi else CrossLabels(wanted.part or _SHIPPED))
+    elif wanted.how is How.reply:
+        from dragoman.train.relevance_replies import ReplyLabels
+
+        yield Ready(ReplyLabels(wanted.model) if wanted.model else ReplyLabels())
     else:
         yield Ready(_plain(wanted, language))
 

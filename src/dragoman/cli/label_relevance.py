@@ -45,7 +45,8 @@ def relevance(
         typer.Option(
             "--how",
             help="hard: 1 for the right evidence, else 0. tfidf: the cosine. bm25: the score over the best one's. "
-            "bi, cross: what a trained retriever holds likely. prompted: a language model is asked.",
+            "bi, cross: what a trained retriever holds likely. reply: how close it is to the reply that was given. "
+            "prompted: a language model is asked.",
             show_default=False,
         ),
     ],
@@ -83,7 +84,8 @@ def relevance(
             "--model",
             metavar="WEIGHTS",
             help="prompted: a name of `dragoman models list`, or a path. Default: the language model of --agent. "
-            "--models.language.kind remote and the like name any other.",
+            "--models.language.kind remote and the like name any other. reply: a sentence encoder's name or path. "
+            "Default: all-minilm-l6-v2-int8.",
             show_default=False,
         ),
     ] = None,

@@ -33,6 +33,7 @@ class Offers:
         sources: those that have a token.
         shared: passages that all turns share; a turn without candidates of its own gets `drawn` of them by chance.
         relevance: labels of a file, where gold alone is not what similarities are learned from.
+        by_gold: turns that are learned from gold all the same.
         everywhere: candidates of sources that were not asked are offered too, and labelled 0.
     """
 
@@ -42,11 +43,13 @@ class Offers:
         *,
         shared: Sequence[Passage] = (),
         relevance: Relevance | None = None,
+        by_gold: frozenset[str] = frozenset(),
         everywhere: bool = True,
         drawn: int = 24,
     ) -> None:
         self._sources = sources
         self._relevance = relevance
+        self._by_gold = by_gold
         self._everywhere = everywhere
         self._drawn = drawn
         self._by_id = {passage.id: passage for passage in shared}
@@ -85,7 +88,7 @@ class Offers:
                 yield from dice.sample(pool, min(len(pool), self._drawn))
 
     def _value(self, example: Example, plan: Order | None, passage: Passage, is_gold: bool) -> float | None:
-        if self._relevance is None:
+        if self._relevance is None or example.id in self._by_gold:
             return float(is_gold)
         found = self._relevance.get((example.id, passage.id))
         if found is None and plan is not None and passage.source not in plan:

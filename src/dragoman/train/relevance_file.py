@@ -154,12 +154,13 @@ def _rows(path: Path, found: Iterator[tuple[int, bytes | None]]) -> Iterator[Row
 
 
 def read_relevance(
-    path: str | Path | Sequence[str | Path], examples: Iterable[Example], *, partial: bool = False
+    path: str | Path | Sequence[str | Path], examples: Iterable[Example], *, partial: bool = False, gold: bool = False
 ) -> dict[tuple[str, str], float]:
     """The relevance of each labelled candidate, by the ids of turn and passage; one file, or one a set.
 
     Every turn must be labelled, as it is now, and no other. With `partial` the examples may be some of those that were
-    labelled, as one side of a cut is. Where labelling failed, a candidate is not in it: nothing is known of it.
+    labelled, as one side of a cut is. With `gold` a turn that says its evidence may have no labels. Where labelling
+    failed, a candidate is not in it: nothing is known of it.
     """
     known = {example.id: example for example in examples}
     files = [read_labels(place) for place in ([path] if isinstance(path, str | Path) else path)]
@@ -176,7 +177,9 @@ def read_relevance(
             seen[row.id] = file.path
             found |= {(row.id, key): score for key, score in _checked(file, row, known[row.id]).items()}
     which: Which = "all" if any(file.header.sources == "all" for file in files) else "plan"
-    missing = [key for key, example in known.items() if key not in seen and asked(example, which) is not None]
+    unlabelled = (example for key, example in known.items() if key not in seen)
+    silent = (example for example in unlabelled if not gold or example.gold.evidence is None)
+    missing = [example.id for example in silent if asked(example, which) is not None]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise _other(files[0].path if files else Path(), f"the turn '{missing[0]}'{more} has no labels")

@@ -88,11 +88,12 @@ def whole(turns: Iterable[tuple[str, str]]) -> str:
 
 
 def _digest(example: Example, pools: Iterable[Pool]) -> str:
-    """Turns, candidates as search reads them, plan and evidence: where one of them changes, labels may be wrong."""
+    """Turns, candidates as search reads them, plan, evidence, reply: where one changes, labels may be wrong."""
     told = [
         [[turn.speaker, turn.text] for turn in example.context.turns],
         [[pool.source.name, passage.id, passage.indexed] for pool in pools for passage in pool.candidates],
         None if example.gold.plan is None else list(example.gold.plan),
         None if example.gold.evidence is None else sorted(example.gold.evidence),
+        example.gold.reply,
     ]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:_DIGITS]

@@ -31,7 +31,8 @@ class Sequences:
     Inputs:
         orders: every legal order of a turn's sources.
         shared: passages that all turns share; a turn without candidates of its own gets some of them by chance.
-        relevance: labels of a file, where gold alone is not what similarities are learned from.
+        relevance: labels of a file, where gold alone is not what similarities are learned from; `by_gold` are turns
+            that are learned from gold all the same.
         weights: how much the plan of an order counts.
     """
 
@@ -43,6 +44,7 @@ class Sequences:
         orders: Callable[[tuple[Source, ...]], Sequence[Order]],
         shared: Sequence[Passage] = (),
         relevance: Relevance | None = None,
+        by_gold: frozenset[str] = frozenset(),
         weights: Mapping[Order, float] | None = None,
     ) -> None:
         self._turns = turns
@@ -52,6 +54,7 @@ class Sequences:
             turns.shape.grammar.sources,
             shared=shared,
             relevance=relevance,
+            by_gold=by_gold,
             everywhere=turns.shape.layout == "tree",
             drawn=drawing.most_candidates,
         )

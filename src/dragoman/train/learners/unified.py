@@ -61,6 +61,8 @@ class InputTable(ViewTable):
     relevance: str | tuple[str, ...] = ()
     """Label files of `dragoman label relevance` for training turns, looked for as data is, also below $DRAGOMAN_DATA;
     gold alone is learned where none is given."""
+    unlabelled: Literal["refuse", "gold"] = "refuse"
+    """What to do with a turn that no label file has: nothing, or learn from the evidence that it says is right."""
 
 
 class LossTable(Table):
@@ -127,6 +129,7 @@ class _Training:
 
     def __init__(self, job: Job) -> None:
         self._input = typed(InputTable, job.recipe.input, "input")
+        self._unnamed = (*job.train.examples, *(job.aux.examples if job.aux else ()))
         self._job = job = self._named(job)
         self._model = typed(ModelTable, job.recipe.model, "model")
         self._sources = sources_of([*job.train.examples, *(job.aux.examples if job.aux else ())])
@@ -213,7 +216,7 @@ class _Training:
             most=table.candidates,
         )
         examples = [*job.train.examples, *(job.aux.examples if job.aux else ())]
-        relevance = self._relevance(examples)
+        relevance = self._relevance(self._unnamed)
         if relevance is not None:
             examples = [likely(example, relevance) for example in examples]
         sequences = self._sequences(turns, examples, relevance)
@@ -243,6 +246,7 @@ class _Training:
             orders=orders_of,
             shared=tuple(shared.values()),
             relevance=relevance,
+            by_gold=self._by_gold(examples, relevance),
             weights=self._plan_weights(examples),
         )
 
@@ -252,7 +256,14 @@ class _Training:
         from dragoman.train.relevance_file import read_relevance
 
         cut = any("cut" in origin for origin in self._job.dev.origin)
-        return read_relevance(self._labels, examples, partial=cut)
+        return read_relevance(self._labels, examples, partial=cut, gold=self._input.unlabelled == "gold")
+
+    def _by_gold(self, examples: Sequence[Example], relevance: Relevance | None) -> frozenset[str]:
+        """The turns that no label file has, where those are learned from what is right."""
+        if relevance is None or self._input.unlabelled != "gold":
+            return frozenset()
+        labelled = {turn for turn, _ in relevance}
+        return frozenset(example.id for example in examples if example.id not in labelled)
 
     def _plan_weights(self, examples: Sequence[Example]) -> dict[Order, float]:
         """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
