@@ -240,20 +240,21 @@ class Bench:
             path.unlink()
         shutil.rmtree(self.folder / "words", ignore_errors=True)
         (self.folder / "words").mkdir()
-        spent = 0.0
+        spent, worked = 0.0, 0.0  # by the clock, and by the processor, which others cannot take
         with self.store("words/words.db") as store:
             for chunk in Corpus(count).chunks():
                 texts = [self.corpus.text(ranks) for ranks in chunk.ranks]
-                began = time.perf_counter()
+                began, at_work = time.perf_counter(), time.process_time()
                 rows = [Passage(f"r{chunk.first + i}", SOURCE, text) for i, text in enumerate(texts)]
                 for at in range(0, len(rows), BATCH):
                     store.put(SCOPE, rows[at : at + BATCH])
-                spent += time.perf_counter() - began
+                spent, worked = spent + time.perf_counter() - began, worked + time.process_time() - at_work
             put = spent
-            began = time.perf_counter()
+            began, at_work = time.perf_counter(), time.process_time()
             store.refresh_index(SCOPE, SOURCE)
-            spent += time.perf_counter() - began
+            spent, worked = spent + time.perf_counter() - began, worked + time.process_time() - at_work
         line("words: passages a minute without vectors", f"{count / spent * 60:,.0f}", "500,000")
+        line("words: passages a minute of the processor, one core", f"{count / worked * 60:,.0f}")
         line("words: of it analysed and written, indexed, s", f"{put:.1f}, {spent - put:.1f}")
 
     def encode(self) -> None:

@@ -16,7 +16,8 @@ from dragoman.core.errors import StoreLockedError
 from dragoman.core.values import Passage, Query, Scope
 from dragoman.stores import InMemoryStore, SqliteStore, index_vectors
 from dragoman.stores.in_memory import words
-from dragoman.stores.index import Sidecar, exclusive
+from dragoman.stores.index import Sidecar
+from dragoman.stores.index_files import exclusive
 from dragoman.stores.index_vectors import VectorIndex
 
 SHARED = Scope("acme", "")

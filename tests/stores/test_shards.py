@@ -256,6 +256,15 @@ def test_searches_go_on_while_the_index_is_rebuilt(store, monkeypatch, tmp_path)
     assert not names & {shard.name for kind in ("words", "vectors") for shard in manifest(tmp_path, kind).shards}
 
 
+def test_a_rebuild_tells_of_each_index_how_many_shards_are_built(store):
+    store.put(SHARED, [row(i) for i in range(90)], VECTORS[:90])
+    told = []
+    store.rebuild_index(SHARED, "DOCS", progress=lambda *said: told.append(said))
+    assert told == [("words", done, 4) for done in range(5)] + [("vectors", done, 3) for done in range(4)]
+    (state,) = store.check_index(SHARED)
+    assert (state.word_shards, state.vector_shards, state.is_indexed) == (4, 3, True)
+
+
 @pytest.mark.trust
 @pytest.mark.parametrize("kind", [WordIndex, VectorIndex])
 def test_a_row_removed_during_a_rebuild_is_in_no_file_after_it(store, monkeypatch, tmp_path, kind):

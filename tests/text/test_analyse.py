@@ -122,3 +122,19 @@ def test_short_texts_are_analysed_fast():
     for text in texts:
         analyse(text)
     assert len(texts) / (time.process_time() - start) > 20_000
+
+
+@given(st.lists(st.text(max_size=12), max_size=6))
+def test_a_text_has_the_tokens_of_its_chunks_whether_they_are_known_or_not(chunks: list[str]) -> None:
+    analyser = Analyser(language="en")
+    apart = tuple(token for chunk in chunks for token in Analyser(language="en")(chunk))
+    assert analyser(" ".join(chunks)) == apart == analyser("\n".join(chunks))
+
+
+def test_words_are_known_and_sentences_of_chinese_and_endless_chunks_are_not() -> None:
+    analyser = Analyser()
+    analyser("Ferries leave, ferries")
+    assert dict(analyser._known) == {"ferries": "ferri", "leave,": "leav", "leave": "leav"}
+    analyser.forget()
+    analyser(f"渡轮几点出发 {'x' * 1000}")
+    assert not analyser._known

@@ -1,4 +1,5 @@
-"""`dragoman store`: copy a store to another engine, back it up, restore it, check it, purge it."""
+"""`dragoman store`: copy a store to another engine, back it up, restore it, check it, purge it; `index` is in its own
+file."""
 
 from __future__ import annotations
 
@@ -8,23 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli import store_index
 from dragoman.cli.progress import progress_bars
+from dragoman.cli.store_options import PLACE, AsJson, Schema, Store
 
 if TYPE_CHECKING:
     from dragoman.stores.portable import Summary
 
 app = typer.Typer(no_args_is_help=True)
 
-_PLACE = "An SQLite file or the folder it lies in, postgresql://..., or env:NAME, the variable that holds that address."
-Store = Annotated[str, typer.Argument(metavar="STORE", help=_PLACE, show_default=False)]
-Schema = Annotated[str, typer.Option("--schema", metavar="NAME", help="The schema, where the store is a PostgreSQL.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 
 @app.command()
 def migrate(
     *,
-    source: Annotated[str, typer.Argument(metavar="FROM", help=_PLACE, show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="FROM", help=PLACE, show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same; empty, or not there yet.", show_default=False)],
     from_schema: Annotated[str, typer.Option(metavar="NAME", help="The schema of FROM, where it is a PostgreSQL.")] = (
         "dragoman"
@@ -104,7 +102,7 @@ def restore(
 def verify(
     *,
     place: Annotated[
-        str, typer.Argument(metavar="PLACE", help=f"{_PLACE} Or the folder of a backup.", show_default=False)
+        str, typer.Argument(metavar="PLACE", help=f"{PLACE} Or the folder of a backup.", show_default=False)
     ],
     schema: Schema = "dragoman",
     as_json: AsJson = False,
@@ -148,6 +146,9 @@ def purge(*, store: Store, schema: Schema = "dragoman", as_json: AsJson = False)
             typer.echo(f"Left: {what}", err=True)
     if purged.left:
         raise typer.Exit(1)
+
+
+store_index.add_to(app)
 
 
 def _report(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ _PAGE = 16384
 _HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECASE)
 _BOUND = re.compile(r"\btenant = :tenant AND (?:\w+\.)?user = :user\b")
+_NAME = re.compile(r":(\w+)")
 _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
 
 
@@ -37,6 +39,12 @@ def check_scoped(sql: str) -> None:
     held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
     if not tables or held < len(tables):
         raise StoreError(f"A statement is not held to a scope: {' '.join(sql.split())}", remedy="Report this as a bug.")
+
+
+@lru_cache(maxsize=256)
+def _values(sql: str) -> itemgetter[str]:
+    """Takes what a statement binds out of a row, in order: bound by place, it need not be looked up by name."""
+    return itemgetter(*dict.fromkeys(_NAME.findall(sql)))
 
 
 class Scoped:
@@ -64,7 +72,8 @@ class Scoped:
     def many(self, sql: str, rows: Iterable[Bindings]) -> None:
         """Run one statement for each row."""
         check_scoped(sql)
-        self._connection.executemany(sql, ({**row, **self._keys} for row in rows))
+        values = _values(sql)
+        self._connection.executemany(sql, (values({**row, **self._keys}) for row in rows))
 
     def tick(self) -> int:
         """The next value of the clock that all writes to the file share; it never goes back."""

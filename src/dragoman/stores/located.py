@@ -12,7 +12,7 @@ from dragoman.stores.in_memory import words
 from dragoman.stores.postgres import PostgresStore
 from dragoman.stores.postgres_address import is_postgres
 from dragoman.stores.sqlite import SqliteStore
-from dragoman.stores.tables import TableStore
+from dragoman.stores.tables import INDEX_ABOVE, TableStore
 
 _NAMES = ("dragoman.db", ".dragoman/dragoman.db")
 
@@ -29,19 +29,33 @@ def file_of(place: str) -> Path | None:
 
 
 @contextmanager
-def opened(place: str, *, schema: str = "dragoman", present: bool = False) -> Iterator[TableStore]:
+def opened(
+    place: str,
+    *,
+    schema: str = "dragoman",
+    present: bool = False,
+    index_folder: Path | None = None,
+    index_above: int = INDEX_ABOVE,
+) -> Iterator[TableStore]:
     """The store at a place, for copying and checking only: it would cut new texts into words in no language.
 
-    With `present` it must be there already.
+    With `present` it must be there already. A server's words are indexed in `index_folder`; else nowhere that stays.
     """
     with TemporaryDirectory() as folder:
         file = file_of(place)
         store: TableStore
         if file is None:
-            given = Path(folder)  # an index made here would be of no use to anybody
-            store = PostgresStore(url=place, analyse=words, folder=given, schema=schema, statement_seconds=3600.0)
+            store = PostgresStore(
+                url=place,
+                analyse=words,
+                folder=Path(folder),  # an index made here is of no use to anybody
+                schema=schema,
+                statement_seconds=3600.0,
+                index_folder=index_folder,
+                index_above=index_above,
+            )
         else:
-            store = SqliteStore(path=file, analyse=words)
+            store = SqliteStore(path=file, analyse=words, index_above=index_above)
         try:
             if present and not store.exists():
                 raise InputError(f"There is no store at {store.where}.", remedy="Give the place of an agent's store.")

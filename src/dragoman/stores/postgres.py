@@ -11,7 +11,7 @@ from dragoman.core.registry import stores
 from dragoman.core.values import SHARED_USER, Receipt, Scope, SourceName
 from dragoman.stores.appending import APPEND
 from dragoman.stores.rows import Analyse
-from dragoman.stores.tables import TableStore, Verification
+from dragoman.stores.tables import INDEX_ABOVE, TableStore, Verification
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings, Rows
@@ -47,7 +47,7 @@ class PostgresStore(TableStore):
         wait_seconds: float = 5.0,
         busy_seconds: float = 10.0,
         statement_seconds: float = 60.0,
-        index_above: int = 2000,
+        index_above: int = INDEX_ABOVE,
         index_folder: Path | None = None,
     ) -> None:
         from dragoman.stores.postgres_database import PostgresDatabase

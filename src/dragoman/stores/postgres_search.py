@@ -10,10 +10,10 @@ import numpy as np
 
 from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
 from dragoman.stores.feed import T
-from dragoman.stores.index import P
+from dragoman.stores.index_open import P
 from dragoman.stores.rows import COLUMNS, from_cells
 from dragoman.stores.search import Search
-from dragoman.stores.sidecars import Side, Sidecars
+from dragoman.stores.sidecars import Progress, Side, Sidecars
 from dragoman.stores.vectors import unit
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class PostgresSidecars(Sidecars):
         """Bring the words up to date now; the server itself looks after the vectors."""
         self._fresh(self._word_side(scope, source), ready=True)
 
-    def rebuild(self, scope: Scope, source: SourceName) -> None:
+    def rebuild(self, scope: Scope, source: SourceName, progress: Progress | None = None) -> None:
         """Make the words anew; the server itself looks after the vectors."""
-        self._replace(self._word_side(scope, source))
+        self._replace(self._word_side(scope, source), progress)
         self.prepare(scope, source)
 
     def _drop_outdated(self, side: Side[T, P]) -> None:

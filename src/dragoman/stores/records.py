@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.errors import InputError
 from dragoman.core.values import Scope
 from dragoman.stores.appending import APPEND
+from dragoman.stores.dialogues import KEEP
 from dragoman.stores.portable import START, KeptRecord, PassageRecord, Position, Record, TurnRecord
 from dragoman.stores.rows import COLUMNS, Cell, from_cells
 from dragoman.stores.sidecars import Sidecars
-from dragoman.stores.tables import KEEP
 from dragoman.stores.writing import Batch, supersede
 
 if TYPE_CHECKING:

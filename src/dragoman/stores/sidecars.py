@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 from dragoman.core.errors import StoreLockedError
 from dragoman.core.values import SHARED_USER, Scope, SourceName
 from dragoman.stores.feed import VECTORS, WORDS, Feed, T
-from dragoman.stores.index import P, Sidecar, exclusive, sidecar_folder
+from dragoman.stores.index import Sidecar
+from dragoman.stores.index_files import exclusive, sidecar_folder
+from dragoman.stores.index_open import P
 from dragoman.stores.index_vectors import VectorIndex, VectorPart, Vectors
 from dragoman.stores.index_words import WordIndex, WordPart, Words
 from dragoman.stores.shards import Manifest, Span
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from dragoman.stores.engine import Engine, Rows
 
 Purge: TypeAlias = Callable[[SourceName, Sequence[int]], None]
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told of which index (words or vectors) how many shards of how many are built."""
 
 _PATIENCE = 600.0  # how long a search waits for another process that is building the index
 _ROUNDS = 10  # how often a build begins anew because rows were removed meanwhile
@@ -52,6 +56,13 @@ class IndexState:
     words_current: bool | None
     vectors_current: bool | None
     problems: tuple[str, ...] = ()
+    word_shards: int = 0
+    vector_shards: int = 0
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there are files of either index."""
+        return self.words_current is not None or self.vectors_current is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +114,11 @@ class Sidecars:
         if width := self._width(scope, source):
             self._fresh(self._vector_side(scope, source, width), ready=True)
 
-    def rebuild(self, scope: Scope, source: SourceName) -> None:
+    def rebuild(self, scope: Scope, source: SourceName, progress: Progress | None = None) -> None:
         """Make both indexes anew from the store, beside those in use, which are searched until then."""
-        self._replace(self._word_side(scope, source))
+        self._replace(self._word_side(scope, source), progress)
         if width := self._width(scope, source):
-            self._replace(self._vector_side(scope, source, width))
+            self._replace(self._vector_side(scope, source, width), progress)
         self.prepare(scope, source)
 
     def _fresh(self, side: Side[T, P], *, ready: bool = False) -> tuple[P, ...]:
@@ -136,14 +147,15 @@ class Sidecars:
             missing = side.index.refresh(side.feed, width=side.width, save=ready)
             return missing, None if missing else side.index.opened()
 
-    def _replace(self, side: Side[T, P]) -> None:
+    def _replace(self, side: Side[T, P], progress: Progress | None = None) -> None:
         index, feed, held = side.index, side.feed, partial(self._holding, side.scope)
+        told = partial(progress, index.folder.name) if progress is not None else None
         with self._building(side):
             with held():
                 index.discard_drafts()
             spans = feed.spans(0, index.capacity)
             for _ in range(_ROUNDS):
-                index.build(feed, spans, width=side.width, held=held)
+                index.build(feed, spans, width=side.width, held=held, progress=told)
                 with held(), index.lock:
                     if index.swap(spans, width=side.width, counter=feed.counter()):
                         return
@@ -215,7 +227,8 @@ class Sidecars:
             pair = self._pair(scope, source)
             words, vectors = (_is_current(index.manifest(), place) if index.folder.exists() else None for index in pair)
             problems = tuple(problem for index in pair for problem in index.problems())
-            states.append(IndexState(source, place.live, words, vectors, problems))
+            shards = [_built(index.manifest()) for index in pair]
+            states.append(IndexState(source, place.live, words, vectors, problems, *shards))
         return tuple(states)
 
     def _pair(self, scope: Scope, source: SourceName) -> tuple[WordIndex, VectorIndex]:
@@ -238,3 +251,7 @@ class Sidecars:
 
 def _is_current(manifest: Manifest | None, place: Place) -> bool:
     return manifest is not None and manifest.counter == place.counter and not manifest.missing()
+
+
+def _built(manifest: Manifest | None) -> int:
+    return sum(bool(shard.name) for shard in manifest.shards) if manifest is not None else 0

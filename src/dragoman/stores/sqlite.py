@@ -13,7 +13,7 @@ from dragoman.core.values import Receipt, Scope
 from dragoman.stores.appending import Appending
 from dragoman.stores.database import Database
 from dragoman.stores.rows import Analyse
-from dragoman.stores.tables import TableStore, Verification
+from dragoman.stores.tables import INDEX_ABOVE, TableStore, Verification
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings
@@ -28,7 +28,9 @@ class SqliteStore(TableStore):
     `index_above` rows is searched through an index in the folder `index` beside the file.
     """
 
-    def __init__(self, *, path: Path, analyse: Analyse, busy_seconds: float = 10.0, index_above: int = 2000) -> None:
+    def __init__(
+        self, *, path: Path, analyse: Analyse, busy_seconds: float = 10.0, index_above: int = INDEX_ABOVE
+    ) -> None:
         self._path = Path(path)
         self._index_above = index_above
         self._database = Database(self._path, busy_seconds=busy_seconds)

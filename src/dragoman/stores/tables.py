@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,29 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
-from dragoman.core.values import SHARED_USER, Answered, Hit, Passage, Query, Receipt, Scope, SourceName, Turn
+from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName
+from dragoman.stores.dialogues import Dialogues
 from dragoman.stores.portable import START, Position, Record
 from dragoman.stores.rows import (
     COLUMNS,
     Analyse,
-    check_key,
     check_passages,
-    check_request,
-    check_text,
-    check_turns,
     from_cells,
-    holds,
-    kept_twice,
-    needles,
 )
 
 if TYPE_CHECKING:
-    from dragoman.core.codec import Json
     from dragoman.core.protocols import FloatArray
-    from dragoman.stores.engine import Bindings, Engine, Rows
+    from dragoman.stores.engine import Engine, Rows
     from dragoman.stores.search import Search
-    from dragoman.stores.sidecars import IndexState, Purge
+    from dragoman.stores.sidecars import IndexState, Progress, Purge
 
+INDEX_ABOVE = 2000
+"""How many rows a shared source has at most without an index, where nothing else is said."""
 _PAGE = 500
 
 _GET = f"""SELECT {COLUMNS} FROM passages
@@ -44,23 +39,6 @@ _LIST = f"""SELECT seq, {COLUMNS} FROM passages
 _LIST_ORIGIN = f"""SELECT seq, {COLUMNS} FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source AND origin = :origin AND seq > :last
     AND (superseded_by IS NOT NULL) = :superseded ORDER BY seq LIMIT {_PAGE}"""
-_DIALOGUE = """SELECT speaker, text FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
-_DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
-_TRACE = """SELECT trace FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
-_TRACES = """SELECT trace FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
-_ANSWERED = "SELECT dialogue, seq, trace FROM turns WHERE tenant = :tenant AND user = :user AND request = :request"
-_TOLD = """SELECT speaker, text FROM turns
-    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND seq <= :seq ORDER BY seq"""
-_TURNS = "SELECT seq, text, trace FROM turns WHERE tenant = :tenant AND user = :user"
-_REDACT = "UPDATE turns SET text = :text, trace = :trace WHERE tenant = :tenant AND user = :user AND seq = :seq"
-_DROP = "DELETE FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue"
-_PLACES = "SELECT seq FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"
-KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :key, :value)
-    ON CONFLICT (tenant, user, key) DO UPDATE SET value = excluded.value"""
-_KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +54,7 @@ class Verification:
         return not self.problems
 
 
-class TableStore(ABC):
+class TableStore(Dialogues):
     """Rows, vectors, dialogues, traces and kept values in the tables of an engine, with an index beside them.
 
     Every write is durable when its call returns. A source of a tenant's shared scope with more than a threshold of
@@ -84,7 +62,7 @@ class TableStore(ABC):
     """
 
     def __init__(self, engine: Engine, *, analyse: Analyse, busy_seconds: float) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._analyse = analyse
         self._busy_seconds = busy_seconds
 
@@ -92,10 +70,6 @@ class TableStore(ABC):
     @abstractmethod
     def _search(self) -> Search:
         """Made on first use."""
-
-    @abstractmethod
-    def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
-        """Add turns, all or none."""
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
         """Write passages by id, all or none; the number that were new or changed.
@@ -178,113 +152,6 @@ class TableStore(ABC):
     def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """The number of rows of a source, and in how many of them each token occurs."""
         return self._search.frequencies(scope, source, tokens)
-
-    def append(
-        self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None, *, under: Receipt | None = None
-    ) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn, all or none; under a receipt, once."""
-        check_key("A dialogue id", dialogue)
-        request = check_request(under, turns)
-        check_turns(turns, traced=trace is not None)
-        last = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
-        text = None if trace is None else json.dumps(trace)
-        rows: list[Bindings] = [
-            {
-                "dialogue": dialogue,
-                "speaker": turn.speaker,
-                "text": turn.text,
-                "trace": text if i == last else None,
-                "request": request if i == last else None,
-            }
-            for i, turn in enumerate(turns)
-        ]
-        try:
-            self._append(scope, rows, under)
-        except StoreError as error:
-            if request is None or (found := self._found(scope, request)) is None:
-                raise
-            if trace is None or found.trace != json.loads(text or ""):
-                raise kept_twice(request) from error
-            # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
-
-    def _found(self, scope: Scope, request: str) -> Answered | None:
-        """What is kept under a request after a failure; None also where that cannot be told."""
-        try:
-            return self.answered(scope, request)
-        except StoreError:
-            return None
-
-    def answered(self, scope: Scope, request: str) -> Answered | None:
-        """The turn that was kept under the id of a request."""
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_ANSWERED, request=request)
-            if not found:
-                return None
-            dialogue, seq, trace = found[0]
-            told = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
-        asked = next((str(text) for speaker, text in reversed(told) if speaker == "user"), "")
-        return Answered(str(dialogue), len(told) - 1, asked, None if trace is None else json.loads(str(trace)))
-
-    def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_DIALOGUE, dialogue=dialogue)
-        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in found]
-
-    def dialogues(self, scope: Scope) -> Sequence[str]:
-        """Oldest first."""
-        with self._engine.reading(scope) as rows:
-            return [str(cells[0]) for cells in rows.rows(_DIALOGUES)]
-
-    def trace(self, scope: Scope, dialogue: str) -> Json:
-        """The trace of a dialogue's last agent turn."""
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_TRACE, dialogue=dialogue)
-        if not found or found[0][0] is None:
-            return None
-        trace: Json = json.loads(str(found[0][0]))
-        return trace
-
-    def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
-        """The trace of each turn of a dialogue; None where a turn has none."""
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_TRACES, dialogue=dialogue)
-        return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
-
-    def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
-        wanted, changes = needles(texts), []
-        with self._engine.writing(scope) as rows:
-            for seq, text, trace in rows.rows(_TURNS):
-                said, thought = holds(str(text), wanted), trace is not None and holds(json.loads(str(trace)), wanted)
-                if said or thought:
-                    changes.append({"seq": seq, "text": "" if said else text, "trace": None if thought else trace})
-            rows.many(_REDACT, changes)
-        self._engine.erase()
-        return len(changes)
-
-    def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
-        """Delete a dialogue with its traces, or blank the turns at some places; no byte of them is left in any file."""
-        with self._engine.writing(scope) as rows:
-            if places is None:
-                erased = rows.run(_DROP, dialogue=dialogue)
-            else:
-                told = [seq for (seq,) in rows.rows(_PLACES, dialogue=dialogue)]
-                blank = [{"seq": told[i], "text": "", "trace": None} for i in set(places) if 0 <= i < len(told)]
-                rows.many(_REDACT, blank)
-                erased = len(blank)
-        self._engine.erase()
-        return erased
-
-    def keep(self, scope: Scope, key: str, value: str) -> None:
-        check_key("A key", key)
-        check_text("A kept value", value)
-        with self._engine.writing(scope) as rows:
-            rows.rows(KEEP, key=key, value=value)
-
-    def kept(self, scope: Scope, key: str) -> str | None:
-        with self._engine.reading(scope) as rows:
-            found = rows.rows(_KEPT, key=key)
-        return str(found[0][0]) if found else None
 
     def forget(self, scope: Scope) -> int:
         """Erase everything of a scope from every file; the number of passages, turns and kept values erased."""
@@ -398,10 +265,10 @@ class TableStore(ABC):
         if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
             self._search.sidecars.prepare(scope, source)
 
-    def rebuild_index(self, scope: Scope, source: SourceName) -> None:
+    def rebuild_index(self, scope: Scope, source: SourceName, *, progress: Progress | None = None) -> None:
         """Make a shared source's index anew from the rows; until it is there, searches use the one before."""
         if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
-            self._search.sidecars.rebuild(scope, source)
+            self._search.sidecars.rebuild(scope, source, progress)
         else:
             with self._purging(scope):
                 self._search.sidecars.drop(scope, source)

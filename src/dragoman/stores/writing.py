@@ -6,12 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
-from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, spaced, to_cells
+from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, digest_of, lines_of, to_cells
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Rows
@@ -72,19 +71,26 @@ class Batch:
 
     def __init__(self, passages: Sequence[Passage], vectors: Sequence[bytes | None], analyse: Analyse) -> None:
         self._given = {passage.id: (passage, vector) for passage, vector in zip(passages, vectors, strict=True)}
-        self._tokens = cache(lambda text: spaced(analyse(text)))
+        self._line_of = lines_of(analyse)
+        self._ids = json.dumps(list(self._given))
+        self._lines: dict[str, str] = {}
+        self._found: list[tuple[Cell, ...]] | None = None
         self._changes: list[_Change] = []
 
     def plan(self, rows: Rows) -> None:
         """Compare with what is there; analyse what will be written."""
-        found = rows.rows(_PRESENT, ids=json.dumps(list(self._given)))
+        found = rows.rows(_PRESENT, ids=self._ids)
+        if found == self._found:
+            return  # nobody wrote any of these rows since the last plan
+        self._found = found
         present = {str(cells[0]): _present(cells[1:]) for cells in found}
         self._changes = []
         for id_, (passage, vector) in self._given.items():
             change = _compare(passage, vector, present.get(id_))
             if change is not None:
                 self._changes.append(change)
-                self._tokens(passage.indexed)
+                if id_ not in self._lines:
+                    self._lines[id_] = self._line_of(passage.indexed)
 
     @property
     def rewritten(self) -> dict[SourceName, list[int]]:
@@ -106,15 +112,18 @@ class Batch:
         accounts = Accounts()
         for change in self._changes:
             passage, present = change.passage, change.present
-            tokens = self._tokens(passage.indexed)
-            seq = present.seq if present else next(keys)
-            cells: dict[str, Cell] = {"seq": seq, "digest": digest(passage), "changed": tick, **to_cells(passage)}
-            cells |= {"tokens": " ".join(tokens), "length": len(tokens)}
+            tokens = self._lines[passage.id]
+            length = tokens.count(" ") + 1 if tokens else 0
+            cells = to_cells(passage)
+            cells["digest"] = digest_of(cells.values())
+            cells["tokens"], cells["length"], cells["changed"] = tokens, length, tick
+            cells["seq"] = present.seq if present else next(keys)
             (updates if present else inserts).append(cells)
-            vectors.append({name: cells[name] for name in _VECTOR_KEYS} | {"vector": change.vector})
+            if present or change.vector is not None:  # a new row has no vector to take away
+                vectors.append({name: cells[name] for name in _VECTOR_KEYS} | {"vector": change.vector})
             if present and present.live:
                 accounts.add(passage.source, -1, -present.length)
-            accounts.add(passage.source, 1, len(tokens))
+            accounts.add(passage.source, 1, length)
         rows.many(_INSERT, inserts)
         rows.many(_UPDATE, updates)
         rows.many(_DROP_VECTOR, (vector for vector in vectors if vector["vector"] is None))

@@ -84,6 +84,7 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 _CONTRACTED = re.compile("(?:'s|'ll|'d|'ve|'re|'m)$")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 _MOST_KNOWN = 100_000
+_LONGEST_KNOWN = 40
 
 
 class Analyser:
@@ -99,42 +100,60 @@ class Analyser:
         self.stop_words = stop_words
         self.jieba = jieba
         self._english = SNOWBALL[language] == "english"
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known = _Known(self._fresh)
         self._lock = Lock()
         self._stemmer: Any = None
         self._cut: Callable[[str], list[str]] | None = None
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        pattern = _PLAIN_PIECE
+        return tuple(self.line(text).split())
+
+    def line(self, text: str) -> str:
+        """The tokens with a space between each two, as a store keeps them: no token holds white space."""
         if not text.isascii():
-            text, pattern = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES), _PIECE
-        tokens: list[str] = []
-        known = self._known
-        for piece in pattern.findall(text.casefold()):
-            found = known.get(piece)
-            tokens += self._tokens(piece) if found is None else found
-        return tuple(tokens)
+            text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+        # No piece goes over white space, so that each chunk between can be looked up whole, without a line of Python.
+        return " ".join(filter(None, map(self._known.__getitem__, text.casefold().split())))
 
     def forget(self) -> None:
         """Let go of the words seen so far."""
-        with self._lock:
-            self._known.clear()
-            self._stemmer = None  # it keeps words of its own
+        self._known.clear()
 
-    def _tokens(self, piece: str) -> tuple[str, ...]:
+    def _fresh(self, chunk: str) -> str:
+        """The tokens of a chunk that is not known yet; one that is short and no sentence of Chinese is from now on."""
+        if chunk.isascii():
+            if chunk.isalpha():  # a plain word, which most are
+                return self._piece(chunk)
+            pieces, mixed = _PLAIN_PIECE.findall(chunk), False
+        else:
+            pieces, mixed = _PIECE.findall(chunk), _CJK_RUN.search(chunk) is not None
+        tokens = " ".join(filter(None, map(self._piece, pieces)))
+        return tokens if mixed else self._know(chunk, tokens)
+
+    def _piece(self, piece: str) -> str:
+        """The tokens of one match; a chunk that is one piece has the same, so that both are known by one table."""
         if _CJK_RUN.match(piece):
-            return self._words(piece) if self.jieba else self._bigrams(piece)
-        with self._lock:  # the stemmer is not thread-safe
+            return " ".join(self._words(piece) if self.jieba else self._bigrams(piece))
+        found = self._known.get(piece)
+        if found is not None:
+            return found
+        return self._know(piece, _number(piece) if piece[0].isdecimal() else " ".join(self._stems(piece)))
+
+    def _know(self, chunk: str, tokens: str) -> str:
+        if tokens == chunk:
+            tokens = chunk  # one text in memory, not two: with many words known, time goes into fetching them
+        if len(chunk) <= _LONGEST_KNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            tokens = (_number(piece),) if piece[0].isdecimal() else self._stems(piece)
-            self._known[piece] = tokens
+            self._known[chunk] = tokens
         return tokens
 
     def _stems(self, word: str) -> tuple[str, ...]:
         """A hyphenated word gives its longer parts and the whole without hyphens: wi-fi is found as wifi."""
         if not word.isascii() and self._english:
             word = _ACCENT.sub("", unicodedata.normalize("NFKD", word))
+        if word.isalpha() and word.isascii():
+            return () if self._is_stop(word) else (self._stemmed(word),)
         parts = uncontracted(word).split("-")
         if len(parts) > 1:
             parts = [part for part in parts if len(part) > 2] + ["".join(parts)]
@@ -146,11 +165,12 @@ class Analyser:
     def _stemmed(self, word: str) -> str:
         if not self.stem:
             return word
-        if self._stemmer is None:
-            import Stemmer
+        with self._lock:  # the stemmer is not thread-safe
+            if self._stemmer is None:
+                import Stemmer
 
-            self._stemmer = Stemmer.Stemmer(SNOWBALL[self.language])
-        return str(self._stemmer.stemWord(word))
+                self._stemmer = Stemmer.Stemmer(SNOWBALL[self.language], 0)  # words are kept here, not there too
+            return str(self._stemmer.stemWord(word))
 
     def _bigrams(self, run: str) -> tuple[str, ...]:
         tokens: list[str] = []
@@ -167,6 +187,17 @@ class Analyser:
         if not self.stop_words:
             return tuple(words)
         return tuple(word for word in words if not (word in ZH_ALONE or ZH_STOP.fullmatch(word)))
+
+
+class _Known(dict[str, str]):
+    """Tokens by chunk; what is not there is asked for, by the dictionary itself."""
+
+    def __init__(self, fresh: Callable[[str], str]) -> None:
+        super().__init__()
+        self._fresh = fresh
+
+    def __missing__(self, chunk: str) -> str:
+        return self._fresh(chunk)
 
 
 def uncontracted(word: str) -> str:

@@ -1,0 +1,43 @@
+"""Where an index lies, and who may change it: file names for any tenant or source, and locks between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from dragoman.core.errors import StoreLockedError
+from dragoman.core.values import Scope, SourceName
+
+
+def index_name(*parts: str) -> str:
+    """A file name that any tenant or source can have."""
+    return blake2b("\x00".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def sidecar_folder(root: Path, scope: Scope, source: SourceName, kind: str) -> Path:
+    """Where one index of a source lies."""
+    return root / index_name(scope.tenant, source) / kind
+
+
+@contextmanager
+def exclusive(folder: Path, scope: Scope, *, seconds: float, building: str = "") -> Iterator[None]:
+    """Hold a tenant's index, or the building of one, against other threads and processes; a killed holder lets go."""
+    import apsw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    name = index_name(scope.tenant, building) if building else index_name(scope.tenant)
+    lock = apsw.Connection(str(folder / f"{name}.lock"))
+    try:
+        lock.set_busy_timeout(round(seconds * 1000))
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except apsw.BusyError as error:
+            raise StoreLockedError(
+                f"The search index in '{folder}' has been busy for {seconds:g} s: it is being rebuilt.",
+                remedy="Try again when that is done.",
+            ) from error
+        yield
+    finally:
+        lock.close()
