@@ -1,10 +1,12 @@
 """How long a gate takes to decide on one turn: trained parts beside the prompted gate, in the same run.
 
-    python benchmarks/gates.py [PART ...] [--data FILE] [--turns 400] [--prompted 40]
+    python benchmarks/gates.py [PART ...] [--data FILE] [--turns 400] [--prompted 5] [--max-tokens 40]
 
-PART is the folder of a trained gate or the name of a shipped one; without any, all shipped gates are taken. Turns come
-one by one, in the order of their dialogues, as a running agent meets them; nothing that was cut before is kept from one
-gate to the next. The load average is printed, since all of it is only true of a quiet machine.
+PART is the folder of a trained gate or the name of a shipped one; without any, the shipped gates that read the dialogue
+alone are taken. Turns come one by one, in the order of their dialogues, as a running agent meets them; nothing that was
+cut before is kept from one gate to the next. The prompted gate takes seconds a turn on a busy machine, so it is asked
+about few. `--max-tokens` lets encoders read less than they were trained with. The load average is printed, since all of
+it is only true of a quiet machine.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -22,38 +25,46 @@ from dragoman.core.examples import Example
 from dragoman.core.protocols import Gate
 from dragoman.core.registry import gates
 from dragoman.core.values import Context
-from dragoman.datasets.open import open_dataset
+from dragoman.datasets.open import SHIPPED, open_dataset, resolve
 from dragoman.gate import PromptedGate
 from dragoman.models.llamacpp import LlamaCppModel
 from dragoman.models.part import open_part, shipped_parts
 from dragoman.text.forgetting import forget_texts
 
 WARM = 10
-NEEDS_MODEL = ("gate.tuned", "gate.uncertainty")
-"""Kinds that ask a language model themselves: as slow as the prompted gate, and not what is compared here."""
+PROMPTED = "gate.prompted, zero-shot"
+WANTED = {"gate.linear": 1.0, "gate.attention": 1.0, "gate.encoder": 10.0}
+"""The 99th percentile that a kind should stay below, in milliseconds. Kinds that ask a language model themselves are as
+slow as the prompted gate, and not what is compared here."""
 
 
-def opened(names: Sequence[str]) -> dict[str, Gate]:
-    """The gates of some parts; of the shipped ones where none is named."""
-    found: dict[str, Gate] = {}
+def opened(names: Sequence[str], max_tokens: int | None) -> dict[str, tuple[Gate, float]]:
+    """The gates of some parts with what is wanted of them; of the shipped ones where none is named."""
+    found: dict[str, tuple[Gate, float]] = {}
     for name in names or shipped_parts():
         part = open_part(name)
-        if part.kind.startswith("gate.") and part.kind not in NEEDS_MODEL:
+        wanted = WANTED.get(part.kind)
+        if wanted is not None and not part.options.get("reply"):
             size = sum(part.file(file).stat().st_size for file in part.files) / 1e6
-            found[f"{part.kind} ({part.folder.name}, {size:.1f} MB)"] = gates.factory(part.kind)(part=str(part.folder))
+            options = {"max_tokens": max_tokens} if max_tokens and part.kind == "gate.encoder" else {}
+            gate = gates.factory(part.kind)(part=str(part.folder), **options)
+            read = "".join(f", {value} tokens" for value in options.values())
+            found[f"{part.kind} ({part.folder.name}, {size:.1f} MB{read})"] = gate, wanted
         elif names:
-            sys.exit(f"{name} is a {part.kind}, which is not measured here.")
+            why = "reads a reply, which a reader would have to draft first" if wanted else "is not measured here"
+            sys.exit(f"{name}, a {part.kind}, {why}.")
     return found
 
 
 def contexts(file: str, count: int) -> list[Context]:
-    found = [example.context for example in open_dataset(None, file).examples() if isinstance(example, Example)]
-    return found[:count]
+    given = file if file in SHIPPED else resolve(file)
+    contexts = (one.context for one in open_dataset(None, given).examples() if isinstance(one, Example))
+    return list(islice(contexts, count))
 
 
-def milliseconds(gate: Gate, turns: Sequence[Context], rounds: int) -> np.ndarray:
+def milliseconds(gate: Gate, turns: Sequence[Context], rounds: int = 1, warm: int = WARM) -> np.ndarray:
     """How long each decision took."""
-    for context in turns[:WARM]:
+    for context in turns[:warm]:
         gate.decide([context])
     taken = []
     for _ in range(rounds):
@@ -70,29 +81,31 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--data", default="toy", help="a set of dialogues")
     parser.add_argument("--turns", type=int, default=400)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--prompted", type=int, default=40, help="turns of the prompted gate; 0: leave it out")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--prompted", type=int, default=5, help="turns of the prompted gate; 0: leave it out")
+    parser.add_argument("--max-tokens", type=int, help="read no more of a dialogue; encoders only")
     given = parser.parse_args()
     try:
-        trained, turns = opened(given.parts), contexts(given.data, given.turns)
+        trained, turns = opened(given.parts, given.max_tokens), contexts(given.data, given.turns)
     except DragomanError as error:
         sys.exit(str(error))
     if not trained:
         sys.exit("No gate is shipped. Name the folder of a trained one: dragoman train gate-linear --data train=toy")
-    rows = {name: milliseconds(gate, turns, given.rounds) for name, gate in trained.items()}
+    rows = {name: milliseconds(gate, turns, given.rounds) for name, (gate, _) in trained.items()}
     slowest = None
     if given.prompted:
         model = LlamaCppModel()
-        rows["gate.prompted, zero-shot"] = milliseconds(PromptedGate(language_model=model), turns[: given.prompted], 1)
-        slowest = float(np.median(rows["gate.prompted, zero-shot"]))
+        rows[PROMPTED] = milliseconds(PromptedGate(language_model=model), turns[: given.prompted], warm=1)
+        slowest = float(np.median(rows[PROMPTED]))
         model.close()
-    print(f"{len(turns)} turns of {given.data}, one at a time; load average {os.getloadavg()[0]:.1f}\n")
+    print(f"turns of {given.data}, one at a time; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     width = max(map(len, rows))
-    print(f"{'gate':{width}}  {'p50 ms':>9}  {'p99 ms':>9}  {'times faster':>12}")
+    print(f"{'gate':{width}}  {'decisions':>9}  {'p50 ms':>9}  {'p99 ms':>9}  {'wanted':>6}  {'times faster':>12}")
     for name, taken in rows.items():
         half, nearly = np.percentile(taken, [50, 99])
-        ratio = f"{slowest / half:12.0f}" if slowest else f"{'':12}"
-        print(f"{name:{width}}  {half:9.3f}  {nearly:9.3f}  {ratio}")
+        wanted = f"< {trained[name][1]:.0f}" if name in trained else ""
+        ratio = f"{slowest / half:12.0f}" if slowest else ""
+        print(f"{name:{width}}  {len(taken):9}  {half:9.3f}  {nearly:9.3f}  {wanted:>6}  {ratio}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.errors import WeightsError
+from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.core.registry import gates
 from dragoman.core.values import Context
 from dragoman.gate.encoder import EncoderGate, field_texts, gate_scores, gate_texts
@@ -54,6 +54,19 @@ def test_gate_opens_from_the_parts_threshold_on(make_part, folder):
 def test_threshold_of_the_agent_stands_in_for_the_parts(folder):
     assert all(verdict.retrieve for verdict in EncoderGate(part=str(folder), threshold=0.0).decide(TURNS))
     assert not any(verdict.retrieve for verdict in EncoderGate(part=str(folder), threshold=1.0).decide(TURNS))
+
+
+def test_max_tokens_reads_the_beginning_of_the_view_and_never_more_than_the_part_was_trained_with(folder):
+    long = [Context.of("hello " * 50)]
+    short = [Context.of("hello " * (8 - 2 - len("user :".split())))]  # two marks stand around what is read
+    scores = {most: EncoderGate(part=str(folder), max_tokens=most).decide(long) for most in (None, 8, 1000)}
+    assert scores[8] == EncoderGate(part=str(folder)).decide(short) != scores[None]
+    assert scores[1000] == scores[None]
+
+
+def test_max_tokens_that_leave_nothing_are_refused(folder):
+    with pytest.raises(ConfigError, match="max_tokens = 2 leaves nothing"):
+        EncoderGate(part=str(folder), max_tokens=2)
 
 
 def test_reason_says_probability_and_threshold(folder):

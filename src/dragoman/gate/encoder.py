@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 KIND = "gate.encoder"
 HEAD = "gate"
 LABEL = "retrieve"
+_FEWEST = 8
 Field: TypeAlias = Literal["last", "before", "view"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 """What a frozen encoder reads one by one: the user's turn, the agent's before it, and the view of the dialogue."""
@@ -29,7 +31,9 @@ class EncoderGate:
     """Decides by a part that `dragoman train gate-encoder` made: fine-tuned, or frozen with a logistic head.
 
     Evidence is not looked at. `threshold` stands in for the part's own. One that was trained to read a reply needs a
-    `reader`, whose draft without evidence it reads.
+    `reader`, whose draft without evidence it reads. `max_tokens` reads no more than so many tokens where the part was
+    trained with more: a decision takes time in proportion. The end is cut off, which is the oldest turn where the part
+    reads the newest first.
     """
 
     def __init__(
@@ -38,9 +42,14 @@ class EncoderGate:
         part: str,
         reader: Reader | None = None,
         threshold: float | None = None,
+        max_tokens: int | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._scorer = LazyScorer(part, kind=KIND, folder=folder)
+        if max_tokens is not None and max_tokens < _FEWEST:
+            raise ConfigError(
+                f"gate.encoder: max_tokens = {max_tokens} leaves nothing to read.", remedy=f"Give at least {_FEWEST}."
+            )
+        self._scorer = LazyScorer(part, kind=KIND, folder=folder, max_tokens=max_tokens)
         self._reader = reader
         self._threshold = threshold
 

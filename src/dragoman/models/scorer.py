@@ -20,13 +20,19 @@ Text: TypeAlias = str | tuple[str, str]
 
 
 class Scorer:
-    """Scores texts by the heads of a part. One text's score does not depend on what is scored beside it."""
+    """Scores texts by the heads of a part. One text's score does not depend on what is scored beside it.
 
-    def __init__(self, part: Part, *, batch: int = 32, threads: int | None = None) -> None:
+    `max_tokens` reads less of a text than the part was trained with, for speed.
+    """
+
+    def __init__(
+        self, part: Part, *, batch: int = 32, threads: int | None = None, max_tokens: int | None = None
+    ) -> None:
         self.part = part
         self._batch = batch
         self._threads = threads or min(cores(), 8)
-        self._max_tokens = int(part.options.get("max_tokens", 256))
+        trained = int(part.options.get("max_tokens", 256))
+        self._max_tokens = trained if max_tokens is None else min(max_tokens, trained)
         self._loading = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
 
@@ -98,11 +104,20 @@ def _session(part: Part, threads: int) -> Any:
 class LazyScorer:
     """The scorer of a part that is opened when it is first needed, so that what holds it is made cheaply."""
 
-    def __init__(self, name: str | Path, *, kind: str, folder: Path | None = None, batch: int = 32) -> None:
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        kind: str,
+        folder: Path | None = None,
+        batch: int = 32,
+        max_tokens: int | None = None,
+    ) -> None:
         self._name = name
         self._kind = kind
         self._folder = folder
         self._batch = batch
+        self._max_tokens = max_tokens
         self._opening = threading.Lock()
         self._scorer: Scorer | None = None
 
@@ -111,7 +126,7 @@ class LazyScorer:
         with self._opening:
             if self._scorer is None:
                 part = open_part(self._name, kind=self._kind, folder=self._folder)
-                self._scorer = Scorer(part, batch=self._batch)
+                self._scorer = Scorer(part, batch=self._batch, max_tokens=self._max_tokens)
         return self._scorer
 
     def warm_up(self) -> None:

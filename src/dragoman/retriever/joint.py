@@ -3,6 +3,7 @@
 Question = "{persona} {dialogue}", answer = knowledge. The best pair decides the knowledge (Eq. 1-3); with it fixed,
 every persona is scored again (Eq. 4-7), and the bare question too, for the null-positive rank test (Eq. 9). By vectors
 that takes one text a persona, since the store holds the knowledge's; a cross-encoder reads all pairs in one pass.
+Where one model does both, what it scored for the pairs is not scored again for the personas.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def asked(persona: str, question: str, asking: Asking = "both") -> str:
 class Turn:
     """One request while it is worked on; `scores` are those of pairs, by the persona's place and the passage's id.
 
-    `own` says whether the personas were asked for here, or stand fixed since an earlier step.
+    `own` says whether the personas were asked for here, or stand fixed since an earlier step; `vectors` are those of
+    the questions that were encoded for it, by the persona's place.
     """
 
     request: Request
@@ -54,6 +56,7 @@ class Turn:
     own: bool = True
     asking: Asking = "both"
     scores: dict[tuple[int, str], float] = field(default_factory=dict)
+    vectors: dict[int, Sequence[float]] = field(default_factory=dict)
 
     def partners(self, passage: Passage, pairing: Pairing) -> list[int]:
         """The personas that a passage is paired with; the bare question where there is none."""
@@ -81,6 +84,14 @@ class Scoring(Protocol):
     def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]: ...
 
 
+def completed(scoring: Scoring, wanted: Sequence[tuple[Turn, int, Passage]]) -> list[float]:
+    """The scores of pairs; those that their turns lack are made, and kept there."""
+    missing = [(turn, place, row) for turn, place, row in wanted if (place, row.id) not in turn.scores]
+    for (turn, place, row), score in zip(missing, scoring.score(missing), strict=True):
+        turn.scores[place, row.id] = score
+    return [turn.scores[place, row.id] for turn, place, row in wanted]
+
+
 class ByVectors:
     """The cosine of the question's vector and the one that the store holds; each text is encoded once."""
 
@@ -92,8 +103,7 @@ class ByVectors:
         self._pool = pool
 
     def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]:
-        texts = list(dict.fromkeys(turn.text(place) for turn, place, _ in wanted))
-        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True)) if texts else {}
+        self._read(wanted)
         asks: dict[tuple[int, int, str], Query] = {}
         for turn, place, passage in wanted:
             source = next(known for known in turn.request.sources if known.name == passage.source)
@@ -101,11 +111,19 @@ class ByVectors:
             if key not in asks:
                 scope = source.scope(turn.request.context.scope)
                 asks[key] = Query(
-                    scope, source.name, self._pool, vector=vectors[turn.text(place)], without=turn.request.without
+                    scope, source.name, self._pool, vector=turn.vectors[place], without=turn.request.without
                 )
         hits = self._store.nearest(list(asks.values()))
         found = {(*key, hit.passage.id): hit.score for key, rows in zip(asks, hits, strict=True) for hit in rows}
         return [found.get((id(turn), place, row.source, row.id), -1.0) for turn, place, row in wanted]
+
+    def _read(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> None:
+        """Encode the questions that have no vector yet, in one call."""
+        missing = {(id(turn), place): turn for turn, place, _ in wanted if place not in turn.vectors}
+        texts = list(dict.fromkeys(turn.text(place) for (_, place), turn in missing.items()))
+        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True)) if texts else {}
+        for (_, place), turn in missing.items():
+            turn.vectors[place] = vectors[turn.text(place)]
 
 
 class ByReading:
@@ -186,9 +204,8 @@ class JointRetriever:
             for passage in turn.knowledge
             for place in turn.partners(passage, self._pairing)
         ]
-        for (turn, place, passage), score in zip(wanted, pairs_by.score(wanted), strict=True):  # S_ij, Eq. 1 and 2
-            turn.scores[place, passage.id] = score
-        personas = self._personas(turns, personas_by)
+        completed(pairs_by, wanted)  # S_ij, Eq. 1 and 2
+        personas = self._personas(turns, personas_by, known=personas_by is pairs_by)
         return [[*personas.get(i, ()), *self._knowledge_of(turn, pairs_by.calibration)] for i, turn in enumerate(turns)]
 
     def _turn(self, request: Request) -> Turn:
@@ -216,8 +233,11 @@ class JointRetriever:
             for score, passage in turn.best(self._pairing)[: turn.request.k]
         ]
 
-    def _personas(self, turns: Sequence[Turn], scoring: Scoring) -> dict[int, list[Evidence]]:
-        """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place."""
+    def _personas(self, turns: Sequence[Turn], scoring: Scoring, *, known: bool) -> dict[int, list[Evidence]]:
+        """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place.
+
+        Scores of pairs are `known` where the same model gave them.
+        """
         asking = {i: turn for i, turn in enumerate(turns) if turn.own and turn.personas}
         chosen = {i: ranked[0][1] for i, turn in asking.items() if (ranked := turn.best(self._pairing))}
         bare = (BARE,) if self._asking == "both" else ()  # no row of its own among personas that stand alone
@@ -226,7 +246,7 @@ class JointRetriever:
             for i, passage in chosen.items()
             for place in (*range(len(turns[i].personas)), *bare)
         ]
-        scores = iter(scoring.score(wanted))
+        scores = iter(completed(scoring, wanted) if known else scoring.score(wanted))
         found: dict[int, list[Evidence]] = {}
         for i, turn in asking.items():
             if i in chosen:
