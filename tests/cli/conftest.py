@@ -17,8 +17,8 @@ from dragoman.cli import session, workshop
 STUB = Path(__file__).with_name("stub.py")
 
 
-def _stub_module():
-    spec = importlib.util.spec_from_file_location("dragoman_cli_stub", STUB)
+def _module(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -27,7 +27,7 @@ def _stub_module():
 @pytest.fixture
 def stub(monkeypatch):
     """The stub that `load` gives; `loaded` holds what `load` was called with."""
-    assistant = _stub_module().StubAssistant()
+    assistant = _module("dragoman_cli_stub", STUB).StubAssistant()
     assistant.loaded = []
 
     def load(agent, **options):
@@ -49,6 +49,22 @@ def invoke(stub):
         return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="dragoman")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def lab_set():
+    """What writes the small labelled set of the laboratory's tests."""
+    return _module("lab_set", Path(__file__).parents[1] / "evaluate" / "conftest.py")
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch, lab_set):
+    """An empty folder to work in, with a set and an experiment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dragoman.evaluate.manifest.code_digest", lambda: "0" * 64)
+    lab_set.write_set(tmp_path / "ferries.jsonl")
+    (tmp_path / "ferry.toml").write_text(lab_set.EXPERIMENT.format(file="ferries.jsonl"), encoding="utf-8")
+    return tmp_path
 
 
 @pytest.fixture

@@ -8,7 +8,23 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import data, judge, keys, know, lab, label, mcp, models, serve, store, talk, train, workshop
+from dragoman.cli import (
+    data,
+    judge,
+    keys,
+    know,
+    lab,
+    lab_compare,
+    lab_report,
+    label,
+    mcp,
+    models,
+    serve,
+    store,
+    talk,
+    train,
+    workshop,
+)
 
 _EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
 
@@ -29,6 +45,8 @@ app.add_typer(keys.app, name="keys", help="Make, list and revoke the keys of a s
 mcp.add_to(app)
 workshop.add_to(app)
 lab.add_to(app)
+lab_report.add_to(app)
+lab_compare.add_to(app)
 train.add_to(app)
 app.add_typer(judge.app, name="judge", help="Let people judge replies: blinded sheets out, figures in.")
 app.add_typer(

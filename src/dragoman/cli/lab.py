@@ -1,47 +1,33 @@
-"""`dragoman evaluate`, `report` and `compare`: run an experiment, put runs together, see which turns changed."""
+"""`dragoman evaluate`: run an experiment and print its tables."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.cli import show
+from dragoman.cli.lab_report import CsvOut, JsonOut, MarkdownOut, print_tables, write_tables
 from dragoman.cli.lab_train import train_part
 from dragoman.cli.progress import Bars, progress_bars
 from dragoman.cli.session import Overridable
 from dragoman.cli.workers import Ray, workers
-from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dragoman.core.values import Reply
     from dragoman.evaluate.results import Cell, Result
-    from dragoman.evaluate.show.compare import Change, Compared
     from dragoman.evaluate.spec import Experiment
 
 _RUNS = Path("runs")
-_TEXT_WIDTH = 300
-
-JsonOut = Annotated[
-    Path | None, typer.Option("--json", metavar="OUT", help="Write the tables here as JSON.", show_default=False)
-]
-MarkdownOut = Annotated[
-    Path | None, typer.Option("--md", metavar="OUT", help="Write the tables here as Markdown.", show_default=False)
-]
-CsvOut = Annotated[
-    Path | None, typer.Option("--csv", metavar="OUT", help="Write the figures here, one a line.", show_default=False)
-]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this file's commands."""
+    """Register this file's command."""
     app.command(cls=Overridable)(evaluate)
-    app.command()(report)
-    app.command()(compare)
 
 
 def evaluate(
@@ -156,65 +142,11 @@ def evaluate(
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)
         raise
-    _print(result)
-    _write(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
+    print_tables(result)
+    write_tables(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
     _next_steps(result, folder, added)
     if spec.parts and not train and any(cell.status == "not trained" for cell in _cells(result)):
         typer.echo(f"Train the rest:       dragoman {shlex.join(sys.argv[1:])} --train")
-
-
-def report(
-    *,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Write all four formats into this folder.", show_default=False),
-    ] = None,
-    markdown_out: MarkdownOut = None,
-    csv_out: CsvOut = None,
-    json_out: JsonOut = None,
-    html_out: Annotated[
-        Path | None, typer.Option("--html", metavar="OUT", help="Write a page with plots here.", show_default=False)
-    ] = None,
-) -> None:
-    """Print the tables of runs, those of the same set joined.
-
-    Runs that read other data are never put into one table.
-    """
-    from dragoman.evaluate.record import CSV, MARKDOWN, PAGE, RESULTS, load_run
-    from dragoman.evaluate.show.join import join
-
-    result = join([load_run(run) for run in runs])
-    _print(result)
-    targets = {"--json": json_out, "--md": markdown_out, "--csv": csv_out, "--html": html_out}
-    _write(result, targets)
-    if out is not None:
-        names = {"--json": RESULTS, "--md": MARKDOWN, "--csv": CSV, "--html": PAGE}
-        _refuse_run(out, runs)
-        _write(result, {option: out / name for option, name in names.items()})
-
-
-def compare(
-    *,
-    a: Annotated[str, typer.Argument(metavar="A", help="A run, or RUN:SYSTEM.", show_default=False)],
-    b: Annotated[str, typer.Argument(metavar="B", help="A run, or RUN:SYSTEM.", show_default=False)],
-    data: Annotated[
-        str | None, typer.Option("--set", metavar="NAME", help="Only this set.", show_default=False)
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option("--system", metavar="NAME", help="Only this row.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show so many changed turns.")] = 5,
-) -> None:
-    """Show which turns changed between two runs, or two systems.
-
-    Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse, and
-    shows the turns that changed most.
-    """
-    from dragoman.evaluate.show.compare import compare_runs
-
-    for compared in compare_runs(a, b, data=data, system=system, limit=limit):
-        _print_compared(compared)
 
 
 def _meant(
@@ -283,43 +215,6 @@ def _progress(bars: Bars) -> Callable[[str, int, int | None, str], None]:
     return bars.show
 
 
-def _print(result: Result) -> None:
-    from dragoman.evaluate.show.tables import terminal
-
-    console = show.out()
-    console.print(result.title, style="bold underline")
-    if result.about:
-        console.print(result.about)
-    console.print()
-    for part in terminal(result, console.width):
-        console.print(part)
-
-
-def _write(result: Result, targets: Mapping[str, Path | None]) -> None:
-    from dragoman.evaluate.folder import write_whole
-    from dragoman.evaluate.seconds import split_repeatable
-    from dragoman.evaluate.show.report import page
-    from dragoman.evaluate.show.tables import csv_text, markdown, result_json
-
-    made: dict[str, Callable[[], str]] = {
-        "--json": lambda: result_json(split_repeatable(result)[0]),
-        "--md": lambda: markdown(result),
-        "--csv": lambda: csv_text(result),
-        "--html": lambda: page([result]),
-    }
-    for option, path in targets.items():
-        if path is not None:
-            write_whole(path, made[option]())
-
-
-def _refuse_run(out: Path, runs: Sequence[Path]) -> None:
-    """A report over a run's own files would take away what it was made from."""
-    from dragoman.evaluate.folder import MANIFEST
-
-    if (out / MANIFEST).exists() or out.resolve() in {run.resolve() for run in runs}:
-        raise InputError(f"'{out}' is the folder of a run.", remedy="Give --out another folder.")
-
-
 def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
     named = shlex.quote(str(folder))
     typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
@@ -342,61 +237,3 @@ def _tell_how_to_go_on(folder: Path) -> None:
     console = show.err()
     console.print(f"What was measured so far is kept in {folder}.", soft_wrap=True)
     console.print(f"Go on with:  dragoman {shlex.join(again)}", soft_wrap=True)
-
-
-def _print_compared(compared: Compared) -> None:
-    from dragoman.evaluate.show.compare import WHAT
-
-    console = show.out()
-    whom = compared.before if compared.before == compared.after else f"{compared.before} > {compared.after}"
-    console.print(f"{compared.data}: {whom}", style="bold")
-    if not compared.same_data:
-        console.print("The runs read other files or another number of turns: only the turns of both are compared.")
-    parts = [f"{what} on {compared.changed.get(what, 0)}" for what in WHAT]
-    console.print(f"{compared.turns} turns; changed: {', '.join(parts)}; the same on {compared.unchanged}.")
-    if compared.counts:
-        table = show.table("measure", ">better", ">worse", ">same")
-        for count in compared.counts:
-            show.add_row(table, count.column.title, str(count.better), str(count.worse), str(count.same))
-        console.print(table)
-    for change in compared.biggest:
-        _print_change(change, compared)
-    console.print()
-
-
-def _print_change(change: Change, compared: Compared) -> None:
-    from dragoman.evaluate.show.compare import scores_text
-
-    console = show.out()
-    told = scores_text(change, [count.column for count in compared.counts])
-    console.print(
-        f"{change.turn.example}: {', '.join(change.what)} changed" + (f" ({told})" if told else ""), style="bold"
-    )
-    asked = change.turn.context[-1].text if change.turn.context else ""
-    console.print(f"  asked   {show.one_line(asked, _TEXT_WIDTH)}")
-    gold = change.turn.gold
-    wanted = []
-    if gold.retrieve is not None:
-        wanted.append("look something up" if gold.retrieve else "do not look")
-    if gold.plan is not None:
-        wanted.append(" > ".join(gold.plan) or "no source")
-    if gold.evidence is not None:
-        wanted.append(", ".join(gold.evidence) or "no passage")
-    if gold.reply is not None:
-        wanted.append(f"“{show.one_line(gold.reply, _TEXT_WIDTH)}”")
-    console.print(f"  gold    {' · '.join(wanted) or 'says nothing'}")
-    console.print(f"  before  {_reply_text(change.before, change.what)}")
-    console.print(f"  after   {_reply_text(change.after, change.what)}")
-
-
-def _reply_text(reply: Reply, what: Sequence[str]) -> str:
-    parts = []
-    if "gate" in what:
-        parts.append("looks something up" if reply.verdict.retrieve else "does not look")
-    if "plan" in what:
-        parts.append(show.route(reply.plan) or "no source")
-    if "evidence" in what:
-        parts.append(", ".join(show.printable(piece.id) for piece in reply.evidence) or "no passage")
-    if "reply" in what:
-        parts.append(f"“{show.one_line(reply.text, _TEXT_WIDTH)}”")
-    return " · ".join(parts)
