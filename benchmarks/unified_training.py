@@ -41,9 +41,9 @@ from dragoman.models.spelling import spell
 from dragoman.models.unified import Shape, Turns
 from dragoman.models.unified_weights import Tuning, for_training, vocabulary_rows
 from dragoman.models.vocabularies import tokenizer_vocabulary
-from dragoman.train.learners.unified import orders_of, sources_of
 from dragoman.train.lessons import Drawing, Lesson
 from dragoman.train.sequences import Sequences
+from dragoman.train.unified_sources import orders_of, sources_of
 from dragoman.train.unified_task import Settings, UnifiedTask
 
 SIZES = {

@@ -49,7 +49,7 @@ def test_parts_have_their_shares_to_the_unit(units, seed, stratify):
 
 
 @given(unit_lists(), st.integers(0, 99))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_no_evidence_is_on_both_sides(units, seed):
     if not any(unit.evidence for unit in units):
         return
@@ -63,7 +63,7 @@ def test_no_evidence_is_on_both_sides(units, seed):
 
 
 @given(unit_lists(most=20), st.sampled_from(["dialogue", "evidence", "folds"]), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_order_of_the_units_decides_nothing(units, by, random):
     if by == "evidence" and not any(unit.evidence for unit in units):
         return

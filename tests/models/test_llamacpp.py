@@ -227,6 +227,7 @@ def test_loading_and_answering_write_nothing_to_the_terminal(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_model_that_is_closed_as_soon_as_it_is_loaded_does_not_hang(weights_home):
     for _ in range(6):

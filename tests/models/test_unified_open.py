@@ -58,6 +58,10 @@ def test_opened_part_plans_judges_and_says_its_offsets(made):
     assert opened.shape == SHAPE
     assert opened.offsets("context") == {(): -0.5, ("PERSONA", "DOCUMENTS"): 1.0}
     assert opened.offsets("check") is None
+    other = open_unified(made.folder, device="cpu", names={"DOCUMENTS": "REVIEWS"})
+    assert other.shape.grammar.sources == ("PERSONA", "REVIEWS")
+    judged = Judging(JUDGING.context, (Candidate("REVIEWS", "34 francs."),))
+    assert other.runtime.judge([judged]) == opened.runtime.judge([JUDGING])
     assert 0.0 <= opened.runtime.judge([JUDGING])[0][0] <= 1.0
     assert sum(opened.runtime.plan([JUDGING.context], [(), ("PERSONA",)])[0].values()) == pytest.approx(1.0)
 

@@ -8,7 +8,7 @@ from dragoman.core.values import Context, Passage, Source
 from dragoman.models.spelling import spell
 from dragoman.models.unified import Shape, Turns
 from dragoman.text.view import View
-from dragoman.train.learners.unified import orders_of
+from dragoman.train.unified_sources import orders_of
 
 SOURCES = (Source("P", "who the bot is"), Source("D", "facts", needs=("P",)))
 END = 0

@@ -54,6 +54,7 @@ def test_a_number_that_would_stay_in_another_spelling_is_changed_there_too():
 
 @given(TEXTS, st.integers(2, 3000), st.integers(2, 3000))
 def test_a_changed_number_is_gone_and_the_new_one_is_there(text, old, new):
+    assume(str(old) not in numbers(text))  # "two two" says 4 in words that no place alone says
     text = f"{text} {old} francs"
     edited = change_number(text, str(old), str(new))
     assert (edited is None) == (old == new)

@@ -205,6 +205,7 @@ class TestIdentity:
         assert list(about["prompts"]) == ["en/relevance-list.v1", "en/relevance-list-again.v1"]
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_default_model_judges(answers, toys):
     from dragoman.models.llamacpp import LlamaCppModel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from torch import Tensor
 
 from dragoman.models.tree import Layout, Segment, laid_out
 from dragoman.models.tree_attention import use_tree_attention
+
+if TYPE_CHECKING:
+    from dragoman.models.below import Below
 
 Attention: TypeAlias = Literal["sdpa", "flex"]
 BLOCK = 128
@@ -55,12 +58,16 @@ class Packed:
 
 def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Packed:
     """Put trees into as few rows as first-fit finds, all of `width`, or of the longest tree where it is not given."""
-    layouts = [laid_out(tree) for tree in trees]
+    return pack_layouts([laid_out(tree) for tree in trees], width=width)
+
+
+def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Packed:
+    """The same of trees that were laid out already."""
     sizes = [len(layout.tokens) for layout in layouts]
     wide = max([*sizes, width or 0])
     room: list[int] = []
     members: list[list[int]] = []
-    for number in sorted(range(len(trees)), key=lambda i: -sizes[i]):
+    for number in sorted(range(len(layouts)), key=lambda i: -sizes[i]):
         row = next((i for i, free in enumerate(room) if free >= sizes[number]), len(room))
         if row == len(room):
             room.append(wide)
@@ -123,8 +130,13 @@ def blocks(packed: Packed) -> Any:
     return BlockMask.from_kv_blocks(*parts[0], *parts[1], BLOCK_SIZE=BLOCK, mask_mod=sees)
 
 
-def states(model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa") -> Tensor:
-    """The last hidden states of all tokens, (B, T, width); the vocabulary is not touched."""
+def states(
+    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Below | None = None
+) -> Tensor:
+    """The last hidden states of all tokens, (B, T, width); the vocabulary is not touched.
+
+    `below` knows what frozen layers say, on a CPU.
+    """
     owner = unwrapped(model)
     decoder = owner.get_decoder()
     given = packed.to(device)
@@ -132,6 +144,9 @@ def states(model: Any, packed: Packed, *, device: str, attention: Attention = "s
         rows = [given.row(i) for i in range(len(given.ids))]  # one by one: each has the same shape, compiled once
         told = [_passed(decoder, row, blocks(row)) for row in rows]
         return torch.cat(told)
+    if below is not None:
+        with below.skipped(below.states(packed)):
+            return _passed(decoder, given, dense(given))
     with plain_attention(device):
         return _passed(decoder, given, dense(given))
 

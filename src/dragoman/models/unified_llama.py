@@ -31,6 +31,7 @@ from dragoman.models.part import Part
 from dragoman.models.spelling import Spelling
 from dragoman.models.turn_lines import Line, PlainLine, lines_of
 from dragoman.models.unified import Judging, Order, Shape, Turns, Writing
+from dragoman.models.unified_names import BETWEEN
 from dragoman.models.vocabularies import LlamaVocabulary
 
 ADAPTER = "adapter.gguf"
@@ -38,7 +39,6 @@ _LEAST_WINDOW = 256
 _TEXTS = 4096
 """Texts whose tokens are kept: passages are judged again and again."""
 _JUDGED_TRUNKS = 16
-_BETWEEN = ">"
 _HALF_READ, _LONG_CHARACTER = "\ufffd", 4
 
 
@@ -108,7 +108,7 @@ class LlamaUnified:
             self.server.clear_slots(self._next.end)
 
     def plan(self, contexts: Sequence[Context], orders: Sequence[Order]) -> list[dict[Order, float]]:
-        named = {_BETWEEN.join(order): tuple(order) for order in orders}
+        named = {BETWEEN.join(order): tuple(order) for order in orders}
         if not named:
             raise InputError("There is no order of sources to choose from.", remedy="Give at least one; () is NULL.")
         sequences = {name: self.turns.plan(order) for name, order in named.items()}

@@ -15,14 +15,13 @@ from dragoman.models.bases import base_digest, is_gguf
 from dragoman.models.part import Head, Part, open_part
 from dragoman.models.spelling import Spelling
 from dragoman.models.unified import KIND, Order, Shape, Turns, Unified
+from dragoman.models.unified_names import BETWEEN, renamed
 
 Runtime: TypeAlias = Literal["auto", "torch", "llamacpp"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 LIGHT_ADAPTER = "adapter.gguf"
 HEAD = "similarity"
-BETWEEN = ">"
-"""Between the sources of an order where it is a key of JSON; NULL is the empty text."""
 
 _runtimes: WeakValueDictionary[tuple[object, ...], Unified] = WeakValueDictionary()
 _opening = threading.Lock()
@@ -42,6 +41,11 @@ class UnifiedPart:
         return None if table is None else offsets_of(table)
 
     @property
+    def ending(self) -> float:
+        """What is added to the logit of a response's end."""
+        return float(self.part.options.get("ending", 0.0))
+
+    @property
     def head(self) -> Head:
         """How an expected similarity becomes a relevance: by source where it was fitted so."""
         return self.part.heads.get(HEAD, Head(("similar",)))
@@ -55,12 +59,14 @@ class LazyUnified:
         check: whether plans are to be made after reading candidates, which llama.cpp cannot.
         runtime: torch, llamacpp, or auto: llama.cpp where the part has an adapter for it that it can run, else torch.
         base: where the base lies, if not where it lay in training.
+        names: its sources by the agent's names, {USER = "MEMORY"}, where they differ.
     """
 
     def __init__(
         self,
         part: str | Path,
         *,
+        names: Mapping[str, str] | None = None,
         folder: Path | None = None,
         runtime: Runtime = "auto",
         device: Device = "auto",
@@ -73,7 +79,13 @@ class LazyUnified:
             )
         self._part = part
         self._folder = folder
-        self._options: dict[str, Any] = {"runtime": runtime, "device": device, "base": base, "check": check}
+        self._options: dict[str, Any] = {
+            "names": names or {},
+            "runtime": runtime,
+            "device": device,
+            "base": base,
+            "check": check,
+        }
         self._lock = threading.Lock()
         self._opened: UnifiedPart | None = None
 
@@ -92,6 +104,7 @@ class LazyUnified:
 def open_unified(
     name: str | Path,
     *,
+    names: Mapping[str, str] | None = None,
     folder: Path | None = None,
     runtime: Runtime = "auto",
     device: Device = "auto",
@@ -100,7 +113,7 @@ def open_unified(
     check: bool = False,
 ) -> UnifiedPart:
     """A part of kind `unified` with its runtime; see `LazyUnified`. Weights are loaded on first use."""
-    part = open_part(name, kind=KIND, folder=folder)
+    part = renamed(open_part(name, kind=KIND, folder=folder), names or {})
     if base is not None:
         part = replace(part, options={**part.options, "base": base})
     shape = Shape.from_json(part.options["shape"])

@@ -21,7 +21,8 @@ from dragoman.models import candidates as offers
 from dragoman.models import turn_trees
 from dragoman.models.choice import normalise
 from dragoman.models.unified import Judging, Order
-from dragoman.models.unified_open import BETWEEN, Device, LazyUnified, Runtime, UnifiedPart, offsets_of
+from dragoman.models.unified_names import BETWEEN
+from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart, offsets_of
 from dragoman.sources.graph import SourceGraph
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class ActingPlanner:
             out, a table gives them by order ("PERSONA>DOCUMENTS"; "" is NULL).
         unknown: a source that the part was not trained with is never asked, nor one that needs it ("never"), or where
             the dialogue's last turn is at least as close to its description as `closeness` ("describe").
+        names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
     """
 
@@ -58,6 +60,7 @@ class ActingPlanner:
         offsets: Literal["part", "none"] | dict[str, float] = "part",
         unknown: Literal["never", "describe"] = "never",
         closeness: float = 0.4,
+        names: dict[str, str] | None = None,
         runtime: Runtime = "auto",
         device: Device = "auto",
         base: str | None = None,
@@ -70,7 +73,9 @@ class ActingPlanner:
                 f"planner.acting: average = {average}, pool = {pool}, small = {small}.",
                 remedy="Give an average from 0 to 1, a pool of at least 1, small from 0.",
             )
-        self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base, check=aware)
+        self._unified = LazyUnified(
+            part, names=names, folder=folder, runtime=runtime, device=device, base=base, check=aware
+        )
         self._encoder = encoder
         self._store = store
         self._aware = aware

@@ -12,7 +12,7 @@ from dragoman.core.tokens import Shown, Written, tenths
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Shape, Writing
-from dragoman.models.unified_open import Device, LazyUnified, Runtime
+from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.reader.phrases import NO_ANSWER, phrase, spoken
 
 
@@ -22,7 +22,9 @@ class UnifiedReader:
 
     Inputs:
         max_tokens: the most of a response, at most what the part was trained with.
-        ending: added to the logit of ending a response: below 0 for longer ones, where a small model is too brief.
+        ending: added to the logit of ending a response: below 0 for longer ones, where a small model is too brief;
+            None: what was fitted in training.
+        names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
 
     Similarities are those of `retriever.evaluating`, else the relevance that another retriever gave, in tenths.
@@ -37,7 +39,8 @@ class UnifiedReader:
         sources: tuple[Source, ...] = (),
         language: str = "en",
         max_tokens: int = 128,
-        ending: float = 0.0,
+        ending: float | None = None,
+        names: dict[str, str] | None = None,
         runtime: Runtime = "auto",
         device: Device = "auto",
         base: str | None = None,
@@ -45,7 +48,7 @@ class UnifiedReader:
     ) -> None:
         if max_tokens < 1:
             raise ConfigError(f"reader.unified: max_tokens = {max_tokens}.", remedy="Give at least 1.")
-        self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base)
+        self._unified = LazyUnified(part, names=names, folder=folder, runtime=runtime, device=device, base=base)
         self._sources = sources
         self._language = language
         self._max_tokens = max_tokens
@@ -59,15 +62,13 @@ class UnifiedReader:
         if not tasks:
             return []
         opened = self._unified.get()
-        drafts = opened.runtime.write(
-            [self._writing(opened.shape, task) for task in tasks], max_tokens=self._max_tokens
-        )
+        drafts = opened.runtime.write([self._writing(opened, task) for task in tasks], max_tokens=self._max_tokens)
         return [self._said(task, draft) for task, draft in zip(tasks, drafts, strict=True)]
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
         opened = self._unified.get()
         held, begun = "", False  # as long as all is blank nothing is said, since something else may have to be
-        for piece in opened.runtime.stream(self._writing(opened.shape, task), max_tokens=self._max_tokens):
+        for piece in opened.runtime.stream(self._writing(opened, task), max_tokens=self._max_tokens):
             if isinstance(piece, Draft):
                 draft = self._said(task, piece)
                 if not begun:
@@ -80,7 +81,8 @@ class UnifiedReader:
                 yield held
                 held = ""
 
-    def _writing(self, shape: Shape, task: ReadTask) -> Writing:
+    def _writing(self, opened: UnifiedPart, task: ReadTask) -> Writing:
+        shape = opened.shape
         stand_in = self._stand_ins(shape, task)
         plan = tuple(dict.fromkeys(stand_in[name] for name in task.plan.sources))
         judged = shape.grammar.style == "unims"
@@ -88,7 +90,7 @@ class UnifiedReader:
             Shown(stand_in[piece.source], offers.said(piece.passage), _tenths(piece) if judged else None)
             for piece in task.evidence
         )
-        return Writing(task.context, Written(plan, shown), self._ending)
+        return Writing(task.context, Written(plan, shown), opened.ending if self._ending is None else self._ending)
 
     def _stand_ins(self, shape: Shape, task: ReadTask) -> dict[SourceName, SourceName]:
         """Each source that a task names by the one that the part knows it as."""

@@ -47,6 +47,7 @@ class EvaluatingRetriever:
             learned little; above 0 every candidate comes from `inner`.
         dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all. A
             candidate with a parent is judged on that parent, as in training.
+        names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
 
     A source that the part was not trained with keeps the relevance of `inner`.
@@ -62,6 +63,7 @@ class EvaluatingRetriever:
         small: int = 64,
         first: float = 0.0,
         dependency: Children = "filter",
+        names: dict[str, str] | None = None,
         runtime: Runtime = "auto",
         device: Device = "auto",
         base: str | None = None,
@@ -76,7 +78,7 @@ class EvaluatingRetriever:
                 f"retriever.evaluating: first = {first} with{'out' if inner is None else ''} an inner retriever.",
                 remedy="Give a share from 0 to 1, and an inner retriever where it is above 0.",
             )
-        self._unified = LazyUnified(part, folder=folder, runtime=runtime, device=device, base=base)
+        self._unified = LazyUnified(part, names=names, folder=folder, runtime=runtime, device=device, base=base)
         self._store = store
         self._first = first
         self._inner = inner

@@ -127,6 +127,17 @@ class Sequences:
             tuple(place for place in growing.places if place.kind == "response"),
         )
 
+    def answered(self, example: Example) -> Writing | None:
+        """What the response of a dev turn is written from, if all was right before it; None where it has none."""
+        plan = self._plan_of(example)
+        if plan is None or not (example.gold.reply or "").strip():
+            return None
+        shown = tuple(
+            Shown(one.source, said(one), STEPS if self._judges else None) for one in self._offers.right(example)
+        )
+        asked, _ = fitted(self._turns, Writing(example.context, Written(plan, shown)))
+        return asked
+
     def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
         """The legal orders of a turn in tokens; those of equal sources are made once."""
         if example.sources not in self._known_orders:

@@ -9,23 +9,36 @@ import torch
 from torch import Tensor
 
 from dragoman.core.tokens import STEPS
+from dragoman.models.below import Below
 from dragoman.models.causal import Causal
-from dragoman.models.packed import Attention, pack, states, vocabulary_logits
+from dragoman.models.packed import Attention, pack, some_logits, states, vocabulary_logits
+from dragoman.models.tree import laid_out
 from dragoman.train.lessons import Examined
 from dragoman.train.unified_measures import Outcome, Scored
 
 
 class Examining:
-    """Reads turns in batches of at most `tokens`; `evaluation` are the ids of the eleven similarities."""
+    """Reads turns in batches of at most `tokens`; `evaluation` are the ids of the eleven similarities.
+
+    The vocabulary is computed where a response stands; elsewhere the tokens that may stand there.
+    """
 
     def __init__(
-        self, causal: Causal, evaluation: Sequence[int], attention: Attention, tokens: int, width: int | None
+        self,
+        causal: Causal,
+        evaluation: Sequence[int],
+        attention: Attention,
+        tokens: int,
+        width: int | None,
+        *,
+        below: Below | None = None,
     ) -> None:
         self._causal = causal
         self._evaluation = list(evaluation)
         self._attention = attention
         self._tokens = tokens
         self._width = width
+        self._below = below
 
     @torch.no_grad()
     def outcomes(self, asked: Sequence[Examined]) -> list[Outcome]:
@@ -34,6 +47,8 @@ class Examining:
         was = model.training
         model.eval()
         found: dict[int, Outcome] = {}
+        if self._below is not None:
+            self._below.announce(laid_out(one.segments) for one in asked)
         for batch in self._batches([one.size for one in asked]):
             found |= dict(zip(batch, self._examine([asked[i] for i in batch]), strict=True))
         model.train(was)
@@ -57,33 +72,36 @@ class Examining:
         device = self._causal.device
         packed = pack([one.segments for one in asked], width=self._width)
         with _half(device):
-            hidden = states(self._causal.model, packed, device=device, attention=self._attention).float()
+            hidden = states(
+                self._causal.model, packed, device=device, attention=self._attention, below=self._below
+            ).float()
         found = []
         for number, one in enumerate(asked):
             spots = torch.tensor([packed.place(number, *place) for place in _wanted(one)], device=device)
-            logits = vocabulary_logits(self._causal.model, hidden[spots[:, 0], spots[:, 1]])
-            found.append(self._outcome(one, logits))
+            found.append(self._outcome(one, hidden[spots[:, 0], spots[:, 1]]))
         return found
 
-    def _outcome(self, one: Examined, logits: Tensor) -> Outcome:
-        """What the logits at the wanted places say."""
-        forks = _forks(one)
-        told = [{token: float(logits[i, token]) for token in fork} for i, (_, fork) in enumerate(forks)]
-        first = len(one.plan[1].forks)
-        middle = len(forks) + len(one.candidates)
+    def _outcome(self, one: Examined, hidden: Tensor) -> Outcome:
+        """What the hidden states at the wanted places say."""
+        model, forks = self._causal.model, _forks(one)
+        first, middle = len(one.plan[1].forks), len(forks) + len(one.candidates)
+        tokens = sorted({*self._evaluation, *(token for _, fork in forks for token in fork)})
+        at = {token: place for place, token in enumerate(tokens)}
+        logits = some_logits(model, hidden[:middle], tokens)
+        told = [{token: float(logits[i, at[token]]) for token in fork} for i, (_, fork) in enumerate(forks)]
         return Outcome(
             one.id,
             one.gold,
             one.plan[1].probabilities(told[:first]),
             None if one.check is None else one.check[1].probabilities(told[first:]),
-            self._scored(one, logits[len(forks) : middle]),
-            _response(one, logits[middle:]),
+            self._scored(one, logits[len(forks) :, [at[token] for token in self._evaluation]]),
+            _response(one, vocabulary_logits(model, hidden[middle:])) if one.places else (),
         )
 
     def _scored(self, one: Examined, logits: Tensor) -> tuple[Scored, ...]:
         if not one.candidates:
             return ()
-        logprobs = logits[:, self._evaluation].double().log_softmax(-1)
+        logprobs = logits.double().log_softmax(-1)
         steps = torch.arange(STEPS + 1, dtype=torch.float64, device=logits.device) / STEPS
         expected = (logprobs.exp() @ steps).tolist()
         costs = [-float(logprobs[i, STEPS if right else 0]) for i, (_, _, right) in enumerate(one.candidates)]
@@ -109,8 +127,6 @@ def _wanted(one: Examined) -> list[tuple[int, int]]:
 
 
 def _response(one: Examined, logits: Tensor) -> tuple[float, ...]:
-    if not one.places:
-        return ()
     targets = torch.tensor([place.target or 0 for place in one.places], device=logits.device)
     costs = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
     return tuple(costs.tolist())

@@ -7,10 +7,10 @@ others or alone, on a CPU or a GPU, gives the same loss.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,16 +19,19 @@ from torch.utils.checkpoint import checkpoint
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.tokens import EVALUATION
+from dragoman.models.below import Below
 from dragoman.models.causal import Causal
 from dragoman.models.packed import BLOCK, Attention, Packed, pack, some_logits, states, use_attention, vocabulary_logits
+from dragoman.models.tree import Layout, laid_out
 from dragoman.models.tree_attention import can_attend
-from dragoman.models.unified import Turns
+from dragoman.models.unified import Turns, Writing
 from dragoman.train.lessons import Lesson, Place
 from dragoman.train.sequences import Sequences
 from dragoman.train.unified_dev import Examining
 from dragoman.train.unified_losses import chosen, listwise_loss, similarity_targets, spread, together, weighted
 from dragoman.train.unified_measures import Outcome, measures
 
+T = TypeVar("T")
 Over: TypeAlias = Literal["vocabulary", "options"]
 _CHUNK = 2048
 """Places whose logits over the whole vocabulary are in memory at a time."""
@@ -95,12 +98,15 @@ class UnifiedTask:
         use_attention(causal.model, self._attention)
         self._epoch = 0
         self._evaluation = [turns.spelling.one(token) for token in EVALUATION if token in turns.spelling.ids]
+        self._below = Below.of(causal.model) if causal.device == "cpu" else None
         self._sizes = [self._learnable(example) for example in examples]
         self._rows = [row for row, size in enumerate(self._sizes) if size]
         if not self._rows:
             raise TrainingError(
                 "No training turn says anything to learn from.", remedy="Give turns with a plan, evidence or a reply."
             )
+        if self._below is not None:
+            self._below.announce(self._coming_back())
         self._dev = _some(dev, settings.measured, settings.seed)
         self._latest: list[Outcome] = []
         self._ahead = ThreadPoolExecutor(1, "lessons") if causal.device != "cpu" else None
@@ -141,7 +147,7 @@ class UnifiedTask:
         """The mean loss of each kind, over its places in the batch."""
         made = self._made(tuple(batch))
         self.tokens += sum(len(layout.tokens) for _, _, layout in made.packed.starts)
-        hidden = states(self.model, made.packed, device=self._device, attention=self._attention)
+        hidden = states(self.model, made.packed, device=self._device, attention=self._attention, below=self._below)
         at = hidden[made.rows.to(self._device), made.columns.to(self._device)]  # (P, width)
         found: dict[str, Tensor] = {}
         each = torch.zeros(len(made.places), device=self._device)
@@ -187,13 +193,28 @@ class UnifiedTask:
         asked = [
             self._sequences.examined(example, most=settings.most, whole=example.id in whole) for example in examples
         ]
-        examining = Examining(self.causal, self._evaluation, self._attention, self._settings.tokens, self._width())
+        examining = Examining(
+            self.causal, self._evaluation, self._attention, settings.tokens, self._width(), below=self._below
+        )
         return examining.outcomes(asked)
+
+    def answered(self, count: int) -> list[tuple[Writing, str]]:
+        """Up to so many of dev's responses: what they are written from, and what people wrote."""
+        asked = ((self._sequences.answered(example), example.gold.reply or "") for example in self._dev)
+        known = [(writing, reply) for writing, reply in asked if writing is not None]
+        return list(_some(known, count, self._settings.seed))
 
     def _learnable(self, example: Example) -> int:
         """The tokens of a turn, 0 where there is nothing to learn."""
         lesson = self._sequences.tree(example, 0)
         return lesson.size if lesson.places else 0
+
+    def _coming_back(self) -> Iterator[Layout]:
+        """Trees that are the same in every epoch: those of a plan alone, in which nothing is drawn by chance."""
+        for row in self._rows:
+            lesson = self._sequences.tree(self._examples[row], 0)
+            if all(place.kind == "plan" for place in lesson.places):
+                yield laid_out(lesson.segments)
 
     def _made(self, batch: tuple[int, ...]) -> _Batch:
         """A batch as tensors; on a GPU the next ones are made while it is learned."""
@@ -312,7 +333,7 @@ def _attention(wanted: str, device: str) -> Attention:
     return "flex" if wanted == "flex" else "sdpa"
 
 
-def _some(examples: Sequence[Example], count: int, seed: int) -> Sequence[Example]:
+def _some(examples: Sequence[T], count: int, seed: int) -> Sequence[T]:
     """So many turns by chance, in their order; all where it is 0."""
     if not count or count >= len(examples):
         return examples

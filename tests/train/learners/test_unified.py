@@ -14,7 +14,7 @@ from dragoman.core.values import Context, Passage, Source
 from dragoman.models.part import open_part
 from dragoman.models.unified_open import open_unified
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.learners.unified import UnifiedLearner, _Training, sources_of
+from dragoman.train.learners.unified import UnifiedLearner, _Training
 from dragoman.train.spec import Recipe
 
 SOURCES = (Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",)))
@@ -86,6 +86,13 @@ def test_the_part_says_all_that_running_it_needs(learned, tiny_causal):
     head = part.head("similarity")
     assert head.labels == ("similar",) and "similar" in head.calibrations
     assert {"offsets/context/before", "offsets/context/folds"} <= set(part.made["metrics"])
+
+
+def test_the_end_of_responses_is_fitted_where_that_is_wanted(job):
+    part = UnifiedLearner().fit(job(model={"rank": 2, "endings": 4}))
+    metrics = part.made["metrics"]
+    assert abs(metrics["ending/after"] - 1) <= abs(metrics["ending/before"] - 1)
+    assert open_unified(part.folder, runtime="torch", device="cpu").ending == part.options["ending"]
 
 
 @pytest.mark.parametrize(
@@ -167,15 +174,6 @@ def test_what_cannot_work_is_refused_before_anything_is_loaded(job):
         UnifiedLearner().fit(job(model={"style": "safari", "layout": "paper"}))
     with pytest.raises(TrainingError, match="only 3 training turns with a plan"):
         UnifiedLearner().fit(job(train=Corpus((), examples(3, "train"))))
-    with pytest.raises(TrainingError, match="name no source"):
-        sources_of([replace(examples(1, "x")[0], sources=())])
-
-
-def test_one_source_with_two_needs_is_refused():
-    one, two = examples(2, "x")
-    other = replace(two, sources=(SOURCES[0], replace(SOURCES[1], needs=())))
-    with pytest.raises(TrainingError, match="'PRICES' needs \\['TIMES'\\] in one set and \\[\\] in another"):
-        sources_of([one, other])
 
 
 def test_a_tokenizer_that_splits_a_similarity_says_what_to_do(job, monkeypatch):

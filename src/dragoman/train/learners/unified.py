@@ -4,110 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example
 from dragoman.core.tokens import Grammar
-from dragoman.core.values import Source
 from dragoman.datasets.open import resolve
 from dragoman.models import weights as catalogue
 from dragoman.models.bases import base_digest, is_gguf
 from dragoman.models.chooser import LIGHT_ADAPTER
 from dragoman.models.hf import require_torch
-from dragoman.models.part import Head, Part, open_part, write_part
-from dragoman.models.unified import KIND, LayoutName, Order, Shape, Turns
-from dragoman.train.calibrate import fit_calibration
+from dragoman.models.part import Part, open_part, write_part
+from dragoman.models.unified import KIND, Order, Shape, Turns
 from dragoman.train.checks import LEAST
 from dragoman.train.contract import Job, Progress
 from dragoman.train.registry import learners
 from dragoman.train.renaming import check_names, renamed
-from dragoman.train.tables import Table, ViewTable, typed
+from dragoman.train.tables import typed
+from dragoman.train.unified_calibrate import SIMILARITY, calibrated, plan_offsets
+from dragoman.train.unified_sources import orders_of, sources_of
+from dragoman.train.unified_tables import InputTable, ModelTable
 
 if TYPE_CHECKING:
     from dragoman.train.offers import Relevance
     from dragoman.train.sequences import Sequences
     from dragoman.train.unified_measures import Outcome
     from dragoman.train.unified_task import UnifiedTask
-
-SIMILARITY, SIMILAR = "similarity", "similar"
-_ENOUGH = 20
-"""Right and wrong candidates of a source from which on it gets a calibration of its own."""
-
-
-class InputTable(ViewTable):
-    """What is read of a turn, how long it may be, and what is drawn by chance in each epoch."""
-
-    turns: int = Field(default=0, ge=0)
-    order: Literal["newest", "oldest"] = "oldest"
-    window: int = Field(default=1024, ge=64)
-    candidate: int = Field(default=96, ge=4)
-    response: int = Field(default=128, ge=4)
-    candidates: int = Field(default=24, ge=2)
-    """The most candidates of a turn that are judged in one epoch; right ones always are."""
-    distractors: int = Field(default=2, ge=0)
-    """The most wrong pieces of evidence that a response is learned with."""
-    noise: int = Field(default=2, ge=0, le=10)
-    """By how many tenths the similarities before a response are off."""
-    epoch: int = Field(default=0, ge=0)
-    """The turns of an epoch, drawn by chance; 0: all."""
-    share: float = Field(default=1.0, gt=0, le=1)
-    """Of this share of an epoch's turns all is learned, of the others the plan alone, which costs little."""
-    sources: dict[str, str] = Field(default_factory=dict)
-    """Sources by another name, {USER = "MEMORY"}: sets that call the same differently teach the same tokens."""
-    relevance: str | tuple[str, ...] = ()
-    """Label files of `dragoman label relevance` for training turns, looked for as data is, also below $DRAGOMAN_DATA;
-    gold alone is learned where none is given."""
-    unlabelled: Literal["refuse", "gold"] = "refuse"
-    """What to do with a turn that no label file has: nothing, or learn from the evidence that it says is right."""
-
-
-class LossTable(Table):
-    """How much each part counts: Eq. 7's three, the plan after reading, and lists of candidates."""
-
-    plan: float = Field(default=1.0, ge=0)
-    similarity: float = Field(default=1.0, ge=0)
-    response: float = Field(default=1.0, ge=0)
-    check: float = Field(default=1.0, ge=0)
-    listwise: float = Field(default=1.0, ge=0)
-    soft: bool = False
-    """Share a similarity between the two tenths around it, where labels are finer than tenths."""
-    over: Literal["vocabulary", "options"] = "vocabulary"
-    """Plans and similarities are learned among all words, or among those that may stand there."""
-
-
-class ModelTable(Table):
-    """The base, how its tokens are spelt, what of it is trained, and how batches are made."""
-
-    base: str = "smollm2-135m-instruct"
-    style: Literal["unims", "safari"] = "unims"
-    layout: LayoutName = "tree"
-    tokens: Literal["rows", "reserved", "text"] = "reserved"
-    weights: Literal["lora", "full"] = "lora"
-    quantise: Literal["auto", "4bit", "none"] = "none"
-    rank: int = Field(default=16, ge=1)
-    alpha: int = Field(default=32, ge=1)
-    dropout: float = Field(default=0.0, ge=0, lt=1)
-    targets: Literal["all-linear"] | tuple[str, ...] = "all-linear"
-    layers: int = Field(default=0, ge=0)
-    """The adapter is on the last so many layers, which trains faster; 0: on all."""
-    checkpointing: bool = False
-    """Compute activations again instead of keeping them: slower, for bases that do not fit otherwise."""
-    attention: Literal["auto", "sdpa", "flex"] = "auto"
-    batch_tokens: int = Field(default=8192, ge=64)
-    """The most tokens of a batch; `train.batch` is the most turns."""
-    measured: int = Field(default=0, ge=0)
-    """Dev's turns that are read, drawn once: after each epoch, and for offsets and calibration; 0: all."""
-    whole: int = Field(default=0, ge=0)
-    """Of so many of these the candidates and the response are read too, of the others the plan alone; 0: of all."""
-    candidates: int = Field(default=0, ge=0)
-    """The most candidates of a dev turn, drawn once; 0: all."""
-    light: Literal["none", "f32", "f16", "q8_0"] = "f16"
-    """Write the adapter for llama.cpp too, with numbers of so many bits, where that can run the model."""
-    loss: LossTable = LossTable()
 
 
 @learners.register(KIND)
@@ -171,7 +93,7 @@ class _Training:
         outcomes = task.final(best)
         names = save_weights(task.causal, job.folder, kept=self._model.weights, base=self._model.base)
         names += self._light(turns)
-        part = self._written(outcomes, turns, names)
+        part = self._ended(self._written(outcomes, turns, names), task)
         ranks.wait()
         return part
 
@@ -299,7 +221,8 @@ class _Training:
 
         job, table = self._job, self._model
         metrics = measures(outcomes, table.loss.model_dump(exclude={"soft", "over"}))
-        offsets, told = self._offsets(outcomes)
+        dialogues = {example.id: example.context.dialogue for example in job.dev.examples}
+        offsets, told = plan_offsets(outcomes, dialogues)
         options: dict[str, Any] = {
             "shape": self._shape.to_json(),
             "spelling": turns.spelling.to_json(),
@@ -316,28 +239,22 @@ class _Training:
         heads = {SIMILARITY: calibrated(outcomes, job.recipe.calibrate.method)}
         return write_part(Part(job.folder, KIND, heads, options, made=made), names)
 
-    def _offsets(self, outcomes: Sequence[Outcome]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-        """Offsets by how a plan is made, and macro F1 with them across folds."""
-        from dragoman.train.offsets import fit_offsets
+    def _ended(self, part: Part, task: UnifiedTask) -> Part:
+        """The part with the end of its responses fitted, where that is wanted."""
+        from dragoman.models.unified_open import Device, open_unified
+        from dragoman.train.endings import fit_ending
 
-        dialogues = {example.id: example.context.dialogue for example in self._job.dev.examples}
-        known = [one for one in outcomes if one.gold is not None]
-        read = [one for one in known if one.check is not None]
-        ways: dict[str, list[tuple[Outcome, dict[Order, float]]]] = {
-            "context": [(one, dict(one.plan)) for one in known],
-            "check": [(one, dict(one.check or {})) for one in read],
-            "average": [(one, _mean(one)) for one in read],
-        }
-        found: dict[str, dict[str, float]] = {}
-        told: dict[str, float] = {}
-        for way, rows in ways.items():
-            if not rows or len({tuple(chances) for _, chances in rows}) > 1:
-                continue  # turns with other sources have other orders
-            gold = [one.gold or () for one, _ in rows]
-            fitted = fit_offsets([chances for _, chances in rows], gold, groups=[dialogues[one.id] for one, _ in rows])
-            found[way] = {">".join(order): value for order, value in fitted.offsets.items()}
-            told |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
-        return found, told
+        asked = task.answered(self._model.endings) if self._model.endings else []
+        if not asked:
+            return part
+        job = self._job
+        job.report(Progress("Fitting the end of responses", 0, 1))
+        device: Device = "cuda" if job.device.startswith("cuda") else "cpu"
+        runtime = open_unified(job.folder, runtime="torch", device=device).runtime
+        found = fit_ending(runtime, asked, max_tokens=self._shape.response)
+        told = {"ending/before": found.before, "ending/after": found.after}
+        made = {**part.made, "metrics": {**part.made["metrics"], **told}}
+        return write_part(replace(part, options={**part.options, "ending": found.value}, made=made), tuple(part.files))
 
     def _refuse_unknown_metric(self) -> None:
         """A slip in `train.metric` is told before anything is learned."""
@@ -360,55 +277,6 @@ class _Training:
             )
 
 
-def sources_of(examples: Sequence[Example]) -> tuple[Source, ...]:
-    """All sources of some turns, each once, in the order in which they are met."""
-    found: dict[str, Source] = {}
-    seen: set[int] = set()
-    for example in examples:
-        if id(example.sources) in seen:
-            continue
-        seen.add(id(example.sources))
-        for source in example.sources:
-            first = found.setdefault(source.name, source)
-            if first.needs != source.needs:
-                raise TrainingError(
-                    f"The source '{source.name}' needs {list(first.needs)} in one set and {list(source.needs)} in "
-                    "another.",
-                    remedy="Give the sources different names, or the same needs.",
-                )
-    if not found:
-        raise TrainingError("The training turns name no source.", remedy="Give a set with sources.")
-    return tuple(found.values())
-
-
-@lru_cache(maxsize=64)
-def orders_of(sources: tuple[Source, ...]) -> tuple[Order, ...]:
-    """Every legal order of some sources, as the planner that runs the part has them."""
-    from dragoman.planner.acting import legal_orders
-    from dragoman.sources.graph import SourceGraph
-
-    return legal_orders(SourceGraph(sources), {source.name for source in sources})
-
-
-def calibrated(outcomes: Sequence[Outcome], method: Any) -> Head:
-    """The calibration of expected similarities: of all sources, and of each that dev has enough of."""
-    rows = [one for outcome in outcomes for one in outcome.candidates]
-    if not rows:
-        return Head((SIMILAR,))
-    found = {SIMILAR: fit_calibration([one.odds for one in rows], [one.is_gold for one in rows], method)}
-    for source in dict.fromkeys(one.source for one in rows):
-        mine = [one for one in rows if one.source == source]
-        right = sum(one.is_gold for one in mine)
-        if min(right, len(mine) - right) >= _ENOUGH:
-            found[source] = fit_calibration([one.odds for one in mine], [one.is_gold for one in mine], method)
-    return Head((SIMILAR,), found)
-
-
-def _mean(one: Outcome) -> dict[Order, float]:
-    assert one.check is not None
-    return {order: (chance + one.check[order]) / 2 for order, chance in one.plan.items()}
-
-
 def _remembering(encode: Any) -> Any:
     """Texts are met again in each epoch: their tokens are kept."""
     known: dict[str, list[int]] = {}
@@ -419,6 +287,3 @@ def _remembering(encode: Any) -> Any:
         return known[text]
 
     return remembered
-
-
-__all__ = ["InputTable", "ModelTable", "UnifiedLearner", "calibrated", "orders_of", "sources_of"]

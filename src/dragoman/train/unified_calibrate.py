@@ -1,0 +1,61 @@
+"""What is fitted on dev for a unified model: offsets of its plans, and the calibration of its similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dragoman.models.part import Head
+from dragoman.models.unified import Order
+from dragoman.train.calibrate import fit_calibration
+
+if TYPE_CHECKING:
+    from dragoman.train.unified_measures import Outcome
+
+SIMILARITY, SIMILAR = "similarity", "similar"
+_ENOUGH = 20
+"""Right and wrong candidates of a source from which on it gets a calibration of its own."""
+
+
+def plan_offsets(
+    outcomes: Sequence[Outcome], dialogues: Mapping[str, str]
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Offsets by how a plan is made, and macro F1 with them across folds; turns of one dialogue share a fold."""
+    from dragoman.train.offsets import fit_offsets
+
+    known = [one for one in outcomes if one.gold is not None]
+    read = [one for one in known if one.check is not None]
+    ways: dict[str, list[tuple[Outcome, dict[Order, float]]]] = {
+        "context": [(one, dict(one.plan)) for one in known],
+        "check": [(one, dict(one.check or {})) for one in read],
+        "average": [(one, _mean(one)) for one in read],
+    }
+    found: dict[str, dict[str, float]] = {}
+    told: dict[str, float] = {}
+    for way, rows in ways.items():
+        if not rows or len({tuple(chances) for _, chances in rows}) > 1:
+            continue  # turns with other sources have other orders
+        gold = [one.gold or () for one, _ in rows]
+        fitted = fit_offsets([chances for _, chances in rows], gold, groups=[dialogues[one.id] for one, _ in rows])
+        found[way] = {">".join(order): value for order, value in fitted.offsets.items()}
+        told |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
+    return found, told
+
+
+def calibrated(outcomes: Sequence[Outcome], method: Any) -> Head:
+    """The calibration of expected similarities: of all sources, and of each that dev has enough of."""
+    rows = [one for outcome in outcomes for one in outcome.candidates]
+    if not rows:
+        return Head((SIMILAR,))
+    found = {SIMILAR: fit_calibration([one.odds for one in rows], [one.is_gold for one in rows], method)}
+    for source in dict.fromkeys(one.source for one in rows):
+        mine = [one for one in rows if one.source == source]
+        right = sum(one.is_gold for one in mine)
+        if min(right, len(mine) - right) >= _ENOUGH:
+            found[source] = fit_calibration([one.odds for one in mine], [one.is_gold for one in mine], method)
+    return Head((SIMILAR,), found)
+
+
+def _mean(one: Outcome) -> dict[Order, float]:
+    assert one.check is not None
+    return {order: (chance + one.check[order]) / 2 for order, chance in one.plan.items()}
