@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +27,8 @@ TURNS = 8
 """Segments 1 to 8 are the dialogue's turns, the newest first, the last of them all that are older; others follow."""
 OTHERS = TURNS + 1
 OUTPUT = "gate"
+_TEXTS = 256
+"""Texts whose ids are kept: all turns of a dialogue but the last were read before."""
 TURN_INPUTS = ("input_ids", "attention_mask", "segment_ids")
 KNOWLEDGE_INPUTS = ("know_ids", "know_mask", "know_segments")
 
@@ -60,15 +63,14 @@ class Vocabulary:
     def __init__(self, file: Path, max_tokens: int) -> None:
         self._tokenizer = open_tokenizer(file.parent, max_tokens)
         self._max = max_tokens
+        self._ids = lru_cache(_TEXTS)(self._read)
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())
 
     def rows(self, turns: Sequence[Sequence[Piece]]) -> list[Row]:
         """Each turn's pieces one after the other, those that are apart in a stream of their own."""
-        texts = list(dict.fromkeys(piece.text for pieces in turns for piece in pieces))
-        encoded = self._tokenizer.encode_batch([clean(text, self._max) for text in texts], add_special_tokens=False)
-        ids = {text: tuple(found.ids) for text, found in zip(texts, encoded, strict=True)}
+        ids = {piece.text: self._ids(piece.text) for pieces in turns for piece in pieces}
         return [
             Row(
                 _joined([piece for piece in pieces if not piece.apart], ids, self._max),
@@ -76,6 +78,9 @@ class Vocabulary:
             )
             for pieces in turns
         ]
+
+    def _read(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(clean(text, self._max), add_special_tokens=False).ids)
 
 
 def _joined(pieces: Sequence[Piece], ids: dict[str, tuple[int, ...]], most: int) -> Stream:
@@ -107,7 +112,7 @@ class AttentionScorer:
         self._batch = batch
         self._threads = threads  # the model is so small that threads only wait for each other
         self._loading = threading.Lock()
-        self._loaded: tuple[Any, Vocabulary] | None = None
+        self._loaded: tuple[Any, Vocabulary, frozenset[str]] | None = None
 
     def warm_up(self) -> None:
         """Load the weights."""
@@ -115,9 +120,8 @@ class AttentionScorer:
 
     def scores(self, turns: Sequence[Sequence[Piece]]) -> list[float]:
         """The log-odds of each turn before calibration."""
-        session, vocabulary = self._load()
+        session, vocabulary, wanted = self._load()
         rows = vocabulary.rows(turns)
-        wanted = {given.name for given in session.get_inputs()}
         found = [0.0] * len(rows)
         order = sorted(range(len(rows)), key=lambda i: rows[i].lengths)
         for _, same in groupby(order, key=lambda i: rows[i].lengths):  # of one length: nothing is padded
@@ -128,14 +132,14 @@ class AttentionScorer:
                     found[i] = float(score)
         return found
 
-    def _load(self) -> tuple[Any, Vocabulary]:
+    def _load(self) -> tuple[Any, Vocabulary, frozenset[str]]:
         import numpy  # noqa: F401  # onnxruntime imports it from the inside out: two threads at once would fail
 
         with self._loading:
             if self._loaded is None:
                 vocabulary = Vocabulary(self.part.file("tokenizer.json"), int(self.part.options["max_tokens"]))
                 session = open_session(self.part.file("model.onnx").parent, self._threads)
-                self._loaded = session, vocabulary
+                self._loaded = session, vocabulary, frozenset(given.name for given in session.get_inputs())
         return self._loaded
 
 
