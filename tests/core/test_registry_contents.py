@@ -15,6 +15,7 @@ KNOWN = {
         "gate.random.v1",
         "gate.shuffled.v1",
         "gate.similarity.v1",
+        "gate.together.v1",
         "gate.tuned.v1",
         "gate.uncertainty.v1",
     ),

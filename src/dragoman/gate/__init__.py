@@ -6,6 +6,7 @@ from dragoman.gate.fixed import AlwaysGate, NeverGate, RandomGate
 from dragoman.gate.linear import LinearGate
 from dragoman.gate.prompted import PromptedGate
 from dragoman.gate.similarity import SimilarityGate
+from dragoman.gate.together import TogetherGate
 from dragoman.gate.tuned import TunedGate
 from dragoman.gate.uncertainty import UncertaintyGate
 
@@ -18,6 +19,7 @@ __all__ = [
     "PromptedGate",
     "RandomGate",
     "SimilarityGate",
+    "TogetherGate",
     "TunedGate",
     "UncertaintyGate",
 ]

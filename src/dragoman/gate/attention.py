@@ -110,6 +110,11 @@ class AttentionGate:
         self._opened: tuple[AttentionScorer, Reading] | None = None
 
     @property
+    def threshold(self) -> float:
+        """The probability from which something is looked up."""
+        return self._open()[0].part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
+
+    @property
     def reads_evidence(self) -> bool:
         """Whether the agent is to ask again when it has evidence."""
         return self._open()[1].inputs.reads_evidence
@@ -131,7 +136,7 @@ class AttentionGate:
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
         head = scorer.part.head(HEAD)
-        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        threshold = self.threshold
         verdicts = []
         for score in scorer.scores([reading.pieces(one) for one in given]):
             probability = head.probability(score, LABEL)

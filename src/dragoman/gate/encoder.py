@@ -53,6 +53,11 @@ class EncoderGate:
         self._reader = reader
         self._threshold = threshold
 
+    @property
+    def threshold(self) -> float:
+        """The probability from which something is looked up."""
+        return self._scorer.get().part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
+
     def warm_up(self) -> None:
         """Load the weights."""
         self._scorer.warm_up()
@@ -62,7 +67,7 @@ class EncoderGate:
     ) -> Sequence[Verdict]:
         scorer = self._scorer.get()
         head = scorer.part.head(HEAD)
-        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        threshold = self.threshold
         replies = unaided(self._reader, turns) if scorer.part.options.get("reply") and turns else None
         verdicts = []
         for score in gate_scores(scorer, turns, replies)[:, 0]:

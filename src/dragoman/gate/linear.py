@@ -73,6 +73,11 @@ class LinearGate:
         self._loaded: tuple[Linear, Head] | None = None
         self._lock = Lock()
 
+    @property
+    def threshold(self) -> float:
+        """The probability from which something is looked up."""
+        return self._load()[1].threshold() if self._threshold is None else self._threshold
+
     def warm_up(self) -> None:
         """Read the weights."""
         self._load()
@@ -83,7 +88,7 @@ class LinearGate:
         if not turns:
             return []
         model, head = self._load()
-        threshold = head.threshold() if self._threshold is None else self._threshold
+        threshold = self.threshold
         verdicts = []
         for context, reply in zip(turns, self._replies(model, turns), strict=True):
             score, most = model.score(context, reply)

@@ -77,6 +77,11 @@ class TunedGate:
         self._opened: tuple[Chooser, Inputs] | None = None
 
     @property
+    def threshold(self) -> float:
+        """The probability from which something is looked up."""
+        return self._open()[0].part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
+
+    @property
     def reads_evidence(self) -> bool:
         """Whether the agent is to ask again when it has evidence."""
         return self._open()[1].reads_evidence
@@ -101,8 +106,7 @@ class TunedGate:
         given = inputs.gather(
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
-        head = chooser.part.head(HEAD)
-        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
+        threshold = self.threshold
         found = chooser.probabilities(tuned_prompts(inputs, given, str(chooser.part.options["prompt"])), HEAD)
         return [
             Verdict(probability >= threshold, probability, f"probability {probability:.2f}, threshold {threshold:.2f}")
