@@ -255,8 +255,8 @@ def test_a_lone_server_on_a_file_killed_under_load_loses_no_turn_and_doubles_non
     (alone,), account = replicas(1), Account()
     pairs, threads = start_clients(account, [alone])
     for part in (4, 2):
-        while len(account.seconds) < TURNS * len(pairs) // part:
-            time.sleep(0.005)
+        while len(account.seconds) < TURNS * len(pairs) // part or not alone.is_answering():
+            time.sleep(0.002)
         alone.kill()
         alone.start()
     for thread in threads:
