@@ -22,6 +22,9 @@ class Sure:
     def warm_up(self):
         self.warm = True
 
+    def close(self):
+        self.warm = False
+
     def decide(self, turns, evidence=None):
         return [Verdict(one >= 0.5, one) for one in self.probabilities[: len(turns)]]
 
@@ -61,6 +64,8 @@ def test_both_are_made_ready_and_nothing_is_decided_of_nothing():
     gate = TogetherGate(first=first, second=second)
     gate.warm_up()
     assert first.warm and second.warm and gate.decide([]) == []
+    gate.close()
+    assert not first.warm and not second.warm
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from dragoman.core.caches import clear_caches  # noqa: E402
 from dragoman.core.errors import ConfigError  # noqa: E402
+from dragoman.models import mha_runtime  # noqa: E402
 from dragoman.models.mha import AttentionEncoder, Shape, attend, hiding, padded, pool  # noqa: E402
 from dragoman.models.mha_runtime import Piece, Row, Vocabulary  # noqa: E402
 
@@ -127,6 +131,21 @@ class Fixed(Vocabulary):
     def __init__(self, most: int) -> None:
         self._max = most
         self._ids = lambda text: tuple(int(word) for word in text.split())
+
+
+def test_what_was_read_is_let_go_with_all_other_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Words:
+        def encode(self, text: str, *, add_special_tokens: bool) -> SimpleNamespace:
+            return SimpleNamespace(ids=[len(word) for word in text.split()])
+
+    monkeypatch.setattr(mha_runtime, "open_tokenizer", lambda folder, most: Words())
+    vocabulary = Vocabulary(tmp_path / "tokenizer.json", 8)
+    for _ in range(2):
+        (row,) = vocabulary.rows([[Piece("I am allergic", 1)]])
+        assert row.turn == ((1, 2, 8), (1, 1, 1))
+    assert vocabulary._ids.cache_info().hits == 1
+    clear_caches()
+    assert vocabulary._ids.cache_info().currsize == 0
 
 
 def test_pieces_stand_one_after_the_other_with_their_segments() -> None:

@@ -50,6 +50,13 @@ class TogetherGate:
             if load is not None:
                 load()
 
+    def close(self) -> None:
+        """Free what either holds."""
+        for gate in self._gates:
+            free = getattr(gate, "close", None)
+            if free is not None:
+                free()
+
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:

@@ -59,6 +59,14 @@ class UncertaintyGate:
             self._max_tokens, self._measure = int(part.options["max_tokens"]), part.options["measure"]
             self._head = part.head(HEAD)
 
+    @property
+    def threshold(self) -> float:
+        """The probability, or without a part the doubt, from which something is looked up."""
+        self.warm_up()
+        if self._threshold is not None:
+            return self._threshold
+        return 0.5 if self._head is None else self._head.threshold(LABEL)
+
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:
@@ -71,11 +79,9 @@ class UncertaintyGate:
 
     def _verdict(self, found: float) -> Verdict:
         if self._head is None:
-            threshold = 0.5 if self._threshold is None else self._threshold
-            return Verdict(found >= threshold, found, "doubt of an unaided draft")
-        threshold = self._head.threshold(LABEL) if self._threshold is None else self._threshold
+            return Verdict(found >= self.threshold, found, "doubt of an unaided draft")
         probability = self._head.probability(log_odds(found), LABEL)
-        return Verdict(probability >= threshold, probability, f"doubt {found:.2f} of an unaided draft")
+        return Verdict(probability >= self.threshold, probability, f"doubt {found:.2f} of an unaided draft")
 
 
 def question(context: Context, language: str = "en", name: str = "Dragoman") -> Prompt:

@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dragoman.core.caches import keeps_texts
 from dragoman.models.part import Part
 from dragoman.models.session import clean, open_session, open_tokenizer
 
@@ -64,6 +65,11 @@ class Vocabulary:
         self._tokenizer = open_tokenizer(file.parent, max_tokens)
         self._max = max_tokens
         self._ids = lru_cache(_TEXTS)(self._read)
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Let go of the texts read so far."""
+        self._ids.cache_clear()
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())

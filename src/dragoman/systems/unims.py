@@ -40,7 +40,7 @@ def unims(
         critic: the table of Algorithm 1's critic; word overlap where it is not given.
         mode, alpha, steps: refinement within a step, in several steps, or off.
         k: pieces of evidence a source (the paper's n, 1 to 3).
-        options: `runtime`, `device` and `base` of the unified model.
+        options: `names`, `runtime`, `device` and `base` of the unified model.
     """
     if part is None and (plans == "aware" or options):
         raise ConfigError(
