@@ -214,6 +214,19 @@ def test_writing_says_no_special_token_and_begins_after_plan_and_evidence(make):
     assert (draft.usage.prompt_tokens, draft.usage.completion_tokens) == (len(segment.tokens), 2)
 
 
+def test_drafts_are_drawn_by_the_server_in_the_slot_that_read_the_turn(make):
+    runtime = make()
+    drawn = replace(WRITING, ending=-2.0, temperature=0.7, seed=9)
+    runtime.write([WRITING, drawn, replace(drawn, seed=10)], max_tokens=8)
+    bodies = {body.get("seed", 0): body for body in runtime.server.written}
+    assert "samplers" not in bodies[0] and bodies[0]["temperature"] == 0
+    for seed in (9, 10):
+        told = {name: bodies[seed][name] for name in ("temperature", "samplers", "top_p", "cache_prompt")}
+        assert told == {"temperature": 0.7, "samplers": ["temperature", "top_p"], "top_p": 0.95, "cache_prompt": True}
+        assert bodies[seed]["logit_bias"] == [*bodies[0]["logit_bias"], [END, -2.0]]
+        assert (bodies[seed]["prompt"], bodies[seed]["id_slot"]) == (bodies[0]["prompt"], bodies[0]["id_slot"])
+
+
 def test_tokens_that_are_plain_text_end_a_response(make):
     runtime = make(way="text", window=400)
     runtime.write([WRITING], max_tokens=4)
@@ -385,6 +398,18 @@ def test_stream_is_the_draft_in_pieces_without_special_tokens(smol):
     assert not any(mark in draft.text for mark in ("<|", "<repo", "<file", "<jupyter", "<issue"))
     assert 0 < draft.confidence <= 1
     assert draft.usage.completion_tokens <= 12
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_drafts_repeat_themselves_with_their_seed_and_near_zero_are_the_most_probable(smol):
+    smol.write([WRITING], max_tokens=1)  # a prompt that was read before is rounded otherwise, by which words change
+    hot = [replace(WRITING, temperature=1.5, seed=seed) for seed in (1, 2)]
+    asked = [WRITING, replace(WRITING, temperature=1e-4, seed=3), *hot]
+    plain, cold, one, other = (draft.text for draft in smol.write(asked, max_tokens=12))
+    assert cold == plain
+    assert len({plain, one, other}) == 3
+    assert smol.write(hot[:1], max_tokens=12)[0].text == one
 
 
 @pytest.mark.integration

@@ -271,7 +271,7 @@ def test_stream_is_the_draft_in_pieces(make_unified):
 @pytest.mark.parametrize("way", ["rows", "reserved"])
 def test_response_never_holds_a_special_token(make_unified, way):
     sources = ("DOCUMENTS",) if way == "reserved" else ("PERSONA", "DOCUMENTS")
-    runtime = make_unified(way=way, sources=sources, temperature=5.0)
+    runtime = make_unified(way=way, sources=sources)
     written = Written(("DOCUMENTS",), (Shown("DOCUMENTS", "34.", 9),))
     opened = runtime._ready()[0]
     silent = set(runtime._silent)
@@ -282,18 +282,38 @@ def test_response_never_holds_a_special_token(make_unified, way):
     assert named <= silent
     seen = []
     opened.causal.tokenizer.decode = lambda tokens, **_: seen.extend(tokens) or "x" * len(tokens)
-    runtime.write([Writing(CONTEXT, written)] * 20, max_tokens=10)
+    runtime.write([Writing(CONTEXT, written, temperature=5.0, seed=i) for i in range(20)], max_tokens=10)
     assert len(set(seen)) > 20
     assert not silent & set(seen)
 
 
-def test_sampling_repeats_itself_with_its_seed(make_unified):
-    first, again, other = (
-        make_unified(temperature=2.0, seed=3).write([WRITING], max_tokens=8)[0].text,
-        make_unified(temperature=2.0, seed=3).write([WRITING], max_tokens=8)[0].text,
-        make_unified(temperature=0.0, seed=3).write([WRITING], max_tokens=8)[0].text,
-    )
-    assert first == again != other
+DRAWN = [replace(WRITING, temperature=2.0, seed=seed) for seed in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("layout", ["tree", "paper", "plain"])
+def test_drafts_are_drawn_by_their_seed_whatever_is_written_beside_them(make_unified, layout):
+    asked = [WRITING, *DRAWN, Writing(OTHER, Written(), temperature=2.0, seed=1), Writing(OTHER, Written())]
+    together = [draft.text for draft in make_unified(layout=layout).write(asked, max_tokens=8)]
+    assert len(set(together)) == len(asked)
+    assert together == [make_unified(layout=layout).write([one], max_tokens=8)[0].text for one in asked]
+    narrow = make_unified(layout=layout, pass_tokens=1)
+    assert together[::-1] == [draft.text for draft in narrow.write(asked[::-1], max_tokens=8)]
+    before = torch.random.get_rng_state()
+    *pieces, _ = make_unified(layout=layout).stream(DRAWN[0], max_tokens=8)
+    assert "".join(pieces) == together[1]
+    assert torch.equal(before, torch.random.get_rng_state())  # nobody else's chance is used up
+
+
+def test_near_zero_what_is_drawn_is_the_most_probable(make_unified):
+    plain, cold = make_unified().write([WRITING, replace(WRITING, temperature=1e-6, seed=5)], max_tokens=8)
+    assert (cold.text, cold.confidence) == (plain.text, pytest.approx(plain.confidence))
+
+
+@pytest.mark.parametrize("layout", ["tree", "paper", "plain"])
+def test_drafts_of_one_turn_read_it_once(make_unified, layout):
+    runtime = make_unified(layout=layout, kept_tokens=0)
+    drafts = runtime.write([WRITING, *DRAWN, Writing(OTHER, Written())], max_tokens=2)
+    assert runtime.fed == drafts[0].usage.prompt_tokens + drafts[-1].usage.prompt_tokens + 5  # one token more for each
 
 
 def dialogue_tokens(runtime, context=CONTEXT):
@@ -399,7 +419,7 @@ def test_plain_line_has_no_check(make_unified):
 
 
 def test_odd_options_are_refused(make_unified):
-    for options in ({"temperature": -1.0}, {"packed_tokens": -1}, {"kept_tokens": -1}):
+    for options in ({"pass_tokens": -1}, {"packed_tokens": -1}, {"kept_tokens": -1}):
         with pytest.raises(ConfigError):
             make_unified(**options)
 

@@ -130,6 +130,27 @@ def test_only_children_of_the_given_evidence_stay(lend_unified, shape, store):
     assert len(everything) == 5
 
 
+def test_a_pair_is_chosen_together_in_both_steps(lend_unified, shape, store):
+    # tea alone is the more similar parent; with the best child of each, 0.5 * 0.9 = 0.45 beats 0.6 * 0.3 = 0.18
+    said = {"I look after the ferry desk.": 0.5, "I drink black tea every morning.": 0.6, "Tea is at four.": 0.3}
+    judge = Judge(shape, said | {"The museum opens at ten.": 0.9, "A ferry ticket costs 34 francs.": 0.2})
+    options = {"dependency": "pairs", "sources": (PERSONA, DOCUMENTS)}
+    plan = ("PERSONA", "DOCUMENTS")
+    parents = found(lend_unified, judge, store, sources=(PERSONA,), k=2, plan=plan, options=options)
+    assert [(piece.id, round(piece.scores["pair"], 2)) for piece in parents] == [("p-desk", 0.45), ("p-tea", 0.18)]
+    assert [piece.relevance for piece in parents] == pytest.approx([0.5, 0.6])
+    (child,) = found(lend_unified, judge, store, k=1, plan=plan, given=given_by("p-tea"), options=options)
+    assert (child.id, round(child.scores["pair"], 2)) == ("d-open", 0.45)
+
+
+def test_a_parent_alone_in_its_plan_is_ranked_by_itself(lend_unified, shape, store):
+    judge = Judge(shape, {"I look after the ferry desk.": 0.5, "I drink black tea every morning.": 0.6})
+    options = {"dependency": "pairs", "sources": (PERSONA, DOCUMENTS)}
+    pieces = found(lend_unified, judge, store, sources=(PERSONA,), k=2, plan=("PERSONA",), options=options)
+    assert ids(pieces) == ["p-tea", "p-desk"]
+    assert len(judge.asked[0].candidates) == 2
+
+
 def test_filter_keeps_passages_without_a_parent_and_all_where_nothing_given_has_children(lend_unified, shape, store):
     free = Passage("d-free", "DOCUMENTS", "Open all day.")
     store.put(ANA.shared, [free])

@@ -135,6 +135,12 @@ class Passes:
         found: Tensor = told.last_hidden_state
         return found
 
+    def spread(self, reading: Reading, rows: Sequence[int]) -> None:
+        """Make a reading go on by other rows: each is one of those that were read, which may come several times."""
+        reading.cache.batch_select_indices(torch.tensor(list(rows), device=reading.states[0].device))
+        reading.states = [reading.states[row] for row in rows]
+        reading.seen, reading.next = reading.seen[list(rows)], reading.next[list(rows)]
+
     def go_on(self, reading: Reading, tokens: Tensor) -> Tensor:
         """One more token for each row, (B,): the hidden states, (B, width)."""
         reading.seen = torch.cat((reading.seen, torch.ones(len(tokens), 1, dtype=torch.bool)), dim=-1)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
@@ -20,6 +21,8 @@ KIND = "unified"
 Order: TypeAlias = tuple[SourceName, ...]
 LayoutName: TypeAlias = Literal["tree", "paper", "plain"]
 LAYOUTS: tuple[LayoutName, ...] = ("tree", "paper", "plain")
+TOP_P = 0.95
+"""Where a response is drawn, it is drawn from the most probable tokens that have this share together."""
 _LONG_TOKEN = 20
 """Characters of a token that is long in any language."""
 
@@ -88,12 +91,23 @@ class Judging:
 class Writing:
     """A response to be written: after a plan and evidence with their similarities; `written.response` is empty.
 
-    `ending` is added to the logit of the end: below 0 a response goes on for longer.
+    `ending` is added to the logit of the end: below 0 a response goes on for longer. A `temperature` of 0 writes the
+    most probable token, more draws one by `seed` (from 0, below 2^31), whatever is written beside it. What comes twice
+    is the same up to rounding, which depends on what of a prompt was read before and, in 16 bits, on the batch.
     """
 
     context: Context
     written: Written
     ending: float = 0.0
+    temperature: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf or not 0 <= self.seed < 2**31:
+            raise InputError(
+                f"A response cannot be drawn with temperature {self.temperature} and seed {self.seed}.",
+                remedy="Give a temperature from 0, and a seed from 0 and below 2^31.",
+            )
 
 
 class Unified(Protocol):
@@ -114,7 +128,9 @@ class Unified(Protocol):
         """The probability of each order after all candidates were read, and the candidates' similarities."""
         ...
 
-    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]: ...
+    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+        """A draft for each; what several share, as drafts of one response do, is read once."""
+        ...
 
     def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
 

@@ -30,7 +30,7 @@ from dragoman.models.llama_slots import Slots
 from dragoman.models.part import Part
 from dragoman.models.spelling import Spelling
 from dragoman.models.turn_lines import Line, PlainLine, lines_of
-from dragoman.models.unified import Judging, Order, Shape, Turns, Writing
+from dragoman.models.unified import TOP_P, Judging, Order, Shape, Turns, Writing
 from dragoman.models.unified_names import BETWEEN
 from dragoman.models.vocabularies import LlamaVocabulary
 
@@ -190,6 +190,9 @@ class LlamaUnified:
         body = self._saying() | {"prompt": list(tokens), "n_predict": most, "id_slot": self._slots.take(tokens)}
         if asked.ending:
             body["logit_bias"] = [*body["logit_bias"], [self._end, asked.ending]]
+        if asked.temperature:  # as torch draws: hot first, then the most probable
+            samplers = {"samplers": ["temperature", "top_p"], "top_p": TOP_P}
+            body |= {"temperature": asked.temperature, "seed": asked.seed, **samplers}
         gathered = Gathered(emit, cancelled)
         self.server.write(body, gathered.take)
         if gathered.is_empty and not cancelled.is_set():  # something is said

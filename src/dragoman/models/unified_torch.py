@@ -23,6 +23,7 @@ from dragoman.models.answer import Answer
 from dragoman.models.causal import Causal
 from dragoman.models.order_tree import OrderTree, order_tree
 from dragoman.models.packs import Pack, packs
+from dragoman.models.sampling import next_tokens
 from dragoman.models.tree import Segment
 from dragoman.models.tree_pass import Passes, Row, out_of_memory
 from dragoman.models.turn_lines import Line, PlainLine, lines_of
@@ -53,7 +54,6 @@ class TorchUnified:
     Inputs:
         kept_tokens: for so many tokens of dialogues keys and values are kept; by device where not given.
         packed_tokens: candidates of more tokens than this are judged in several rows.
-        temperature, seed: 0 writes the most probable token, more draws.
     """
 
     def __init__(
@@ -64,21 +64,18 @@ class TorchUnified:
         kept_tokens: int | None = None,
         packed_tokens: int | None = None,
         pass_tokens: int | None = None,
-        temperature: float = 0.0,
-        seed: int = 0,
     ) -> None:
-        if temperature < 0 or min(kept_tokens or 0, (packed_tokens or 1) - 1, (pass_tokens or 1) - 1) < 0:
+        if min(kept_tokens or 0, (packed_tokens or 1) - 1, (pass_tokens or 1) - 1) < 0:
             raise ConfigError(
-                "A unified model's tokens or its temperature are below what makes sense.",
-                remedy="Give a temperature from 0, kept_tokens from 0, packed_tokens and pass_tokens from 1.",
+                f"A unified model cannot run with kept_tokens {kept_tokens}, packed_tokens {packed_tokens}, "
+                f"pass_tokens {pass_tokens}.",
+                remedy="Give kept_tokens from 0, packed_tokens and pass_tokens from 1.",
             )
         self._shape = shape
         self._load = load
         self._kept_tokens = kept_tokens
         self._packed_tokens = packed_tokens
         self._pass_tokens = pass_tokens
-        self._temperature = temperature
-        self._seed = seed
         self._lock = threading.RLock()
         self._opened: tuple[Opened, Passes] | None = None
         self._silent: list[int] = []
@@ -161,9 +158,8 @@ class TorchUnified:
             prepared = [self._prepared(opened, one) for one in asked]
             for chosen in passes.batches([row for row, _ in prepared]):
                 answers = [Answer(_size(prepared[i][0]), self._marks(opened)) for i in chosen]
-                endings = [asked[i].ending for i in chosen]
-                rows = [prepared[i][0] for i in chosen]
-                for _ in self._tokens(opened, passes, rows, answers, endings=endings, max_tokens=max_tokens):
+                rows, writings = [prepared[i][0] for i in chosen], [asked[i] for i in chosen]
+                for _ in self._tokens(opened, passes, rows, answers, asked=writings, max_tokens=max_tokens):
                     pass
                 for i, answer in zip(chosen, answers, strict=True):
                     drafts[i] = answer.draft(prepared[i][1])
@@ -174,7 +170,7 @@ class TorchUnified:
         opened, passes = self._ready()
         row, notes = self._prepared(opened, asked)
         answer = Answer(_size(row), self._marks(opened))
-        for _ in self._tokens(opened, passes, [row], [answer], endings=[asked.ending], max_tokens=max_tokens):
+        for _ in self._tokens(opened, passes, [row], [answer], asked=[asked], max_tokens=max_tokens):
             if piece := answer.fresh():
                 yield piece
         if piece := answer.fresh(last=True):
@@ -289,26 +285,28 @@ class TorchUnified:
         rows: Sequence[Row],
         answers: Sequence[Answer],
         *,
-        endings: Sequence[float],
+        asked: Sequence[Writing],
         max_tokens: int,
     ) -> Iterator[None]:
-        """Token after token for all rows at once; yields after each."""
-        ends, chance = frozenset((opened.turns.end,)), torch.Generator().manual_seed(self._seed)
+        """Token after token for all rows at once; yields after each. Rows that are the same are read once."""
+        ends, read = frozenset((opened.turns.end,)), {row: place for place, row in enumerate(dict.fromkeys(rows))}
         with self._lock:
             try:
-                reading = passes.begin(rows)
+                reading = passes.begin(list(read))
+                if len(read) < len(rows):
+                    passes.spread(reading, [read[row] for row in rows])
             except torch.OutOfMemoryError as error:
                 raise out_of_memory(len(rows[0].segments), error) from error
         states = torch.cat(reading.states)
         silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
-        moved = torch.tensor(list(endings), device=states.device)
+        moved = torch.tensor([one.ending for one in asked], device=states.device)
         for step in range(min(max_tokens, self._shape.response)):
             logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
             logits[:, opened.turns.end] += moved
             if not step:
                 logits[:, opened.turns.end] = -torch.inf  # something is said
-            chosen = self._next(logits, chance)
-            logprobs = (logits.gather(-1, chosen[:, None].to(logits.device))[:, 0] - logits.logsumexp(-1)).cpu()
+            chosen = next_tokens(logits, asked, step)
+            logprobs = (logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)).cpu()
             tokens = chosen.cpu()
             for answer, token, logprob in zip(answers, tokens.tolist(), logprobs.tolist(), strict=True):
                 answer.take(token, logprob, ends, opened.causal.text)
@@ -317,11 +315,6 @@ class TorchUnified:
                 return
             if step + 1 < min(max_tokens, self._shape.response):
                 states = passes.go_on(reading, tokens)
-
-    def _next(self, logits: Tensor, chance: torch.Generator) -> Tensor:
-        if not self._temperature:
-            return logits.argmax(-1)
-        return torch.multinomial((logits / self._temperature).softmax(-1).cpu(), 1, generator=chance)[:, 0]
 
     @staticmethod
     def _marks(opened: Opened) -> tuple[str, ...]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Critic
 from dragoman.core.registry import readers
 from dragoman.core.tokens import Shown, Written, tenths
-from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName
+from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName, Usage
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Shape, Writing
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.reader.consensus import most_agreed
 from dragoman.reader.phrases import NO_ANSWER, phrase, spoken
 
 
@@ -24,6 +29,12 @@ class UnifiedReader:
         max_tokens: the most of a response, at most what the part was trained with.
         ending: added to the logit of ending a response: below 0 for longer ones, where a small model is too brief;
             None: what was fitted in training.
+        drafts: so many are written, the first with the most probable tokens, and the one that agrees most with the
+            others is the reply; 1: the first alone.
+        temperature: how the other drafts are drawn: near 0 they are like the first, at 1 as the model has it. They are
+            seeded by the dialogue, so that a turn has the same again.
+        critic: says how far each draft holds to the evidence, and `held` is its share in the choice; None: agreement
+            alone.
         names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
 
@@ -40,6 +51,10 @@ class UnifiedReader:
         language: str = "en",
         max_tokens: int = 128,
         ending: float | None = None,
+        drafts: int = 1,
+        temperature: float = 0.7,
+        critic: Critic | None = None,
+        held: float = 0.5,
         names: dict[str, str] | None = None,
         runtime: Runtime = "auto",
         device: Device = "auto",
@@ -48,24 +63,52 @@ class UnifiedReader:
     ) -> None:
         if max_tokens < 1:
             raise ConfigError(f"reader.unified: max_tokens = {max_tokens}.", remedy="Give at least 1.")
+        if drafts < 1 or not 0 < temperature < math.inf:
+            raise ConfigError(
+                f"reader.unified: drafts = {drafts}, temperature = {temperature}.",
+                remedy="Give at least 1 draft, and a temperature above 0.",
+            )
+        if not 0 <= held <= 1 or (critic is not None and drafts < 2):
+            raise ConfigError(
+                f"reader.unified: held = {held}, drafts = {drafts}{'' if critic is None else ' and a critic'}.",
+                remedy="Give a share from 0 to 1, and at least 2 drafts for a critic to choose from.",
+            )
         self._unified = LazyUnified(part, names=names, folder=folder, runtime=runtime, device=device, base=base)
         self._sources = sources
         self._language = language
         self._max_tokens = max_tokens
         self._ending = ending
+        self._drafts = drafts
+        self._temperature = temperature
+        self._critic = critic
+        self._held = held
 
     def warm_up(self) -> None:
-        """Load the weights."""
+        """Load the weights, and the critic's."""
+        load = getattr(self._critic, "warm_up", None)
+        if load is not None:
+            load()
         self._unified.warm_up()
 
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         if not tasks:
             return []
         opened = self._unified.get()
-        drafts = opened.runtime.write([self._writing(opened, task) for task in tasks], max_tokens=self._max_tokens)
-        return [self._said(task, draft) for task, draft in zip(tasks, drafts, strict=True)]
+        asked = [one for task in tasks for one in self._several(self._writing(opened, task))]
+        written = opened.runtime.write(asked, max_tokens=self._max_tokens)
+        several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
+        holding = self._holding(tasks, several)
+        return [
+            self._said(task, _chosen(drafts, held, self._held))
+            for task, drafts, held in zip(tasks, several, holding, strict=True)
+        ]
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        if self._drafts > 1:  # which one is said is known when all are written
+            draft = self.read([task])[0]
+            yield draft.text
+            yield draft
+            return
         opened = self._unified.get()
         held, begun = "", False  # as long as all is blank nothing is said, since something else may have to be
         for piece in opened.runtime.stream(self._writing(opened, task), max_tokens=self._max_tokens):
@@ -92,6 +135,29 @@ class UnifiedReader:
         )
         return Writing(task.context, Written(plan, shown), opened.ending if self._ending is None else self._ending)
 
+    def _several(self, writing: Writing) -> list[Writing]:
+        """The response as it is written for each draft."""
+        rest = range(1, self._drafts)
+        return [writing, *(replace(writing, temperature=self._temperature, seed=_seed(writing, i)) for i in rest)]
+
+    def _holding(self, tasks: Sequence[ReadTask], several: Sequence[Sequence[Draft]]) -> list[list[float]]:
+        """How far each draft holds to its task's evidence, the mean over the pieces; nothing where nobody says."""
+        if self._critic is None:
+            return [[] for _ in tasks]
+        texts = [list(dict.fromkeys(draft.text for draft in drafts)) for drafts in several]
+        pairs = [
+            (piece, text) for task, said in zip(tasks, texts, strict=True) for text in said for piece in task.evidence
+        ]
+        told = iter(self._critic.consistency(pairs))
+        means = [
+            {text: _mean([next(told) for _ in task.evidence]) for text in said}
+            for task, said in zip(tasks, texts, strict=True)
+        ]
+        return [
+            [found[draft.text] for draft in drafts] if task.evidence else []
+            for task, drafts, found in zip(tasks, several, means, strict=True)
+        ]
+
     def _stand_ins(self, shape: Shape, task: ReadTask) -> dict[SourceName, SourceName]:
         """Each source that a task names by the one that the part knows it as."""
         about = {source.name: source.about for source in self._sources}
@@ -113,6 +179,29 @@ class UnifiedReader:
             return replace(draft, text=best.text, method="quoted", quoted=(best.id,), notes=notes)
         text = phrase("nothing", spoken(task.context.last, self._language))
         return replace(draft, text=text, method="said", notes={**notes, **NO_ANSWER})
+
+
+def _chosen(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:
+    """The draft that agrees most with the others and holds best, with what all cost; the prompt is read once."""
+    if len(drafts) == 1:
+        return drafts[0]
+    best, agreement = most_agreed([draft.text for draft in drafts], holding, held if holding else 0.0)
+    notes = {**drafts[best].notes, "drafts": len(drafts), "agreement": round(agreement, 3)}
+    if holding:
+        notes["holding"] = round(holding[best], 3)
+    used = [draft.usage for draft in drafts]
+    usage = Usage(used[best].prompt_tokens, sum(one.completion_tokens for one in used), sum(one.calls for one in used))
+    return replace(drafts[best], usage=usage, notes=notes)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _seed(writing: Writing, draft: int) -> int:
+    """The seed of a draft: the same whenever the dialogue is, whatever it is answered with."""
+    told = json.dumps([draft, *([turn.speaker, turn.text] for turn in writing.context.turns)])
+    return int.from_bytes(blake2b(told.encode(), digest_size=4).digest()) >> 1  # below 2^31
 
 
 def _tenths(piece: Evidence) -> int:

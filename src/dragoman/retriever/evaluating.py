@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Retriever, Store
 from dragoman.core.registry import retrievers
-from dragoman.core.values import Evidence, Passage, Request, SourceName
+from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Judging, Order
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
@@ -24,16 +24,20 @@ from dragoman.retriever.search import merge_by_relevance
 from dragoman.retriever.trained import log_odds
 
 log = logging.getLogger(__name__)
-Children: TypeAlias = Literal["filter", "off"]
+Children: TypeAlias = Literal["filter", "pairs", "off"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request's candidates; `judged` are those that the part knows, with what they stand on before them."""
+    """A request's candidates; `judged` are those that the part knows, with what they stand on before them.
+
+    `ahead` are candidates of sources that the plan asks later, which tell a parent from another by its children.
+    """
 
     request: Request
     offered: tuple[Evidence, ...]
     judged: tuple[Passage, ...]
+    ahead: tuple[Evidence, ...] = ()
 
 
 @retrievers.register("evaluating.v1")
@@ -45,8 +49,10 @@ class EvaluatingRetriever:
             where there is no inner retriever.
         first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that
             learned little; above 0 every candidate comes from `inner`.
-        dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all. A
-            candidate with a parent is judged on that parent, as in training.
+        dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all;
+            "pairs" keeps all and ranks a parent and its child together, by the product of their similarities, so that
+            a wrong parent does not take the right child with it. A candidate with a parent is judged on that parent,
+            as in training.
         names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
 
@@ -58,6 +64,7 @@ class EvaluatingRetriever:
         *,
         part: str,
         store: Store,
+        sources: tuple[Source, ...] = (),
         inner: Retriever | None = None,
         pool: int = 32,
         small: int = 64,
@@ -80,6 +87,7 @@ class EvaluatingRetriever:
             )
         self._unified = LazyUnified(part, names=names, folder=folder, runtime=runtime, device=device, base=base)
         self._store = store
+        self._sources = sources
         self._first = first
         self._inner = inner
         self._pool = pool
@@ -98,24 +106,47 @@ class EvaluatingRetriever:
             return []
         opened = self._unified.get()
         known = frozenset(opened.shape.grammar.sources)
-        store = None if self._first else self._store  # what the store gives whole has no relevance yet
-        offered = offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
-        asked = [self._asked(request, pieces, known) for request, pieces in zip(requests, offered, strict=True)]
+        offered = self._offered(requests)
+        ahead = self._ahead(requests) if self._dependency == "pairs" else [[] for _ in requests]
+        asked = [self._asked(*one, known) for one in zip(requests, offered, ahead, strict=True)]
         judgings = [
             Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, known)) for one in asked
         ]
         scores = opened.runtime.judge(judgings)
-        return [_ranked(opened, one, found, self._first) for one, found in zip(asked, scores, strict=True)]
+        pairs = self._dependency == "pairs"
+        return [_ranked(opened, one, found, self._first, pairs) for one, found in zip(asked, scores, strict=True)]
 
-    def _asked(self, request: Request, pieces: Sequence[Evidence], known: frozenset[SourceName]) -> _Asked:
+    def _offered(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        store = None if self._first else self._store  # what the store gives whole has no relevance yet
+        return offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
+
+    def _ahead(self, requests: Sequence[Request]) -> list[list[Evidence]]:
+        """The candidates of the sources that each request's plan asks after this one."""
+        by_name = {source.name: source for source in self._sources}
+        found: list[list[Evidence]] = [[] for _ in requests]
+        later = []
+        for place, request in enumerate(requests):
+            now = {source.name for source in request.sources} | {piece.source for piece in request.given}
+            after = tuple(by_name[name] for name in request.plan if name in by_name and name not in now)
+            if after:
+                later.append((place, replace(request, sources=after)))
+        for (place, _), pieces in zip(later, self._offered([request for _, request in later]), strict=True):
+            found[place] = pieces
+        return found
+
+    def _asked(
+        self, request: Request, pieces: Sequence[Evidence], ahead: Sequence[Evidence], known: frozenset[SourceName]
+    ) -> _Asked:
         kept = tuple(_filtered(request, pieces) if self._dependency == "filter" else pieces)
         strange = {piece.source for piece in kept} - known
         if strange:
             log.warning("The part was not trained with the sources %s: retrain it to judge them.", sorted(strange))
-        rows = [piece.passage for piece in kept if piece.source in known]
+        ids = {piece.id for piece in kept}
+        children = tuple(piece for piece in ahead if piece.source in known and piece.passage.parent in ids)
+        rows = [piece.passage for piece in (*kept, *children) if piece.source in known]
         given = {piece.id: piece.passage for piece in (*request.given, *kept)}
         below = [row for row in offers.parents(rows, given, request, self._store) if row.source in known]
-        return _Asked(request, kept, tuple(offers.ordered((*below, *rows))))
+        return _Asked(request, kept, tuple(offers.ordered((*below, *rows))), children)
 
 
 def _filtered(request: Request, pieces: Sequence[Evidence]) -> list[Evidence]:
@@ -135,18 +166,39 @@ def _planned(request: Request, known: frozenset[SourceName]) -> Order:
     return tuple(name for name in dict.fromkeys(request.plan or asked) if name in known)
 
 
-def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: float) -> list[Evidence]:
+def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: float, pairs: bool) -> list[Evidence]:
     """The best k of each source, best first; a tie keeps the order of the candidates."""
     by_id = {passage.id: score for passage, score in zip(asked.judged, scores, strict=True)}
-    lists: dict[SourceName, list[Evidence]] = {source.name: [] for source in asked.request.sources}
-    for piece in asked.offered:
-        lists[piece.source].append(_judged(opened, piece, by_id.get(piece.id), first))
-    k = asked.request.k
 
     def score(piece: Evidence) -> float:
         return piece.relevance if first else piece.scores.get("similarity", piece.relevance)
 
-    return merge_by_relevance([sorted(pieces, key=lambda piece: -score(piece))[:k] for pieces in lists.values()])
+    judged = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.offered]
+    if pairs:
+        children = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.ahead]
+        judged = _paired(judged, children, by_id | {piece.id: score(piece) for piece in (*judged, *children)})
+    lists: dict[SourceName, list[Evidence]] = {source.name: [] for source in asked.request.sources}
+    for piece in judged:
+        lists[piece.source].append(piece)
+    k = asked.request.k
+
+    def rank(piece: Evidence) -> float:
+        return -piece.scores.get("pair", score(piece))
+
+    return merge_by_relevance([sorted(pieces, key=rank)[:k] for pieces in lists.values()])
+
+
+def _paired(pieces: Sequence[Evidence], children: Sequence[Evidence], score: Mapping[str, float]) -> list[Evidence]:
+    """Each piece with the score of the best pair that it is in; one that has neither parent nor child keeps its own."""
+    best: dict[str, float] = {}
+    for child in (*pieces, *children):
+        parent = child.passage.parent or ""
+        if parent in score:
+            best[child.id] = score[parent] * score[child.id]
+            best[parent] = max(best.get(parent, 0.0), best[child.id])
+    wanted = {child.passage.parent for child in children}  # a parent without a child is no pair where others have one
+    alone = {piece.id: 0.0 if wanted and piece.id not in wanted else score[piece.id] for piece in pieces}
+    return [replace(piece, scores={**piece.scores, "pair": best.get(piece.id, alone[piece.id])}) for piece in pieces]
 
 
 def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, first: float) -> Evidence:

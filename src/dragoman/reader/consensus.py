@@ -1,0 +1,67 @@
+"""The draft that agrees most with the others: minimum Bayes risk over texts that one model wrote."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dragoman.text.analyse import CJK, Analyser
+
+_CHARACTER = re.compile(f"([{CJK}])")
+
+
+def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float = 0.0) -> tuple[int, float]:
+    """The place of the best text, the first of those alike, and its agreement with the others.
+
+    `holding` says how far each text holds to its evidence, where that is known; `held` is its share in the choice.
+    """
+    found = agreements(texts)
+    worth = [
+        (1 - Fraction(held)) * agreement + Fraction(held) * Fraction(holds)
+        for agreement, holds in zip(found, holding or [0.0] * len(texts), strict=True)
+    ]
+    best = max(range(len(texts)), key=lambda place: (worth[place], -place))
+    return best, float(found[best])
+
+
+def agreements(texts: Sequence[str]) -> list[Fraction]:
+    """The mean similarity of each text to all others, which are at least one; exact, so that what is alike is equal."""
+    tokens = _cut(texts)
+    sums = [Fraction(0)] * len(texts)
+    for place, one in enumerate(tokens):
+        for other in range(place + 1, len(tokens)):
+            alike = similarity(one, tokens[other])
+            sums[place] += alike
+            sums[other] += alike
+    return [found / (len(texts) - 1) for found in sums]
+
+
+def similarity(one: Sequence[str], other: Sequence[str]) -> Fraction:
+    """The mean of two F1: of shared tokens in any order, and of the longest common subsequence (ROUGE-L)."""
+    size = len(one) + len(other)
+    if not size:
+        return Fraction(1)
+    shared = (Counter(one) & Counter(other)).total()
+    # F1 = 2 n / (|a| + |b|); the mean of both is (n_1 + n_L) / (|a| + |b|)
+    return Fraction(shared + common_subsequence(one, other), size)
+
+
+def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common subsequence; a row of the table is one number, its bits where it goes up."""
+    places: dict[str, int] = {}
+    for place, token in enumerate(one):
+        places[token] = places.get(token, 0) | 1 << place
+    whole = (1 << len(one)) - 1
+    row = whole
+    for token in other:
+        matched = row & places.get(token, 0)
+        row = (row + matched | row - matched) & whole
+    return len(one) - row.bit_count()
+
+
+def _cut(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Words as they stand, Chinese, Japanese and Korean by characters; what was cut is not kept."""
+    analyser = Analyser(stem=False, stop_words=False)
+    return [analyser(_CHARACTER.sub(r" \1 ", text)) for text in texts]
