@@ -37,6 +37,7 @@ from dragoman.core.tokens import Grammar
 from dragoman.datasets.open import open_dataset, sniff
 from dragoman.models.causal import Causal, load_causal
 from dragoman.models.lora import LoraSpec
+from dragoman.models.packed import use_attention
 from dragoman.models.spelling import spell
 from dragoman.models.unified import Shape, Turns
 from dragoman.models.unified_weights import Tuning, for_training, vocabulary_rows
@@ -113,6 +114,7 @@ def main() -> None:
         if state is not None:
             causal.model.load_state_dict(state)
         told = ways[name]()
+        use_attention(causal.model, task.attention)  # padded rows were read with another one
         rates[name] = told.turns / told.seconds
         use = factor * weights * told.read_tokens / told.seconds / peak
         cells = (rates[name], told.lesson_tokens / told.seconds, told.read_tokens / told.seconds)

@@ -94,8 +94,8 @@ class UnifiedTask:
         self._examples = examples
         self._settings = settings
         self._device = causal.device
-        self._attention: Attention = _attention(settings.attention, causal.device)
-        use_attention(causal.model, self._attention)
+        self.attention: Attention = _attention(settings.attention, causal.device)
+        use_attention(causal.model, self.attention)
         self._epoch = 0
         self._evaluation = [turns.spelling.one(token) for token in EVALUATION if token in turns.spelling.ids]
         self._below = Below.of(causal.model) if causal.device == "cpu" else None
@@ -147,7 +147,7 @@ class UnifiedTask:
         """The mean loss of each kind, over its places in the batch."""
         made = self._made(tuple(batch))
         self.tokens += sum(len(layout.tokens) for _, _, layout in made.packed.starts)
-        hidden = states(self.model, made.packed, device=self._device, attention=self._attention, below=self._below)
+        hidden = states(self.model, made.packed, device=self._device, attention=self.attention, below=self._below)
         at = hidden[made.rows.to(self._device), made.columns.to(self._device)]  # (P, width)
         found: dict[str, Tensor] = {}
         each = torch.zeros(len(made.places), device=self._device)
@@ -194,7 +194,7 @@ class UnifiedTask:
             self._sequences.examined(example, most=settings.most, whole=example.id in whole) for example in examples
         ]
         examining = Examining(
-            self.causal, self._evaluation, self._attention, settings.tokens, self._width(), below=self._below
+            self.causal, self._evaluation, self.attention, settings.tokens, self._width(), below=self._below
         )
         return examining.outcomes(asked)
 
@@ -231,7 +231,7 @@ class UnifiedTask:
 
     def _width(self) -> int | None:
         """How wide rows are: on FlexAttention all alike, so that they are compiled once."""
-        return -(-self._settings.tokens // BLOCK) * BLOCK if self._attention == "flex" else None
+        return -(-self._settings.tokens // BLOCK) * BLOCK if self.attention == "flex" else None
 
     def _tokens_said(self, places: Sequence[Place], at: Tensor) -> Tensor:
         """-log p of the target of each place, among its options or all tokens."""
