@@ -5,7 +5,8 @@
 Each step runs in a process of its own, whose peak memory is shown. What is in the folder already is not made again, so
 that a run that was broken off goes on; `--steps fill,index` does some of it. The corpus is synthetic (`_corpus.py`:
 Zipf words of topics, vectors in clusters within clusters), read by the default analyser of English. `encode` measures
-the real default encoder on its passages. Nothing is asserted: read the table.
+the real default encoder on its passages. `real` measures recall on that encoder's vectors of the sentences in
+$DRAGOMAN_DATA, at most `--passages` of them. Nothing is asserted: read the table.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 from _corpus import CHUNK, DIMENSIONS, Corpus
+from _sentences import encoded, sentences
 from _timing import milliseconds
 
 from dragoman.core.values import Hit, Passage, Query, Scope
@@ -41,7 +43,7 @@ SCOPE = Scope("bench", "")
 SOURCE = "DOCS"
 K, POOL = 10, 50  # what the default retriever asks either search for before it fuses them
 BATCH = 5000
-STEPS = ("fill", "index", "truth", "search", "update", "rebuild", "damage", "words", "encode")
+STEPS = ("fill", "index", "truth", "search", "update", "rebuild", "damage", "words", "encode", "real")
 
 
 def line(name: str, value: str, wanted: str = "") -> None:
@@ -275,6 +277,33 @@ class Bench:
             cpu, wall = time.process_time() - began[0], time.perf_counter() - began[1]
             shown = f"{len(texts) / wall * 60:,.0f}, {len(texts) / cpu * 60:,.0f}"
             line(f"encode: passages {name} a minute: in all, a core", shown, "10,000 a core")
+
+    def real(self) -> None:
+        """Recall of the index on real sentences, encoded by the default encoder; the questions are not among them."""
+        data = os.environ.get("DRAGOMAN_DATA")
+        if not data:
+            line("real: left out", "DRAGOMAN_DATA is not set")
+            return
+        texts = sentences(Path(data))[: self.passages + self.questions]
+        folder = self.folder / "real"
+        folder.mkdir(exist_ok=True)
+        vectors = encoded(texts, folder)
+        asked, rows = vectors[: self.questions], vectors[self.questions :]
+        passages = [Passage(f"r{i}", SOURCE, text, position=i) for i, text in enumerate(texts[self.questions :])]
+        queries = [Query(SCOPE, SOURCE, K, vector=tuple(vector.tolist())) for vector in asked]
+        with self.store("real/store.db") as store:
+            for at in range(store.count(SCOPE, SOURCE), len(passages), BATCH):
+                store.put(SCOPE, passages[at : at + BATCH], rows[at : at + BATCH])
+            began = time.perf_counter()
+            store.refresh_index(SCOPE, SOURCE)
+            line(f"real: {len(rows):,} sentences, indexed in, s", f"{time.perf_counter() - began:.0f}")
+            found = [[hit.passage.position for hit in store.nearest([query])[0]] for query in queries]
+            timed = milliseconds([lambda q=query: store.nearest([q]) for query in queries])
+        cosines = asked @ rows.T
+        least = np.sort(cosines, axis=1)[:, -K] - 1e-6  # rows that are as near as the last of the best count as it does
+        kept = sum(int(np.sum(cosines[i, each] >= least[i])) for i, each in enumerate(found))
+        shown = f"{timed[0]:.2f} / {timed[1]:.2f} ms, recall {kept / (K * len(found)):.3f}"
+        line(f"real: vectors, p50 / p99, recall@{K}", shown, "recall 0.95")
 
 
 def seen_after(store: SqliteStore, act: Callable[[], object], id: str, vector: np.ndarray) -> float:

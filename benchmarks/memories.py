@@ -22,12 +22,12 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 import numpy as np
-from _corpus import Corpus
+from _corpus import CHUNK, Corpus
 from _environments import install
 
 from dragoman.core.values import Passage, Query, Scope
@@ -45,6 +45,14 @@ PEERS = (
     "langgraph-checkpoint-postgres",
     "sqlite-vec",
     "psycopg[binary]",
+)
+NAMES = (
+    "mem0-faiss",
+    "mem0-qdrant",
+    "mem0-pgvector",
+    "langgraph-memory",
+    "langgraph-sqlite",
+    "langgraph-postgres",
 )
 LIMITS = {"sqlite": 2.0, "postgres": 5.0}
 
@@ -76,18 +84,18 @@ def fill(store: TableStore, corpus: Corpus, users: int) -> float:
     """Each user's rows in one call; what is there already is left alone. The rows a second."""
     each = corpus.passages // users
     began, written = time.perf_counter(), 0
-    present = len(store.scopes())
+    user = len(store.scopes())
     pending: list[Passage] = []
     vectors: list[np.ndarray] = []
-    user = 0
-    for chunk in corpus.chunks():
+    for chunk in corpus.chunks(user * each // CHUNK):
         for i, ranks in enumerate(chunk.ranks):
             number = chunk.first + i
+            if number < user * each:
+                continue  # written in an earlier run
             pending.append(Passage(f"r{number}", SOURCE, corpus.text(ranks), position=number))
             vectors.append(chunk.vectors[i])
             if len(pending) == each:
-                if user >= present:
-                    written += store.put(scope(user), pending, np.array(vectors))
+                written += store.put(scope(user), pending, np.array(vectors))
                 user += 1
                 pending, vectors = [], []
     return written / (time.perf_counter() - began)
@@ -99,15 +107,15 @@ def questions(corpus: Corpus, users: int, count: int) -> tuple[np.ndarray, np.nd
     each = corpus.passages // users
     asked = chance.integers(0, users, count)
     rows = asked * each + chance.integers(0, each, count)
-    chunks = {int(number): corpus.chunk(int(number)).vectors for number in set((rows // 10_000).tolist())}
-    near = np.array([chunks[int(row // 10_000)][row % 10_000] for row in rows])
+    chunks = {int(number): corpus.chunk(int(number)).vectors for number in set((rows // CHUNK).tolist())}
+    near = np.array([chunks[int(row // CHUNK)][row % CHUNK] for row in rows])
     noisy = near + 0.02 * chance.normal(size=near.shape)
     return asked, (noisy / np.linalg.norm(noisy, axis=1, keepdims=True)).astype(np.float32)
 
 
 def measured(store: TableStore, corpus: Corpus, users: int, asked: np.ndarray, vectors: np.ndarray) -> dict[str, float]:
     """Percentiles of a user's first search and of those after it, and how many of the exact ten are found."""
-    each = corpus.passages // users
+    best = exact(corpus, users, asked, vectors)  # made before anything is timed
     queries = [
         Query(scope(int(user)), SOURCE, K, vector=tuple(vector.tolist()))
         for user, vector in zip(asked, vectors, strict=True)
@@ -117,18 +125,26 @@ def measured(store: TableStore, corpus: Corpus, users: int, asked: np.ndarray, v
     gc.freeze()  # the benchmark's own rows are no part of what a store's garbage collector walks
     taken: dict[str, list[float]] = {"cold": [], "warm": []}
     found = 0
-    for query, user in zip(queries, asked.tolist(), strict=True):
+    for query, wanted in zip(queries, best, strict=True):
         store._search.pools.drop()
         for way in ("cold", "warm"):
             began = time.perf_counter()
             (hits,) = store.nearest([query])
             taken[way].append((time.perf_counter() - began) * 1000)
-        first = user * each
-        own = corpus_rows(corpus, first, each)
-        best = set((np.argsort(-(own @ np.array(query.vector, dtype=np.float32)))[:K] + first).tolist())
-        found += len(best & {hit.passage.position for hit in hits})
+        found += len(wanted & {hit.passage.position for hit in hits})
     shown = {f"{way} {name}": float(np.percentile(times, q)) for way, times in taken.items() for name, q in PERCENTILES}
     return shown | {"recall": found / (K * len(queries))}
+
+
+def exact(corpus: Corpus, users: int, asked: np.ndarray, vectors: np.ndarray) -> list[set[int]]:
+    """The best rows of each question, user by user, so that each chunk of the corpus is made once."""
+    each = corpus.passages // users
+    best: list[set[int]] = [set() for _ in asked]
+    for i in np.argsort(asked, kind="stable").tolist():
+        first = int(asked[i]) * each
+        own = corpus_rows(corpus, first, each)
+        best[i] = set((np.argsort(-(own @ vectors[i]))[:K] + first).tolist())
+    return best
 
 
 PERCENTILES = (("p50", 50), ("p99", 99))
@@ -137,36 +153,48 @@ _KNOWN: dict[int, np.ndarray] = {}
 
 def corpus_rows(corpus: Corpus, first: int, count: int) -> np.ndarray:
     parts = []
-    for number in range(first // 10_000, (first + count - 1) // 10_000 + 1):
+    for number in range(first // CHUNK, (first + count - 1) // CHUNK + 1):
         if number not in _KNOWN:
-            if len(_KNOWN) > 40:
+            if len(_KNOWN) > 4:
                 _KNOWN.clear()
             _KNOWN[number] = corpus.chunk(number).vectors
         parts.append(_KNOWN[number])
     whole = np.concatenate(parts)
-    start = first - first // 10_000 * 10_000
+    start = first - first // CHUNK * CHUNK
     return whole[start : start + count]
 
 
-def peers(python: Path, corpus: Corpus, users: int, questions: tuple[np.ndarray, np.ndarray], url: str) -> None:
-    """The same search elsewhere."""
+def peers(
+    python: Path,
+    corpus: Corpus,
+    users: int,
+    questions: tuple[np.ndarray, np.ndarray],
+    url: str,
+    *,
+    names: Sequence[str],
+    seconds: float,
+) -> None:
+    """The same search elsewhere, each within a time."""
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch) / "rows.npz"
         rows = np.concatenate([chunk.vectors for chunk in corpus.chunks()])
         np.savez(data, rows=rows, asked=questions[0], queries=questions[1], users=users)
         script = Path(__file__).with_name("memory_peers.py")
         environment = {**os.environ, "MEM0_TELEMETRY": "False", "MEM0_DIR": scratch, "HOME": scratch}
-        for name in ("mem0-faiss", "mem0-qdrant", "langgraph-memory", "langgraph-sqlite", "langgraph-postgres"):
+        for name in names:
             given = [str(python), str(script), name, str(data), url]
             try:
-                done = subprocess.run(given, check=True, capture_output=True, text=True, timeout=240, env=environment)
+                done = subprocess.run(
+                    given, check=True, capture_output=True, text=True, timeout=seconds, env=environment
+                )
                 shown = json.loads(done.stdout.splitlines()[-1])
             except subprocess.TimeoutExpired:
-                print(f"{name:<44} not done in 240 s", flush=True)
+                print(f"{name:<44} not done in {seconds:g} s", flush=True)
                 continue
             except subprocess.CalledProcessError as error:
                 print(f"{name:<44} failed: {error.stderr.strip().splitlines()[-1][:80]}", flush=True)
                 continue
+            print(f"{f'  written to {name}, rows a second':<44}{shown['written']:>11,.0f}", flush=True)
             line(name, shown)
 
 
@@ -185,6 +213,8 @@ def main() -> None:
     parser.add_argument("--engines", default="sqlite,postgres")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--peers", type=Path, metavar="DIR", help="measure mem0 and LangGraph too")
+    parser.add_argument("--names", nargs="+", choices=NAMES, default=NAMES, help="which of them")
+    parser.add_argument("--seconds", type=float, default=240.0, help="after which one of them is stopped")
     options = parser.parse_args()
     corpus = Corpus(options.rows, words=20)
     asked, vectors = questions(corpus, options.users, options.queries)
@@ -210,7 +240,8 @@ def main() -> None:
             line(f"Dragoman on {engine}", measured(store, corpus, options.users, asked, vectors), LIMITS[engine])
             store.close()
         if options.peers:
-            peers(install(options.peers, PEERS), corpus, options.users, (asked, vectors), url)
+            python, limits = install(options.peers, PEERS), {"names": options.names, "seconds": options.seconds}
+            peers(python, corpus, options.users, (asked, vectors), url, **limits)
 
 
 if __name__ == "__main__":

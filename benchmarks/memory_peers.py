@@ -1,6 +1,7 @@
 """The search of `memories.py` in mem0 and in LangGraph's stores; run where they are installed, one a process.
 
-Prints one JSON object with milliseconds and recall. The embedding function looks given vectors up, no model is called.
+Prints one JSON object with milliseconds, recall and rows written a second. The embedding function looks given vectors
+up, no model is called.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Given:
         return [self.vector(text) for text in texts]
 
 
-def mem0(given: Given, provider: str) -> Search:
+def mem0(given: Given, provider: str, url: str) -> Search:
     from mem0.memory import main
 
     class Embedder:
@@ -50,11 +51,17 @@ def mem0(given: Given, provider: str) -> Search:
 
     main.EmbedderFactory.create = lambda *a, **k: Embedder()
     main.LlmFactory.create = lambda *a, **k: object()
-    folder = tempfile.mkdtemp()
-    store = {"collection_name": "bench", "path": folder, "embedding_model_dims": given.rows.shape[1]}
+    store = {"collection_name": "bench", "embedding_model_dims": given.rows.shape[1]}
+    if provider == "pgvector":
+        store["connection_string"] = url
+    else:
+        store["path"] = tempfile.mkdtemp()
     if provider == "faiss":
         store["distance_strategy"] = "cosine"
     memory = main.Memory.from_config({"vector_store": {"provider": provider, "config": store}})
+    if provider == "pgvector":
+        memory.vector_store.delete_col()  # an earlier run's
+        memory.vector_store.create_col()
     step = len(given.rows) if provider == "faiss" else 1000
     for start in range(0, len(given.rows), step):
         numbers = range(start, min(len(given.rows), start + step))
@@ -81,7 +88,7 @@ def langgraph(given: Given, store: Any) -> Search:
 def made(name: str, given: Given, url: str) -> Search:
     index: Any = {"dims": given.rows.shape[1], "embed": given.vectors, "fields": ["text"]}
     if name.startswith("mem0"):
-        return mem0(given, name.partition("-")[2])
+        return mem0(given, name.partition("-")[2], url)
     if name == "langgraph-memory":
         from langgraph.store.memory import InMemoryStore
 
@@ -110,7 +117,9 @@ _OPEN: list[Any] = []
 def main() -> None:
     name, path, url = sys.argv[1:4]
     given = Given(np.load(path))
+    began = time.perf_counter()
     search = made(name, given, url)
+    rate = len(given.rows) / (time.perf_counter() - began)
     taken: dict[str, list[float]] = {"cold": [], "warm": []}
     found = 0
     limit = time.monotonic() + 60
@@ -132,7 +141,7 @@ def main() -> None:
         for way, times in taken.items()
         for label, q in (("p50", 50), ("p99", 99))
     }
-    print(json.dumps(shown | {"recall": found / (K * done)}))
+    print(json.dumps(shown | {"recall": found / (K * done), "written": rate}))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.stores import feed, postgres_search, records, search, sidecars, tables, writing
+from dragoman.stores import appending, dialogues, feed, postgres_search, records, search, sidecars, tables, writing
 from dragoman.stores.database import check_scoped
 from dragoman.stores.postgres_address import Address, is_postgres
-from dragoman.stores.postgres_dialect import escape, translate, unescape
+from dragoman.stores.postgres_dialect import bulk, escape, translate, unescape
 from dragoman.stores.postgres_schema import migrations
 
 
@@ -44,6 +44,29 @@ def test_no_statement_keeps_a_word_of_sqlite_only(module):
         translated = translate(sql).sql
         assert "json_each" not in translated and "NOT INDEXED" not in translated
         assert "ON CONFLICT DO" not in translated
+
+
+def test_an_insert_of_one_row_becomes_one_of_many_by_hand():
+    shared = """INSERT INTO vectors (tenant, user, seq, parent, superseded, vector)
+    VALUES (:tenant, :user, :seq, :parent, 0, :vector) ON CONFLICT (tenant, user, seq) DO NOTHING"""
+    insert = bulk(shared)
+    assert insert is not None and insert.columns == ("seq", "parent", "vector")
+    assert " ".join(insert.sql.split()) == (
+        'INSERT INTO vectors (tenant, "user", seq, parent, superseded, vector) '
+        "SELECT %(tenant)s, %(user)s, given.seq, given.parent, 0, given.vector "
+        "FROM unnest(%(seq)b::bigint[], %(parent)b::text[], %(vector)b::vector[]) AS given (seq, parent, vector) "
+        'ON CONFLICT (tenant, "user", seq) DO NOTHING'
+    )
+
+
+def test_only_rows_with_keys_of_their_own_are_inserted_at_once():
+    statements = {
+        name: text
+        for module in (appending, dialogues, records, writing)
+        for name, text in vars(module).items()
+        if isinstance(text, str) and ":tenant" in text
+    }
+    assert {name for name, text in statements.items() if bulk(text)} == {"_INSERT", "_PUT_VECTOR"}
 
 
 def test_migrations_are_numbered_and_say_what_they_are_for():

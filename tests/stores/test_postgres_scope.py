@@ -9,11 +9,12 @@ import pytest
 
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Passage, Query, Scope, Turn
-from dragoman.stores import InMemoryStore
+from dragoman.stores import InMemoryStore, postgres_rows
 from dragoman.stores.conformance import ALL, ANA, BEN, FERRY, VECTORS
 from dragoman.stores.in_memory import words
+from dragoman.stores.postgres_dialect import translate
 from dragoman.stores.postgres_schema import SCOPED_ROLE, TABLES
-from dragoman.stores.postgres_search import graph_statement
+from dragoman.stores.postgres_search import exact_statement, graph_statement
 
 pytestmark = [pytest.mark.slow, pytest.mark.trust]
 SHARED = Scope("acme", "")
@@ -139,8 +140,6 @@ def test_the_planner_can_use_the_graph_for_the_statement_that_is_sent(make_store
     store.refresh_index(SHARED, "NOTES")
     from pgvector import Vector
 
-    from dragoman.stores.postgres_dialect import translate
-
     bound = {"source": "NOTES", "k": 5, "without": [], "vector": Vector(vectors[0]), "tenant": "acme", "user": ""}
     with store._database._transaction(SHARED) as connection:
         connection.execute("SET LOCAL enable_sort = off")
@@ -160,7 +159,11 @@ def test_a_private_search_is_exact_and_reads_one_partition(make_store):
     found, wanted = store.nearest([query])[0], exact.nearest([query])[0]
     assert [hit.passage for hit in found] == [hit.passage for hit in wanted]
     assert np.allclose([hit.score for hit in found], [hit.score for hit in wanted], atol=1e-6)
+    bound = {"tenant": "acme", "user": "ana", "source": "NOTES", "width": 8, "k": 7, "without": []}
     with store._database._transaction(ANA) as connection:
+        sql = f"EXPLAIN {translate(exact_statement(parents=False)).sql}"
+        plan = "\n".join(line for (line,) in connection.execute(sql, bound | {"vector": vectors[3]}).fetchall())
+        assert "Join Filter" not in plan  # passages are looked up one by one, also before the server has counted rows
         sql = """EXPLAIN SELECT * FROM vectors WHERE tenant = 'acme' AND "user" = 'ana'"""
         plan = "\n".join(line for (line,) in connection.execute(sql).fetchall())
     assert len({word for word in plan.split() if word.startswith("vectors_") and "pkey" not in word}) == 1
@@ -199,8 +202,24 @@ def test_the_same_passage_from_many_writers_is_one_row(make_store):
 def test_a_killed_connection_in_the_pool_is_replaced_unnoticed(schema, make_store):
     store = make_store(connections=2)
     store.put(ANA, [FERRY])
-    schema.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dragoman'")
+    kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dragoman'"
+    schema.run(kill)
     assert store.get(ANA, ["ferry"]) == [FERRY]
+    schema.run(kill)
+    assert store.nearest([Query(ANA, "NOTES", 1, vector=(1.0,))]) == [[]]
+
+
+def test_a_read_of_one_statement_is_scoped_and_leaves_nothing_behind(filled):
+    read = filled._database.read
+    sql = "SELECT DISTINCT tenant, user FROM passages WHERE tenant = :tenant AND user = :user"
+    assert [read(scope, sql) for scope in (ANA, BEN)] == [[("acme", "ana")], [("acme", "ben")]]
+    with pytest.raises(StoreError, match="not held to a scope"):
+        read(ANA, "SELECT id FROM passages")
+    with pytest.raises(StoreError):
+        read(ANA, "SELECT 1 / (seq - seq) FROM passages WHERE tenant = :tenant AND user = :user")
+    with filled._database.opened().connection() as connection:
+        assert connection.execute("SELECT current_setting('dragoman.tenant', true)").fetchone() in ((None,), ("",))
+    assert read(BEN, sql) == [("acme", "ben")]
 
 
 def test_ids_with_control_characters_are_told_apart(make_store):
@@ -209,3 +228,23 @@ def test_ids_with_control_characters_are_told_apart(make_store):
     store.put(ANA, rows)
     assert store.get(ANA, [row.id for row in rows]) == rows
     assert store.get(ANA, ["a\x00"]) == [None]
+
+
+@pytest.mark.parametrize("most", [(2, 2**22), (256, 40)])
+def test_rows_written_at_once_are_as_given_however_they_are_grouped(make_store, monkeypatch, most):
+    monkeypatch.setattr(postgres_rows, "_MOST_ROWS", most[0])
+    monkeypatch.setattr(postgres_rows, "_MOST_TEXT", most[1])
+    store = make_store()
+    rows = [
+        Passage("a", "NOTES", 'one {"} \\ NULL, \x00', headings=("H",), position=2**40),
+        Passage("b", "NOTES", "", parent="p", meta={"k": "\x10"}),
+        Passage("c", "NOTES", "NULL", title="null", origin="o"),
+        Passage("d", "OTHER", "雨" * 50, position=-1),
+        Passage("e", "NOTES", "last"),
+    ]
+    vectors = np.eye(5, dtype=np.float32)
+    assert store.put(ANA, rows, vectors) == 5 and store.put(ANA, rows, vectors) == 0
+    assert list(store.passages(ANA, "NOTES")) == [rows[i] for i in (0, 1, 2, 4)]
+    assert store.get(ANA, ["d"]) == [rows[3]]
+    (hits,) = store.nearest([Query(ANA, "NOTES", 1, vector=tuple(vectors[4].tolist()))])
+    assert [hit.passage for hit in hits] == [rows[4]]

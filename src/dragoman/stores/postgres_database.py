@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from select import POLLIN, poll
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.errors import InputError, StoreError
 from dragoman.core.values import Scope
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from psycopg.types import TypeInfo
     from psycopg_pool import ConnectionPool
 
-    from dragoman.stores.postgres_schema import Connection
+    from dragoman.stores.postgres_schema import Connection, Cursor
     from dragoman.stores.purging import Purged
+    from dragoman.stores.rows import Cell
+
+    First: TypeAlias = Callable[[Connection], None]
 
 _CONNECT_SECONDS = 10
 # A server that fell silent, as when a cable is pulled, is given up within half a minute.
@@ -88,6 +91,17 @@ class PostgresDatabase:
         """Rows of a scope as last committed by anyone."""
         with self._transaction(scope) as connection:
             yield PostgresRows(connection, scope)
+
+    def read(self, scope: Scope, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
+        """The rows of one statement in a transaction of its own: one way there and back for all of it."""
+        asked: list[Cursor] = []
+
+        def first(connection: Connection) -> None:
+            asked.append(PostgresRows(connection, scope).sent(sql, **bindings))
+            connection.commit()
+
+        with self._transaction(scope, first=first):
+            return asked[-1].fetchall()
 
     @contextmanager
     def writing(self, scope: Scope) -> Iterator[PostgresRows]:
@@ -194,12 +208,18 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(
-        self, scope: Scope | None, *, isolation: Any = None, seconds: float | None = None, writes: bool = False
+        self,
+        scope: Scope | None,
+        *,
+        isolation: Any = None,
+        seconds: float | None = None,
+        writes: bool = False,
+        first: First | None = None,
     ) -> Iterator[Connection]:
         psycopg = require_psycopg()
         pool = self.opened()
         with self.explained():
-            connection = self._begun(pool, scope, isolation, seconds, writes=writes)
+            connection = self._begun(pool, scope, isolation, seconds, writes=writes, first=first)
             try:
                 yield connection
                 try:
@@ -257,6 +277,7 @@ class PostgresDatabase:
         seconds: float | None,
         *,
         writes: bool,
+        first: First | None,
     ) -> Connection:
         """A connection in a new transaction; those that broke while they lay in the pool are thrown away."""
         psycopg = require_psycopg()
@@ -270,9 +291,13 @@ class PostgresDatabase:
                     if writes:
                         connection.execute(_HOLD, settings)
                         connection.execute(_ENTER, settings)
+                    if first is not None:
+                        first(connection)
                 return connection
             except psycopg.OperationalError:
                 broken = connection.broken
+                with suppress(psycopg.Error):
+                    connection.rollback()
                 pool.putconn(connection)
                 if not broken or attempt == self._connections:
                     raise

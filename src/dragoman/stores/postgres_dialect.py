@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 _LIST = re.compile(r"\bIN \(SELECT value FROM json_each\(:(\w+)\)\)")
 _WORD = re.compile(r"(?<!:):(\w+)|\buser\b|\bNOT INDEXED\b")
+_INSERT = re.compile(r"(INSERT INTO \w+ \([^)]*\)\s+)VALUES \(([^)]*)\)(.*)", re.DOTALL)
+_TYPES = dict.fromkeys(("seq", "position", "changed", "length"), "bigint") | {"digest": "bytea", "vector": "vector"}
 _ESCAPE, _NUL = "\x10", "\x00"
 
 
@@ -23,6 +25,30 @@ def translate(sql: str) -> Statement:
     """A shared statement for psycopg: `user` is a reserved word, lists are arrays, bindings are `%(name)s`."""
     listed = _LIST.sub(r"= ANY(:\1)", sql)
     return Statement(_WORD.sub(_word, listed), frozenset(_LIST.findall(sql)))
+
+
+class Bulk(NamedTuple):
+    """An insert of many rows at once, and which of its bindings are arrays, one value a row."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+@lru_cache(maxsize=16)
+def bulk(sql: str) -> Bulk | None:
+    """An insert of one row as an insert of many; None where rows bring no key of their own.
+
+    Without one the order of the rows, or which of two comes last, would matter.
+    """
+    found = _INSERT.fullmatch(sql.strip())
+    if found is None or ":seq" not in found[2]:
+        return None
+    values = [value.strip() for value in found[2].split(",")]
+    columns = tuple(value[1:] for value in values if value.startswith(":") and value not in (":tenant", ":user"))
+    chosen = ", ".join(f"given.{value[1:]}" if value[1:] in columns else value for value in values)
+    arrays = ", ".join(f"%({name})b::{_TYPES.get(name, 'text')}[]" for name in columns)
+    source = f"SELECT {chosen} FROM unnest({arrays}) AS given ({', '.join(columns)})"
+    return Bulk(_WORD.sub(_word, f"{found[1]}{source}{found[3]}"), columns)
 
 
 def _word(match: re.Match[str]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dragoman.core.values import Receipt, Scope
 from dragoman.stores.database import check_scoped
-from dragoman.stores.postgres_dialect import Statement, escape, translate, unescape
+from dragoman.stores.postgres_dialect import Statement, bulk, escape, translate, unescape
 from dragoman.stores.postgres_errors import lost_place
 from dragoman.stores.vectors import DTYPE
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from psycopg.types import TypeInfo
 
     from dragoman.stores.engine import Bindings
-    from dragoman.stores.postgres_schema import Connection
+    from dragoman.stores.postgres_schema import Connection, Cursor
     from dragoman.stores.rows import Cell
 
 
+_MOST_ROWS, _MOST_TEXT = 256, 2**22  # of one statement: rows, and characters in them
 _LEAVE = "DELETE FROM line WHERE line = %s AND ticket = %s"
 
 
@@ -37,11 +38,14 @@ class PostgresRows:
 
     def rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
         """Run one statement and fetch all its rows."""
+        cursor = self.sent(sql, **bindings)
+        return cursor.fetchall() if cursor.description else []
+
+    def sent(self, sql: str, **bindings: Cell) -> Cursor:
+        """Run one statement, or within a pipeline only send it: its rows are there when the pipeline ends."""
         check_scoped(sql)
         statement = translate(sql)
-        with self._connection.cursor(binary=True) as cursor:
-            cursor.execute(statement.sql, self._bound(statement, bindings))
-            return cursor.fetchall() if cursor.description else []
+        return self._connection.cursor(binary=True).execute(statement.sql, self._bound(statement, bindings))
 
     def run(self, sql: str, **bindings: Cell) -> int:
         """Run one statement; the number of rows that it changed."""
@@ -54,7 +58,12 @@ class PostgresRows:
         check_scoped(sql)
         statement = translate(sql)
         bound = [self._bound(statement, row) for row in rows]
-        if bound:
+        at_once = bulk(sql) if len(bound) > 1 else None
+        if at_once is not None:
+            for part in _parts(bound):
+                arrays = {name: [row[name] for row in part] for name in at_once.columns}
+                self._connection.execute(at_once.sql, arrays | self._keys)
+        elif bound:
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement.sql, bound)
 
@@ -95,14 +104,32 @@ class PostgresRows:
         return bound
 
 
+def _parts(bound: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Rows in groups that one statement can carry."""
+    part: list[dict[str, Any]] = []
+    size = 0
+    for row in bound:
+        part.append(row)
+        size += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(part) == _MOST_ROWS or size > _MOST_TEXT:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
 def adapt(connection: Connection, info: TypeInfo) -> None:
     """Teach a connection our texts, which may hold NUL, and vectors as the bytes that every store has them in."""
     from pgvector.psycopg.vector import register_vector_info
     from psycopg.adapt import Loader
     from psycopg.pq import Format
-    from psycopg.types.string import StrDumper, TextBinaryLoader
+    from psycopg.types.string import StrBinaryDumper, StrDumper, TextBinaryLoader
 
     class Text(StrDumper):
+        def dump(self, obj: str) -> Any:
+            return super().dump(escape(obj))
+
+    class BinaryText(StrBinaryDumper):
         def dump(self, obj: str) -> Any:
             return super().dump(escape(obj))
 
@@ -117,6 +144,7 @@ def adapt(connection: Connection, info: TypeInfo) -> None:
             return np.frombuffer(data, dtype=">f4", offset=4).astype(DTYPE).tobytes()
 
     register_vector_info(connection, info)
+    connection.adapters.register_dumper(str, BinaryText)  # within arrays; what comes last is taken for a single text
     connection.adapters.register_dumper(str, Text)
     connection.adapters.register_loader("text", TextLoader)
     connection.adapters.register_loader(info.oid, VectorLoader)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
     Connection: TypeAlias = psycopg.Connection[Any]
+    Cursor: TypeAlias = psycopg.Cursor[Any]
 
 TABLES = (*SCOPED_TABLES, "scopes")
 SCOPED_ROLE = "dragoman_scoped"

@@ -18,6 +18,7 @@ from dragoman.stores.vectors import unit
 
 if TYPE_CHECKING:
     from dragoman.stores.postgres_database import PostgresDatabase
+    from dragoman.stores.rows import Cell
 
 _MOST_EXPANSION = 1000  # what pgvector allows
 _REWRITTEN = "SELECT rewritten FROM places WHERE tenant = :tenant AND user = :user AND source = :source"
@@ -28,12 +29,14 @@ _PARENTS = "AND v.parent IN (SELECT value FROM json_each(:parents))"
 
 def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
     passage = ", ".join(f"p.{name}" for name in COLUMNS.split(", "))
-    return f"""SELECT found.distance, {passage} FROM (
+    # LIMIT 1 makes it k lookups by key: a planner that takes a user's thousands for one row would read them k times.
+    return f"""SELECT found.distance, passage.* FROM (
         SELECT v.seq, {distance} AS distance FROM vectors AS v
         WHERE v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.superseded = 0 AND {condition}
         AND NOT v.id IN (SELECT value FROM json_each(:without)) {parents} ORDER BY {order} LIMIT :k
-    ) AS found JOIN passages AS p ON p.tenant = :tenant AND p.user = :user AND p.seq = found.seq
-    ORDER BY found.distance, found.seq"""
+    ) AS found, LATERAL (
+        SELECT {passage} FROM passages AS p WHERE p.tenant = :tenant AND p.user = :user AND p.seq = found.seq LIMIT 1
+    ) AS passage ORDER BY found.distance, found.seq"""
 
 
 def exact_statement(*, parents: bool) -> str:
@@ -69,19 +72,21 @@ class PostgresSearch(Search):
         large = self._by_graph(query, width) and bool(np.any(direction))  # a zero vector has no neighbours
         narrowed = query.parents is not None
         sql = graph_statement(width, parents=narrowed) if large else exact_statement(parents=narrowed)
-        with self._database.reading(query.scope) as rows:
-            if large:
+        bindings: dict[str, Cell] = {
+            "source": query.source,
+            "width": width,
+            "k": query.k,
+            "vector": direction.tobytes(),
+            "without": json.dumps(sorted(query.without)),
+            "parents": json.dumps(sorted(query.parents or ())),
+        }
+        if large:
+            with self._database.reading(query.scope) as rows:
                 expansion = min(max(100, 2 * query.k), _MOST_EXPANSION)
                 rows.tune(hnsw__iterative_scan="strict_order", hnsw__ef_search=expansion)
-            found = rows.rows(
-                sql,
-                source=query.source,
-                width=width,
-                k=query.k,
-                vector=direction.tobytes(),
-                without=json.dumps(sorted(query.without)),
-                parents=json.dumps(sorted(query.parents or ())),
-            )
+                found = rows.rows(sql, **bindings)
+        else:
+            found = self._database.read(query.scope, sql, **bindings)
         return [Hit(from_cells(cells[1:]), -float(cells[0] or 0.0)) for cells in found]
 
     def _by_graph(self, query: Query, width: int) -> bool:
