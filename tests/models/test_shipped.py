@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.core.tokens import Shown, Written
 from dragoman.core.values import Context, Evidence, Passage
 from dragoman.critic import NliCritic
 from dragoman.gate.encoder import EncoderGate
 from dragoman.models.part import open_part, shipped_parts
 from dragoman.models.scorer import Scorer
+from dragoman.models.unified import Candidate, Judging, Writing
+from dragoman.models.unified_open import open_unified
 
 MOST = 30_000_000
+MOST_OF_AN_ADAPTER = 15_000_000
 TURNS = (
     "Hello there!", "Thanks, that is all I need.", "Does the hotel have free wifi?", "What do guests say of breakfast?",
     "I need a table for two at six on Friday.", "Is the museum open on Mondays, and what does it cost to get in?",
@@ -22,15 +26,19 @@ TURNS = (
 
 def test_shipped_parts_are_small_enough_to_ship():
     root = Path(str(resources.files("dragoman.models"))) / "parts"
-    assert 0 < sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) < MOST
+    sizes = {path: path.stat().st_size for path in root.rglob("*") if path.is_file()}
+    adapter = sum(size for path, size in sizes.items() if "english-unified" in path.parts)
+    assert 0 < adapter < MOST_OF_AN_ADAPTER
+    assert 0 < sum(sizes.values()) - adapter < MOST
 
 
 def test_shipped_parts_are_those_that_the_pages_name():
-    assert set(shipped_parts()) == {"english", "english/critic", "english/gate", "english/relevance", "english/reply"}
+    shared = {"english", "english/critic", "english/gate", "english/relevance", "english/reply"}
+    assert set(shipped_parts()) == shared | {"english-unified"}
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", sorted(shipped_parts()))
+@pytest.mark.parametrize("name", sorted(shipped_parts().keys() - {"english-unified"}))
 def test_shipped_part_opens_and_its_heads_score(name):
     part = open_part(name)
     for head, told in part.heads.items():
@@ -68,3 +76,20 @@ def test_shipped_critic_prefers_the_number_that_the_evidence_has(fact, reply, ed
     piece = Evidence(Passage("x", "DOCUMENTS", fact), 1.0)
     right, wrong = NliCritic(part="english/critic").consistency([(piece, reply), (piece, edited)])
     assert right > wrong
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_shipped_adapter_plans_judges_and_writes_without_torch():
+    opened = open_unified("english-unified", runtime="llamacpp")
+    orders = [(), ("PERSONA",), ("MEMORY",), ("DOCUMENTS",), ("PERSONA", "DOCUMENTS")]
+    asked, thanked = opened.runtime.plan([Context.of("When does the market open?"), Context.of("Thanks, bye!")], orders)
+    assert asked["PERSONA", "DOCUMENTS"] > 0.5
+    assert thanked[()] > 0.5
+    turn = Context.of("Does the hotel have free wifi?")
+    texts = ("The restaurant serves Italian food.", "All rooms have free wifi.", "The taxi will be a blue Ford.")
+    (scores,) = opened.runtime.judge([Judging(turn, tuple(Candidate("DOCUMENTS", text) for text in texts))])
+    assert scores.index(max(scores)) == 1
+    written = Written(("DOCUMENTS",), (Shown("DOCUMENTS", texts[1], 10),))
+    (draft,) = opened.runtime.write([Writing(turn, written, opened.ending)], max_tokens=48)
+    assert "wifi" in draft.text.lower()

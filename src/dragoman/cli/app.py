@@ -53,7 +53,7 @@ app.add_typer(
     label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
 )
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
-app.add_typer(store.app, name="store", help="Copy, back up, restore and check what an agent has stored.")
+app.add_typer(store.app, name="store", help="Copy, back up, restore, check and index what an agent has stored.")
 app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
 
 
