@@ -176,11 +176,18 @@ def test_one_draft_is_written_as_ever(lend_unified, shape):
     assert draft.notes == {"finish": "stop"}
 
 
-def test_where_the_drafts_agree_on_nothing_the_best_evidence_is_quoted(lend_unified, shape):
-    lend_unified(Drafter(shape, "Tea.", "", " "))
+def test_blank_drafts_are_no_replies_however_many(lend_unified, shape):
+    lend_unified(Drafter(shape, "", "Tea.", " "))
+    draft = UnifiedReader(part="lent", drafts=3).read([TASK])[0]
+    assert draft.text == "Tea."
+    assert draft.notes == {"finish": "stop", "drafts": 3, "agreement": 0.0}
+
+
+def test_where_all_drafts_are_blank_the_best_evidence_is_quoted(lend_unified, shape):
+    lend_unified(Drafter(shape, "", " ", ""))
     draft = UnifiedReader(part="lent", drafts=3).read([TASK])[0]
     assert (draft.text, draft.method) == (EVIDENCE[0].text, "quoted")
-    assert draft.notes == {"finish": "stop", "drafts": 3, "agreement": 0.5, "rejected": "empty"}
+    assert draft.notes == {"finish": "stop", "drafts": 3, "agreement": 0.0, "rejected": "empty"}
 
 
 def test_drafts_have_seeds_of_their_own_by_the_dialogue_alone(lend_unified, shape):

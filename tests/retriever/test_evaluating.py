@@ -151,6 +151,62 @@ def test_a_parent_alone_in_its_plan_is_ranked_by_itself(lend_unified, shape, sto
     assert len(judge.asked[0].candidates) == 2
 
 
+def test_parents_without_a_child_come_last_and_by_their_own_similarity(lend_unified, shape, store):
+    store.put(ANA.shared, [Passage("p-fish", "PERSONA", "I fish."), Passage("p-sail", "PERSONA", "I sail.")])
+    said = {
+        "I look after the ferry desk.": 0.2,
+        "I drink black tea every morning.": 0.1,
+        "I fish.": 0.7,
+        "I sail.": 0.9,
+    }
+    options = {"dependency": "pairs", "sources": (PERSONA, DOCUMENTS)}
+    plan = ("PERSONA", "DOCUMENTS")
+    pieces = found(lend_unified, Judge(shape, said), store, sources=(PERSONA,), k=3, plan=plan, options=options)
+    assert [(piece.id, piece.scores["pair"]) for piece in pieces] == [("p-desk", 0.1), ("p-tea", 0.05), ("p-sail", 0.0)]
+
+
+def test_pairs_of_one_source_leave_another_that_is_asked_with_it_alone(lend_unified, shape, store):
+    store.put(ANA, [Passage("m-late", "MEMORY", "Ana is late.")])
+    judge = Judge(shape, {"Ana is late.": 0.9})
+    options = {"dependency": "pairs", "sources": (PERSONA, MEMORY, DOCUMENTS)}
+    plan = ("PERSONA", "MEMORY", "DOCUMENTS")
+    pieces = found(lend_unified, judge, store, sources=(PERSONA, MEMORY), k=1, plan=plan, options=options)
+    assert {piece.id: piece.scores["pair"] for piece in pieces} == {"m-late": 0.9, "p-desk": 0.25}
+
+
+def test_what_the_plan_asked_before_is_not_ahead_though_it_gave_nothing(lend_unified, shape, store):
+    judge = Judge(shape, {"I look after the ferry desk.": 0.5, "I drink black tea every morning.": 0.6})
+    options = {"dependency": "pairs", "sources": (PERSONA, DOCUMENTS)}
+    plan = ("DOCUMENTS", "PERSONA")
+    pieces = found(lend_unified, judge, store, sources=(PERSONA,), k=2, plan=plan, options=options)
+    assert ids(pieces) == ["p-tea", "p-desk"]
+    assert len(judge.asked[0].candidates) == 2
+
+
+def test_one_that_is_parent_and_child_has_the_score_of_its_better_pair(lend_unified, shape, store):
+    """0.5 * 0.2 with its parent, 0.5 * 0.8 with its child, whichever is offered first."""
+    chain = {"a": ("A.", "b"), "b": ("B.", "c"), "c": ("C.", None)}
+    said = {"A.": 0.8, "B.": 0.5, "C.": 0.2}
+    for order in ("abc", "cba"):
+        store = InMemoryStore(analyse=Analyser())
+        store.put(ANA.shared, [Passage(one, "DOCUMENTS", chain[one][0], parent=chain[one][1]) for one in order])
+        pieces = found(lend_unified, Judge(shape, said), store, options={"dependency": "pairs"})
+        assert {piece.id: round(piece.scores["pair"], 9) for piece in pieces} == {"a": 0.4, "b": 0.4, "c": 0.1}
+
+
+def test_children_ahead_in_a_private_source_are_the_users_own(lend_unified, shape, store):
+    for scope, name in ((ANA, "Ana"), (Scope("local", "tom"), "Tom")):
+        store.put(scope, [Passage(f"m-{name}-tea", "MEMORY", f"{name} takes tea.", parent="p-tea")])
+    judge = Judge(shape)
+    options = {"dependency": "pairs", "sources": (PERSONA, MEMORY)}
+    found(lend_unified, judge, store, sources=(PERSONA,), plan=("PERSONA", "MEMORY"), options=options)
+    assert on_what(judge.asked[0]) == {
+        "I look after the ferry desk.": None,
+        "I drink black tea every morning.": None,
+        "Ana takes tea.": "I drink black tea every morning.",
+    }
+
+
 def test_filter_keeps_passages_without_a_parent_and_all_where_nothing_given_has_children(lend_unified, shape, store):
     free = Passage("d-free", "DOCUMENTS", "Open all day.")
     store.put(ANA.shared, [free])

@@ -222,6 +222,20 @@ def test_a_read_of_one_statement_is_scoped_and_leaves_nothing_behind(filled):
     assert read(BEN, sql) == [("acme", "ben")]
 
 
+def test_reads_that_fail_or_take_too_long_leave_their_connection_whole(make_store):
+    store = make_store(connections=1, statement_seconds=0.3)
+    for scope in (ANA, BEN):
+        store.put(scope, [FERRY])
+    read, own = store._database.read, "FROM passages WHERE tenant = :tenant AND user = :user"
+    for _ in range(8):  # more than it takes the driver to prepare a statement
+        with pytest.raises(StoreError):
+            read(ANA, f"SELECT 1 / (seq - seq) {own}")
+        assert [read(scope, f"SELECT user {own}") for scope in (BEN, ANA)] == [[("ben",)], [("ana",)]]
+    with pytest.raises(StoreError, match=r"0\.3"):
+        read(ANA, f"SELECT pg_sleep(9)::text {own}")
+    assert read(BEN, f"SELECT user {own}") == [("ben",)]
+
+
 def test_ids_with_control_characters_are_told_apart(make_store):
     store = make_store()
     rows = [Passage(id_, "NOTES", f"text \x00 {i} \x10") for i, id_ in enumerate(("a\x10", "a\x101", "a", "a0"))]

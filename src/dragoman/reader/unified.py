@@ -99,8 +99,8 @@ class UnifiedReader:
         several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
         holding = self._holding(tasks, several)
         return [
-            self._said(task, _chosen(drafts, held, self._held))
-            for task, drafts, held in zip(tasks, several, holding, strict=True)
+            self._said(task, _chosen(drafts, holds, self._held))
+            for task, drafts, holds in zip(tasks, several, holding, strict=True)
         ]
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
@@ -182,10 +182,19 @@ class UnifiedReader:
 
 
 def _chosen(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:
-    """The draft that agrees most with the others and holds best, with what all cost; the prompt is read once."""
+    """The draft that agrees most with the others and holds best, with what all cost; the prompt is read once.
+
+    What is blank is no reply, however many drafts are.
+    """
     if len(drafts) == 1:
         return drafts[0]
-    best, agreement = most_agreed([draft.text for draft in drafts], holding, held if holding else 0.0)
+    said = [place for place, draft in enumerate(drafts) if draft.text.strip()]
+    if len(said) < 2:
+        best, agreement = said[0] if said else 0, 0.0
+    else:
+        holds = [holding[place] for place in said] if holding else []
+        place, agreement = most_agreed([drafts[place].text for place in said], holds, held if holding else 0.0)
+        best = said[place]
     notes = {**drafts[best].notes, "drafts": len(drafts), "agreement": round(agreement, 3)}
     if holding:
         notes["holding"] = round(holding[best], 3)

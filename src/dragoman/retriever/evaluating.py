@@ -107,31 +107,32 @@ class EvaluatingRetriever:
         opened = self._unified.get()
         known = frozenset(opened.shape.grammar.sources)
         offered = self._offered(requests)
-        ahead = self._ahead(requests) if self._dependency == "pairs" else [[] for _ in requests]
+        pairs = self._dependency == "pairs"
+        ahead = self._ahead(requests, known) if pairs else [[] for _ in requests]
         asked = [self._asked(*one, known) for one in zip(requests, offered, ahead, strict=True)]
         judgings = [
             Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, known)) for one in asked
         ]
         scores = opened.runtime.judge(judgings)
-        pairs = self._dependency == "pairs"
         return [_ranked(opened, one, found, self._first, pairs) for one, found in zip(asked, scores, strict=True)]
 
     def _offered(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         store = None if self._first else self._store  # what the store gives whole has no relevance yet
         return offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
 
-    def _ahead(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        """The candidates of the sources that each request's plan asks after this one."""
+    def _ahead(self, requests: Sequence[Request], known: frozenset[SourceName]) -> list[list[Evidence]]:
+        """The candidates of the sources that each request's plan asks after this one, as far as the part knows them."""
         by_name = {source.name: source for source in self._sources}
         found: list[list[Evidence]] = [[] for _ in requests]
         later = []
-        for place, request in enumerate(requests):
-            now = {source.name for source in request.sources} | {piece.source for piece in request.given}
-            after = tuple(by_name[name] for name in request.plan if name in by_name and name not in now)
+        for number, request in enumerate(requests):
+            now = {source.name for source in request.sources}
+            last = max((place for place, name in enumerate(request.plan) if name in now), default=len(request.plan))
+            after = tuple(by_name[name] for name in request.plan[last + 1 :] if name in known and name in by_name)
             if after:
-                later.append((place, replace(request, sources=after)))
-        for (place, _), pieces in zip(later, self._offered([request for _, request in later]), strict=True):
-            found[place] = pieces
+                later.append((number, replace(request, sources=after)))
+        for (number, _), pieces in zip(later, self._offered([request for _, request in later]), strict=True):
+            found[number] = pieces
         return found
 
     def _asked(
@@ -142,7 +143,7 @@ class EvaluatingRetriever:
         if strange:
             log.warning("The part was not trained with the sources %s: retrain it to judge them.", sorted(strange))
         ids = {piece.id for piece in kept}
-        children = tuple(piece for piece in ahead if piece.source in known and piece.passage.parent in ids)
+        children = tuple(piece for piece in ahead if piece.passage.parent in ids)
         rows = [piece.passage for piece in (*kept, *children) if piece.source in known]
         given = {piece.id: piece.passage for piece in (*request.given, *kept)}
         below = [row for row in offers.parents(rows, given, request, self._store) if row.source in known]
@@ -182,8 +183,8 @@ def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: 
         lists[piece.source].append(piece)
     k = asked.request.k
 
-    def rank(piece: Evidence) -> float:
-        return -piece.scores.get("pair", score(piece))
+    def rank(piece: Evidence) -> tuple[float, float]:
+        return -piece.scores.get("pair", score(piece)), -score(piece)
 
     return merge_by_relevance([sorted(pieces, key=rank)[:k] for pieces in lists.values()])
 
@@ -194,10 +195,12 @@ def _paired(pieces: Sequence[Evidence], children: Sequence[Evidence], score: Map
     for child in (*pieces, *children):
         parent = child.passage.parent or ""
         if parent in score:
-            best[child.id] = score[parent] * score[child.id]
-            best[parent] = max(best.get(parent, 0.0), best[child.id])
-    wanted = {child.passage.parent for child in children}  # a parent without a child is no pair where others have one
-    alone = {piece.id: 0.0 if wanted and piece.id not in wanted else score[piece.id] for piece in pieces}
+            pair = score[parent] * score[child.id]
+            best |= {id_: max(best.get(id_, 0.0), pair) for id_ in (parent, child.id)}
+    parents = {child.passage.parent for child in children}
+    # a parent without a child is no pair where others of its source have one
+    paired = {piece.source for piece in pieces if piece.id in parents}
+    alone = {piece.id: 0.0 if piece.source in paired else score[piece.id] for piece in pieces}
     return [replace(piece, scores={**piece.scores, "pair": best.get(piece.id, alone[piece.id])}) for piece in pieces]
 
 
