@@ -168,6 +168,17 @@ def test_a_critic_needs_drafts_and_a_share_bounds(odd):
         UnifiedReader(part="lent", **odd)
 
 
+def test_a_part_that_never_learned_to_talk_says_a_phrase(lend_unified, shape):
+    writer = Writer(shape)
+    lend_unified(writer, talks=False)
+    reader = UnifiedReader(part="lent", name="Ada")
+    hello, answered = reader.read([ReadTask(Context.of("Hello!")), TASK])
+    assert (hello.text, hello.method) == ("Hello! I am Ada. What would you like to know?", "said")
+    assert [one.context for one in writer.asked] == [TASK.context]
+    assert answered.quoted == tuple(piece.id for piece in EVIDENCE)
+    assert list(reader.stream(ReadTask(Context.of("Hello!")))) == [hello.text, hello]
+
+
 def test_one_draft_is_written_as_ever(lend_unified, shape):
     writer = Writer(shape)
     lend_unified(writer)

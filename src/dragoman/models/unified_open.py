@@ -46,6 +46,11 @@ class UnifiedPart:
         return float(self.part.options.get("ending", 0.0))
 
     @property
+    def talks(self) -> bool:
+        """Whether it has learned to reply to a turn that nothing is looked up for."""
+        return bool(self.part.options.get("talks", True))
+
+    @property
     def head(self) -> Head:
         """How an expected similarity becomes a relevance: by source where it was fitted so."""
         return self.part.heads.get(HEAD, Head(("similar",)))

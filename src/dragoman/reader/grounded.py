@@ -15,10 +15,10 @@ from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, ReadTask, Source
 from dragoman.reader.extractive import ExtractiveReader
-from dragoman.reader.phrases import NO_ANSWER, acknowledgement, phrase, spoken
+from dragoman.reader.phrases import acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
 from dragoman.text.claims import loops, negated, unsupported
-from dragoman.text.form import SOCIAL, form
+from dragoman.text.form import form
 
 _PIECES = re.compile(r"\S+\s*|\s+")
 
@@ -82,9 +82,8 @@ class GroundedReader:
         if task.plan.is_null:
             if noted is not None:
                 return Draft(noted, 1.0, "said")
-            key = act if act in SOCIAL or act in ("statement", "pastime") else "nothing"
-            notes = NO_ANSWER if key == "nothing" else {}
-            return Draft(phrase(key, language, name=self._name), 1.0, "said", notes=notes)
+            text, notes = social(task.context.last, language, name=self._name)
+            return Draft(text, 1.0, "said", notes=notes)
         answer = self._quote.read([task])[0]
         if answer.method == "said" and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")

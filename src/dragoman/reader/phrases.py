@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Learned
+from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 
 _SAID: Mapping[str, Mapping[str, str]] = {
@@ -54,6 +55,13 @@ NEAREST: Mapping[str, str] = {"found": "the nearest"}
 def phrase(key: str, language: str, **fields: str) -> str:
     """A fixed phrase in a language; English where there is none."""
     return _SAID.get(language, _SAID["en"])[key].format(**fields)
+
+
+def social(text: str, language: str, *, name: str) -> tuple[str, Mapping[str, str]]:
+    """What is said to a turn that nothing is looked up for, and what its draft notes."""
+    act = form(text).act
+    key = act if act in SOCIAL or act in ("statement", "pastime") else "nothing"
+    return phrase(key, language, name=name), NO_ANSWER if key == "nothing" else {}
 
 
 def spoken(text: str, configured: str) -> str:

@@ -18,7 +18,7 @@ from dragoman.models import candidates as offers
 from dragoman.models.unified import Shape, Writing
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.reader.consensus import most_agreed
-from dragoman.reader.phrases import NO_ANSWER, phrase, spoken
+from dragoman.reader.phrases import NO_ANSWER, phrase, social, spoken
 
 
 @readers.register("unified.v1")
@@ -40,7 +40,8 @@ class UnifiedReader:
 
     Similarities are those of `retriever.evaluating`, else the relevance that another retriever gave, in tenths.
     Evidence of a source that the part was not trained with is shown under the one that is most like it: about the same
-    (user, bot or world), else the last.
+    (user, bot or world), else the last. A part that never learned to reply without looking anything up says a fixed
+    phrase there.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class UnifiedReader:
         part: str,
         sources: tuple[Source, ...] = (),
         language: str = "en",
+        name: str = "Dragoman",
         max_tokens: int = 128,
         ending: float | None = None,
         drafts: int = 1,
@@ -76,6 +78,7 @@ class UnifiedReader:
         self._unified = LazyUnified(part, names=names, folder=folder, runtime=runtime, device=device, base=base)
         self._sources = sources
         self._language = language
+        self._name = name
         self._max_tokens = max_tokens
         self._ending = ending
         self._drafts = drafts
@@ -94,22 +97,17 @@ class UnifiedReader:
         if not tasks:
             return []
         opened = self._unified.get()
-        asked = [one for task in tasks for one in self._several(self._writing(opened, task))]
-        written = opened.runtime.write(asked, max_tokens=self._max_tokens)
-        several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
-        holding = self._holding(tasks, several)
-        return [
-            self._said(task, _chosen(drafts, holds, self._held))
-            for task, drafts, holds in zip(tasks, several, holding, strict=True)
-        ]
+        writing = [task for task in tasks if _is_learned(opened, task)]
+        written = iter(self._written(opened, writing))
+        return [next(written) if _is_learned(opened, task) else self._phrase(task) for task in tasks]
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
-        if self._drafts > 1:  # which one is said is known when all are written
+        opened = self._unified.get()
+        if self._drafts > 1 or not _is_learned(opened, task):  # which draft is said is known when all are written
             draft = self.read([task])[0]
             yield draft.text
             yield draft
             return
-        opened = self._unified.get()
         held, begun = "", False  # as long as all is blank nothing is said, since something else may have to be
         for piece in opened.runtime.stream(self._writing(opened, task), max_tokens=self._max_tokens):
             if isinstance(piece, Draft):
@@ -123,6 +121,22 @@ class UnifiedReader:
             if begun:
                 yield held
                 held = ""
+
+    def _written(self, opened: UnifiedPart, tasks: Sequence[ReadTask]) -> list[Draft]:
+        if not tasks:
+            return []
+        asked = [one for task in tasks for one in self._several(self._writing(opened, task))]
+        written = opened.runtime.write(asked, max_tokens=self._max_tokens)
+        several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
+        holding = self._holding(tasks, several)
+        return [
+            self._said(task, _chosen(drafts, holds, self._held))
+            for task, drafts, holds in zip(tasks, several, holding, strict=True)
+        ]
+
+    def _phrase(self, task: ReadTask) -> Draft:
+        text, notes = social(task.context.last, spoken(task.context.last, self._language), name=self._name)
+        return Draft(text, 1.0, "said", notes=notes)
 
     def _writing(self, opened: UnifiedPart, task: ReadTask) -> Writing:
         shape = opened.shape
@@ -179,6 +193,11 @@ class UnifiedReader:
             return replace(draft, text=best.text, method="quoted", quoted=(best.id,), notes=notes)
         text = phrase("nothing", spoken(task.context.last, self._language))
         return replace(draft, text=text, method="said", notes={**notes, **NO_ANSWER})
+
+
+def _is_learned(opened: UnifiedPart, task: ReadTask) -> bool:
+    """Whether the part has learned from turns like this one."""
+    return opened.talks or bool(task.plan.sources or task.evidence)
 
 
 def _chosen(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:

@@ -81,11 +81,17 @@ def test_the_part_says_all_that_running_it_needs(learned, tiny_causal):
     assert part.options["shape"]["sources"] == ["TIMES", "PRICES"]
     assert part.options["base"] == str(tiny_causal) and len(part.options["base_sha256"]) == 64
     assert part.options["weights"] == "full" and set(part.files) == {"model.safetensors"}
-    assert part.options["end"] == 1
+    assert part.options["end"] == 1 and part.options["talks"] is True
     assert set(part.options["offsets"]) == {"context", "check", "average"}
     head = part.head("similarity")
     assert head.labels == ("similar",) and "similar" in head.calibrations
     assert {"offsets/context/before", "offsets/context/folds"} <= set(part.made["metrics"])
+
+
+def test_a_part_whose_turns_have_no_reply_without_evidence_does_not_talk(job):
+    mute = [one if one.gold.plan else replace(one, gold=replace(one.gold, reply=None)) for one in examples(24, "train")]
+    part = UnifiedLearner().fit(job(train=Corpus((), tuple(mute)), model={"rank": 2}))
+    assert part.options["talks"] is False
 
 
 def test_the_end_of_responses_is_fitted_where_that_is_wanted(job):

@@ -231,6 +231,7 @@ class _Training:
             "end": turns.end,
             "offsets": offsets,
             "weights": table.weights,
+            "talks": any(example.gold.plan == () and example.gold.reply for example in self._unnamed),
         }
         made = made_from(job, metrics | told) | {
             "base": table.base,
