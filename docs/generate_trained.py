@@ -35,8 +35,8 @@ training stand in [results](results.md), the shape of the model in [the unified 
   DuLeMon, whose training part is not to be had here, from the fifth that is measured, which flatters its rows.
 - KBP and DuLeMon: Qwen2.5-Coder-0.5B-Instruct, all weights; DSTC11: SmolLM2-135M with an adapter of 14.7 MB. The
   critic that refines is another one than the judge of P.C and K.C.
-- Of KBP, Tables VI and VII are of 2026-11-15, by a part whose replies' end was not yet fitted (`model.endings`): without
-  it BLEU-1 of "unified" is 43.5, with it 43.9.
+- Of KBP, Tables VI and VII are of 2026-11-15, by a part whose replies' end was not yet fitted (`model.endings`):
+  without it BLEU-1 of "unified" is 43.5, with it 43.9.
 - PK-ICR's rows were measured on two cores Neoverse-N1, 2026-11-16, with parts of the same H200.
 """
 
