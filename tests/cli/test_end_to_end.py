@@ -80,6 +80,7 @@ def test_bad_turns_and_bad_files_are_clear_errors(agent):
     assert done.returncode == 1 and b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_interrupt_while_starting_or_answering_is_clean_and_loses_nothing(agent):
     run("remember", "My bicycle is called Comet.", cwd=agent)
     for seconds in (0.5, 1.0, 1.6):

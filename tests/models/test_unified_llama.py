@@ -371,6 +371,7 @@ def test_opened_part_runs_in_llama_cpp_and_on_no_other_base(spoilt):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_scores_do_not_depend_on_what_was_read_before(smol):
     together = smol.judge([JUDGING])[0]
     smol.clear_cache()
