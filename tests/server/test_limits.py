@@ -179,6 +179,7 @@ def test_a_turn_that_takes_too_long_is_ended(make_house, serve, held_reader):
     held_reader.held = True
     started = serve(make_house(reader=held_reader, workers=1, turn_seconds=0.4))
     streamed = Asking(started.client(), "one")
+    held_reader.begun.wait(5)  # else the second may come first
     waiting = Asking(started.client(), "two", "other")
     events = started.events(streamed.done().text)
     assert events[-1][0] == "error" and events[-1][1]["code"] == "turn-timeout"
