@@ -11,6 +11,9 @@ Three ways over the same turns, each with so many tokens a batch:
     line     one sequence a turn, evidence in a line, as the paper's layout without its mask would be trained
 
 `lesson tokens` are those of the tree, whichever way teaches them: lines repeat the dialogue for each candidate.
+With `--seconds S`, packed trains for S seconds and the others for 2 S, from the same weights, and dev's loss is told
+after each: where packed's is not the higher one, it is at least twice as fast at equal dev loss.
+
 Utilisation is 6 N FLOPs a token that went through the model (2 N for the activations' gradient are left out where only
 an adapter is trained), over the measured peak of a matrix product.
 """
@@ -25,6 +28,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -82,7 +86,7 @@ class Told:
 
 def main() -> None:
     given = _arguments()
-    device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = given.device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
     examples = [one for one in _opened(given.data).examples() if isinstance(one, Example) and one.gold.plan is not None]
     random.Random(0).shuffle(examples)
     examples = examples[: given.turns]
@@ -95,7 +99,7 @@ def main() -> None:
     flat = Turns(Shape(turns.shape.grammar, "plain", turns.shape.view, given.window, 96, 128), *_rest(turns))
     single = Sequences(flat, Drawing(), orders=orders_of)
     ways: dict[str, Callable[[], Told]] = {
-        "packed": lambda: _packed(task, lessons, given.steps, device),
+        "packed": lambda: _packed(task, lessons, given, device),
         "lines": lambda: _padded("lines", causal, [_lines(one) for one in lessons], lessons=lessons, given=given),
         "line": lambda: _padded(
             "line", causal, [_lines(single.tree(one, 0)) for one in examples], lessons=lessons, given=given
@@ -109,7 +113,7 @@ def main() -> None:
     print("| way | turns/s | lesson tokens/s | tokens read/s | utilisation | memory GB |")
     print("|---|---:|---:|---:|---:|---:|")
     rates = {}
-    state = copy.deepcopy(causal.model.state_dict()) if given.dev else None
+    state = copy.deepcopy(causal.model.state_dict()) if given.dev or given.seconds else None
     for name in given.ways:
         if state is not None:
             causal.model.load_state_dict(state)
@@ -118,27 +122,27 @@ def main() -> None:
         rates[name] = told.turns / told.seconds
         use = factor * weights * told.read_tokens / told.seconds / peak
         cells = (rates[name], told.lesson_tokens / told.seconds, told.read_tokens / told.seconds)
-        loss = f" dev loss {task.measure()['loss']:.4f}" if given.dev else ""
+        loss = f" dev loss {task.measure()['loss']:.4f} after {told.seconds:.0f} s" if state is not None else ""
         print(f"| {name} | {' | '.join(f'{cell:.4g}' for cell in cells)} | {use:.1%} | {told.memory:.1f} |{loss}")
     for name in ("lines", "line"):
         if name in rates and "packed" in rates:
             print(f"packed against {name}: {rates['packed'] / rates[name]:.2f} times the turns a second")
 
 
-def _packed(task: UnifiedTask, lessons: Sequence[Lesson], steps: int, device: str) -> Told:
+def _packed(task: UnifiedTask, lessons: Sequence[Lesson], given: argparse.Namespace, device: str) -> Told:
     """Steps of the task as the loop takes them; the first ones compile and are not counted."""
     optimiser = torch.optim.AdamW([one for one in task.model.parameters() if one.requires_grad], lr=1e-4)
-    batches = [batch for epoch in range(1000) for batch in task.batches(epoch)][: steps + 3]
-    task.batches(0)
     task.model.train()
     begin, turns, tokens = 0.0, 0, 0
-    for number, batch in enumerate(batches):
-        if number == 3:
+    for number, batch in enumerate(batch for epoch in count() for batch in task.batches(epoch)):
+        if _is_over(number, begin, given, given.seconds):
+            break
+        if number == given.warm:
             begin = _now(device)
         with _half(device):
             loss = task.loss(batch)
         _step(loss, optimiser, task.model)
-        if number >= 3:
+        if number >= given.warm:
             turns += len(batch)
             tokens += sum(lessons[row].size for row in batch)
     return Told("packed", _now(device) - begin, turns, tokens, tokens, _memory(device))
@@ -158,8 +162,10 @@ def _padded(
     optimiser = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=1e-4)
     model.train()
     begin, turns, tokens = 0.0, 0.0, 0
-    for number in range(given.steps + 3):
-        if number == 3:
+    for number in count():
+        if _is_over(number, begin, given, 2 * given.seconds):
+            break
+        if number == given.warm:
             begin = _now(device)
         at = (number * size) % max(1, len(flat) - size)
         batch = flat[at : at + size]
@@ -174,11 +180,18 @@ def _padded(
         with _half(device):
             told = model(input_ids=ids.to(device), attention_mask=mask.to(device), labels=labels.to(device))
         _step(told.loss, optimiser, model)
-        if number >= 3:
+        if number >= given.warm:
             turns += sum(share[turn] for turn, _, _ in batch)
             tokens += ids.numel()
     mean = sum(one.size for one in lessons) / len(lessons)
     return Told(name, _now(device) - begin, turns, round(turns * mean), tokens, _memory(device))
+
+
+def _is_over(number: int, begin: float, given: argparse.Namespace, seconds: float) -> bool:
+    """Whether a way has had its steps, or its seconds where those are given; some steps go before."""
+    if seconds:
+        return number > int(given.warm) and _now(given.device) - begin >= seconds
+    return number >= int(given.steps) + int(given.warm)
 
 
 def _lines(lesson: Lesson) -> Lines:
@@ -282,9 +295,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=1024)
     parser.add_argument("--candidates", type=int, default=24)
     parser.add_argument("--steps", type=int, default=30 if cuda else 4)
+    parser.add_argument("--warm", type=int, default=24 if cuda else 3, help="steps that compile and are not counted")
     parser.add_argument("--attention", choices=["auto", "sdpa", "flex"], default="auto")
     parser.add_argument("--full", action="store_true", help="train all weights instead of an adapter")
     parser.add_argument("--dev", action="store_true", help="print dev loss after each way, from the same weights")
+    parser.add_argument("--seconds", type=float, default=0.0, help="train for so long instead, the others for twice")
     parser.add_argument("--device", default="")
     parser.add_argument("--ways", nargs="+", choices=["packed", "lines", "line"], default=["packed", "lines", "line"])
     return parser.parse_args()

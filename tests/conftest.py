@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
 from dragoman.core.home import home
 from dragoman.models import weights
 
+settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("untimed")
 _REAL_HOME = home()
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
 

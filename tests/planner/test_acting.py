@@ -115,6 +115,12 @@ def test_share_of_the_plan_before_reading(lend_unified, shape, store, average, e
     assert plan.probabilities["PERSONA"] == pytest.approx(expected)
 
 
+def test_share_that_training_fitted(lend_unified, shape, store):
+    runtime = Fixed(shape, {(): 0.6, ("PERSONA",): 0.4}, {(): 0.1, ("PERSONA",): 0.9})
+    plan = planned(lend_unified, runtime, lent={"average": 0.2}, aware=True, store=store)
+    assert plan.probabilities["PERSONA"] == pytest.approx(0.2 * 0.4 + 0.8 * 0.9)
+
+
 def test_offsets_of_the_mean_are_added_to_the_mean_others_to_what_they_are_of(lend_unified, shape, store):
     even = {(): 0.5, ("PERSONA",): 0.5}
     runtime = Fixed(shape, even, even)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dragoman.models.part import Head
-from dragoman.train.unified_calibrate import SIMILAR, calibrated, plan_offsets
+from dragoman.train.unified_calibrate import SIMILAR, calibrated, plan_offsets, plan_share
 from dragoman.train.unified_measures import Outcome, Scored
 
 PLANS = {(): 0.6, ("TIMES",): 0.4}
@@ -42,3 +42,46 @@ def test_offsets_are_fitted_for_each_way_in_which_all_turns_have_the_same_orders
         {},
         {},
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "share"),
+    [
+        ((0.9, 0.9), 0.0),  # reading is always the better guide
+        ((0.1, 0.1), 1.0),  # never
+        ((0.9, 0.1), 0.5),  # once better, once worse, by as much: the mean
+    ],
+)
+def test_the_share_of_the_plan_before_reading_makes_devs_plans_most_probable(after, share):
+    before = {(): 0.5, ("TIMES",): 0.5}
+    turns = [
+        Outcome(str(n), ("TIMES",), before, check={(): 1 - chance, ("TIMES",): chance})
+        for n, chance in enumerate(after)
+    ]
+    if share == 0.5:
+        turns = [
+            Outcome(str(n), ("TIMES",), {(): chance, ("TIMES",): 1 - chance}, check=one.check)
+            for n, (one, chance) in enumerate(zip(turns, after, strict=True))
+        ]
+    assert plan_share(turns) == share
+
+
+def test_the_share_is_even_where_nothing_was_read():
+    assert plan_share([Outcome("x", (), PLANS)]) == 0.5
+    assert plan_share([Outcome("x", ("PRICES",), PLANS, check=PLANS)]) == 0.5  # no order that could have been said
+
+
+def test_offsets_of_the_mean_are_those_of_its_share():
+    turns = [
+        Outcome(
+            str(n),
+            gold,
+            {(): 0.5, ("TIMES",): 0.5},
+            check={(): 0.9, ("TIMES",): 0.1} if gold else {(): 1.0, ("TIMES",): 0.0},
+        )
+        for n in range(10)
+        for gold in ((), ("TIMES",))
+    ]
+    dialogues = {one.id: one.id for one in turns}
+    alone = plan_offsets(turns, dialogues, share=0.0)[0]["average"]
+    assert alone == plan_offsets(turns, dialogues)[0]["check"]

@@ -41,6 +41,11 @@ class UnifiedPart:
         return None if table is None else offsets_of(table)
 
     @property
+    def average(self) -> float:
+        """The share of the plan before reading beside the one after it."""
+        return float(self.part.options.get("average", 0.5))
+
+    @property
     def ending(self) -> float:
         """What is added to the logit of a response's end."""
         return float(self.part.options.get("ending", 0.0))

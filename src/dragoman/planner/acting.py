@@ -37,7 +37,8 @@ class ActingPlanner:
 
     Inputs:
         aware: plan also after reading candidates: those of `retriever`, or all of a source of at most `small` passages.
-        average: the share of the plan from the dialogue alone beside the one after reading; 0 is the latter alone.
+        average: the share of the plan from the dialogue alone beside the one after reading; 0 is the latter alone. What
+            training fitted where it is not given.
         offsets: added to the log-probability of each order: "part" are those that training fitted, "none" leaves them
             out, a table gives them by order ("PERSONA>DOCUMENTS"; "" is NULL).
         unknown: a source that the part was not trained with is never asked, nor one that needs it ("never"), or where
@@ -56,7 +57,7 @@ class ActingPlanner:
         retriever: Retriever | None = None,
         pool: int = 32,
         small: int = 64,
-        average: float = 0.5,
+        average: float | None = None,
         offsets: Literal["part", "none"] | dict[str, float] = "part",
         unknown: Literal["never", "describe"] = "never",
         closeness: float = 0.4,
@@ -68,7 +69,7 @@ class ActingPlanner:
     ) -> None:
         if aware and store is None and retriever is None:
             raise ConfigError("planner.acting: aware = true needs candidates.", remedy="Give it a retriever.")
-        if not 0.0 <= average <= 1.0 or pool < 1 or small < 0:
+        if not 0.0 <= (average or 0.0) <= 1.0 or pool < 1 or small < 0:
             raise ConfigError(
                 f"planner.acting: average = {average}, pool = {pool}, small = {small}.",
                 remedy="Give an average from 0 to 1, a pool of at least 1, small from 0.",
@@ -130,9 +131,10 @@ class ActingPlanner:
                 remedy="Set aware = false, or train the layout tree.",
             )
         checked = [found for found, _ in opened.runtime.check(self._judgings(turns, sources), orders)]
-        if not self._average:
+        share = opened.average if self._average is None else self._average
+        if not share:
             return [self._moved(opened, "check", one) for one in checked]
-        alone, share = opened.runtime.plan(turns, orders), self._average
+        alone = opened.runtime.plan(turns, orders)
         if self._offsets == "part" and opened.offsets("average") is None:  # each by its own, where none fit their mean
             alone = [self._moved(opened, "context", one) for one in alone]
             checked = [self._moved(opened, "check", one) for one in checked]

@@ -25,6 +25,7 @@ texts |= st.text("a0.,-&;'\"<>() \n\u00a0，", max_size=16) | st.lists(
     ("scheme", "expected"),
     [
         ("13a", "我喜欢iPhone 13 , 你呢 ?"),
+        ("lower", "我喜欢iphone 13 , 你呢 ?"),
         ("char", "我 喜 欢 iPhone 13 , 你 呢 ?"),
         ("letters", "我 喜 欢 i P h o n e 1 3 , 你 呢 ?"),
         ("jieba", "我 喜欢 iPhone 13 , 你 呢 ?"),

@@ -3,6 +3,7 @@
 What a score means depends on this, and papers on Chinese seldom say which they used: report characters and jieba.
 
     13a      sacrebleu's default for English: words and punctuation, case kept
+    lower    the same in lower case
     char     sacrebleu's `zh`: every Chinese character alone, the rest (names, numbers) as 13a cuts it
     letters  sacrebleu's `char`: every character alone, also those of English words and numbers
     jieba    Chinese words by jieba, punctuation included
@@ -23,7 +24,7 @@ from dragoman.core.errors import UnknownNameError
 from dragoman.evaluate.metrics.options import missing
 from dragoman.text.cutting import jieba_module
 
-Scheme: TypeAlias = Literal["13a", "char", "letters", "jieba", "basic"]
+Scheme: TypeAlias = Literal["13a", "lower", "char", "letters", "jieba", "basic"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 _KEPT = 50_000
@@ -122,6 +123,11 @@ def _by_13a() -> Callable[[str], list[str]]:
     return cut
 
 
+def _by_lower() -> Callable[[str], list[str]]:
+    cut = _by_13a()
+    return lambda text: cut(text.lower())
+
+
 def _by_char() -> Callable[[str], list[str]]:
     try:
         from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
@@ -166,6 +172,7 @@ def _by_basic() -> Callable[[str], list[str]]:
 
 _MADE: Mapping[str, Callable[[], Callable[[str], list[str]]]] = {
     "13a": _by_13a,
+    "lower": _by_lower,
     "char": _by_char,
     "letters": _by_letters,
     "jieba": _by_jieba,

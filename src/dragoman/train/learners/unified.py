@@ -21,7 +21,7 @@ from dragoman.train.contract import Job, Progress
 from dragoman.train.registry import learners
 from dragoman.train.renaming import check_names, renamed
 from dragoman.train.tables import typed
-from dragoman.train.unified_calibrate import SIMILARITY, calibrated, plan_offsets
+from dragoman.train.unified_calibrate import SIMILARITY, calibrated, plan_offsets, plan_share
 from dragoman.train.unified_sources import orders_of, sources_of
 from dragoman.train.unified_tables import InputTable, ModelTable
 
@@ -222,7 +222,8 @@ class _Training:
         job, table = self._job, self._model
         metrics = measures(outcomes, table.loss.model_dump(exclude={"soft", "over"}))
         dialogues = {example.id: example.context.dialogue for example in job.dev.examples}
-        offsets, told = plan_offsets(outcomes, dialogues)
+        share = plan_share(outcomes)
+        offsets, told = plan_offsets(outcomes, dialogues, share=share)
         options: dict[str, Any] = {
             "shape": self._shape.to_json(),
             "spelling": turns.spelling.to_json(),
@@ -230,6 +231,7 @@ class _Training:
             "base_sha256": base_digest(table.base),
             "end": turns.end,
             "offsets": offsets,
+            "average": share,
             "weights": table.weights,
             "talks": any(example.gold.plan == () and example.gold.reply for example in self._unnamed),
         }

@@ -1,0 +1,93 @@
+"""Rows that were measured before stand beside new ones."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "docs"
+OLD = """# Page
+
+## Paper, Table 1: Plans
+
+```sh
+dragoman evaluate one --train --data a --system mine --system 'the other'
+dragoman evaluate one --train --data b --system mine
+```
+
+### Set A, dev: 10 turns of 2 dialogues
+
+| system | F1 ↑<br>n=10 | seconds ↓<br>n=10 |
+|---|---:|---:|
+| *trained* | | |
+| mine | 60.0 ±1.0 | **0.2** |
+| the other | **70.0** ±2.0 | 0.3 |
+
+- ±: half.
+- mine: As it was.
+- the other: Another one.
+
+### Set B: 4 turns of 1 dialogues
+
+| system | F1 ↑<br>n=4 |
+|---|---:|
+| *trained* | |
+| mine | **50.0** |
+
+- ±: half.
+"""
+NEW = """
+## Paper, Table 1: Plans
+
+```sh
+dragoman evaluate one --train --data a --system mine
+```
+
+### Set A, dev: 12 turns of 3 dialogues
+
+| system | F1 ↑<br>n=12 | exact ↑<br>n=12 | seconds ↓<br>n=12 |
+|---|---:|---:|---:|
+| *trained* | | | |
+| mine | **80.0** ±1.0 | **9.0** | **0.4** |
+
+- ±: half.
+- mine: As it is.
+- Problem: a line.
+"""
+
+
+@pytest.fixture(scope="module")
+def kept_rows():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        yield importlib.import_module("kept_rows")
+
+
+def test_a_page_that_is_read_and_written_is_the_same(kept_rows):
+    (section,) = kept_rows.read(OLD).values()
+    assert "# Page\n" + kept_rows.written(section) == OLD
+
+
+def test_what_is_measured_again_replaces_its_row_and_the_rest_stays(kept_rows):
+    (old,), (new,) = kept_rows.read(OLD).values(), kept_rows.read(NEW).values()
+    joined = kept_rows.joined(old, new)
+    assert joined.commands == [
+        "dragoman evaluate one --train --data a --system 'the other'",
+        "dragoman evaluate one --train --data b --system mine",
+        "dragoman evaluate one --train --data a --system mine",
+    ]
+    first, second = joined.tables.values()
+    assert first.title == "Set A, dev: 12 turns of 3 dialogues"
+    assert first.groups == {"trained": {"mine": ["80.0 ±1.0", "9.0", "0.4"], "the other": ["70.0 ±2.0", "", "0.3"]}}
+    assert first.notes == ["- ±: half.", "- mine: As it is.", "- the other: Another one.", "- Problem: a line."]
+    assert second == old.tables["Set B"]
+    assert "| mine | **80.0** ±1.0 | **9.0** | 0.4 |\n| the other | 70.0 ±2.0 |  | **0.3** |" in kept_rows.written(
+        joined
+    )
+
+
+def test_a_row_with_a_figure_that_is_no_column_any_more_goes(kept_rows):
+    (old,), (new,) = kept_rows.read(OLD).values(), kept_rows.read(NEW.replace("seconds", "minutes")).values()
+    assert kept_rows.joined(old, new).tables["Set A, dev"].groups == {"trained": {"mine": ["80.0 ±1.0", "9.0", "0.4"]}}
