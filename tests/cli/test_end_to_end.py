@@ -25,7 +25,7 @@ def agent(tmp_path):
     return tmp_path / "mine"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_new_agent_passes_its_own_conversations(tmp_path, language):
     assert run("init", str(tmp_path / "mine"), "--language", language).returncode == 0
     done = run("check", str(tmp_path / "mine"))
@@ -45,6 +45,7 @@ def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
     assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.trust
 def test_forgotten_user_leaves_no_byte_in_the_state(agent):
     run("remember", "My bicycle is called Zanzibar.", "--user", "ana", cwd=agent)
@@ -54,6 +55,7 @@ def test_forgotten_user_leaves_no_byte_in_the_state(agent):
     assert files and not [path for path in files if b"Zanzibar" in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_own_files_are_ingested_and_answered_from(agent, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -64,6 +66,7 @@ def test_own_files_are_ingested_and_answered_from(agent, tmp_path):
     assert b"1962" in run("ask", "When was the pear tree planted?", cwd=agent).stdout
 
 
+@pytest.mark.slow
 def test_bad_turns_and_bad_files_are_clear_errors(agent):
     for arguments, stdin in (
         (("ask",), b" \n"),
@@ -98,6 +101,7 @@ def test_interrupt_while_starting_or_answering_is_clean_and_loses_nothing(agent)
     assert b"Comet" in run("recall", cwd=agent).stdout
 
 
+@pytest.mark.slow
 def test_doctor_finds_a_working_machine(agent):
     done = run("doctor", "--json", cwd=agent)
     assert done.returncode == 0

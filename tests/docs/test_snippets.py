@@ -12,12 +12,15 @@ from pages import ROOT, Reader, blocks, commands, install, is_offline, pages
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in pages().items()}
 OFFLINE = [name for name, text in PAGES.items() if is_offline(text)]
 ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
-LONG = {name for name in ONLINE if name != "README.md"} | {
+LONG = {
+    *ONLINE,
     "docs/howto/label-relevance.md",
     "docs/howto/postgres.md",
     "docs/howto/serve.md",
 }
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+QUICK = "ask_the_sample.py"
+"""Of what needs weights, the one that shows on every run of the tests that they are found and used."""
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 _ALLOWED_UNRUN = 11
 
@@ -71,7 +74,13 @@ def test_example_runs_without_weights(path, tmp_path):
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "path", [path for path in EXAMPLES if "No weights" not in path.read_text()], ids=lambda p: p.name
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path.name != QUICK))
+        for path in EXAMPLES
+        if "No weights" not in path.read_text()
+    ],
+    ids=lambda p: p.name,
 )
 def test_example_runs(path, tmp_path):
     done = run_example(path, tmp_path)

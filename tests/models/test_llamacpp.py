@@ -29,6 +29,7 @@ def shared():
     model.close()
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 class TestLlamaCppConforms(LanguageModelConformance):
     @pytest.fixture
@@ -112,6 +113,7 @@ def test_a_beginning_that_was_read_before_is_not_read_again(shared):
     assert draft.notes["cached_tokens"] > 0.7 * draft.usage.prompt_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.trust
 @pytest.mark.integration
 def test_a_cleared_cache_keeps_nothing_of_any_prompt(shared):
@@ -239,6 +241,7 @@ def test_a_model_that_is_closed_as_soon_as_it_is_loaded_does_not_hang(weights_ho
         assert not closing.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_least_likely_token_is_noted_where_it_is_asked_for(shared):
     model = LlamaCppModel(least=True)

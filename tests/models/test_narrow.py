@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.models.narrow import _fields, _message, narrowed
+from dragoman.models.narrow import narrowed
+from dragoman.models.onnx_file import fields_of, message
 
 FLOAT, INT8 = 1, 3
 
@@ -11,18 +12,18 @@ FLOAT, INT8 = 1, 3
 def tensor(name, array):
     kind = FLOAT if array.dtype == np.float32 else INT8
     sizes = [(1, size) for size in array.shape]
-    return _message([*sizes, (2, kind), (8, name.encode()), (9, array.tobytes())])
+    return message([*sizes, (2, kind), (8, name.encode()), (9, array.tobytes())])
 
 
 def node(kind, inputs, output, **numbers):
-    attributes = [(5, _message([(1, name.encode()), (3, value), (20, 2)])) for name, value in numbers.items()]
+    attributes = [(5, message([(1, name.encode()), (3, value), (20, 2)])) for name, value in numbers.items()]
     names = [(1, name.encode()) for name in inputs]
-    return _message([*names, (2, output.encode()), (4, kind.encode()), *attributes])
+    return message([*names, (2, output.encode()), (4, kind.encode()), *attributes])
 
 
 def value(name, kind, sizes):
-    shape = _message([(1, _message([(1, size)])) for size in sizes])
-    return _message([(1, name.encode()), (2, _message([(1, _message([(1, kind), (2, shape)]))]))])
+    shape = message([(1, message([(1, size)])) for size in sizes])
+    return message([(1, name.encode()), (2, message([(1, message([(1, kind), (2, shape)]))]))])
 
 
 def product(matrix, scales, *, also=(), outputs=("y",)):
@@ -39,7 +40,7 @@ def product(matrix, scales, *, also=(), outputs=("y",)):
         (11, value("x", FLOAT, (4, rows))),
         *((12, value(name, FLOAT, (4, columns) if name == "y" else (rows, columns))) for name in outputs),
     ]
-    return _message([(1, 8), (7, _message(graph)), (8, _message([(1, b""), (2, 17)]))])
+    return message([(1, 8), (7, message(graph)), (8, message([(1, b""), (2, 17)]))])
 
 
 def run(model, x):
@@ -99,7 +100,7 @@ def test_what_is_no_model_is_left_to_the_runtime(tmp_path, content):
 
 def test_fields_come_back_as_they_were_written():
     fields = [(1, 0), (2, 127), (15, 128), (16, 1 << 40), (3, b""), (4, b"x" * 300)]
-    assert list(_fields(_message(fields))) == fields
+    assert list(fields_of(message(fields))) == fields
 
 
 @pytest.mark.integration

@@ -100,6 +100,7 @@ def test_scores_do_not_depend_on_what_was_read_before(smol):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_whole_turn_reads_its_dialogue_once(smol):
     smol.clear_cache()
     chances = smol.plan([CONTEXT], ORDERS)[0]
@@ -111,6 +112,7 @@ def test_whole_turn_reads_its_dialogue_once(smol):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_stream_is_the_draft_in_pieces_without_special_tokens(smol):
     smol.write([WRITING], max_tokens=1)  # a prompt that was read before is rounded otherwise, by which words change
     *pieces, draft = smol.stream(WRITING, max_tokens=12)
@@ -134,6 +136,7 @@ def test_drafts_repeat_themselves_with_their_seed_and_near_zero_are_the_most_pro
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_closing_a_stream_early_frees_the_model(smol):
     stream = smol.stream(WRITING, max_tokens=64)
     assert isinstance(next(stream), str)
@@ -145,6 +148,7 @@ def test_closing_a_stream_early_frees_the_model(smol):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(smol):
     """The model is made to say the end at once: it must say one token first, and stops at the second."""
     end = smol.vocabulary.reserved[-1]

@@ -111,6 +111,7 @@ def both(weights_home):
     server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_smollm2_has_fourteen_tokens_in_reserve_in_both_runtimes(both):
     heavy, light = both
@@ -118,6 +119,7 @@ def test_smollm2_has_fourteen_tokens_in_reserve_in_both_runtimes(both):
     assert heavy.size == light.size == 49152
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_both_runtimes_read_every_text_alike_and_never_a_control_token(both):
     heavy, light = both
@@ -138,6 +140,7 @@ def test_both_runtimes_read_every_text_alike_and_never_a_control_token(both):
         assert all(token > 16 for token in heavy.encode(text))
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_tokens_of_two_sources_and_of_many_can_be_spelt_in_smollm2(both):
     for vocabulary in both:

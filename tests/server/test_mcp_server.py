@@ -111,6 +111,7 @@ def test_nothing_but_protocol_is_on_standard_output(folder, home, tmp_path):
     assert b"broken.pdf" in said and served.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_key_says_for_whom_calls_are_and_a_wrong_one_is_refused(folder, home, tmp_path):
     ledger = SqliteLedger(tmp_path / "server.db")
     _, text = create(ledger, "ana's", tenant="other", user="ana")

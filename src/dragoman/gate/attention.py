@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
-from dragoman.core.values import Context, Evidence, Source, Turn, Verdict
+from dragoman.core.values import Context, Evidence, Source, Verdict
 from dragoman.gate.inputs import FIELDS, Given, Inputs
 from dragoman.models.mha_runtime import OTHERS, TURNS, AttentionScorer, Piece
 from dragoman.models.part import open_part
@@ -61,7 +61,7 @@ class Reading:
         view = self.inputs.view
         said = context.turns[-view.turns :] if view.turns else context.turns
         found = [
-            Piece(view.text(_only(turn)), min(age, TURNS) if self.segments else 1)
+            Piece(view.line(turn), min(age, TURNS) if self.segments else 1)
             for age, turn in enumerate(reversed(said), start=1)
         ]
         return found if view.order == "newest" else found[::-1]
@@ -163,7 +163,3 @@ def _marks(context: Context) -> list[str]:
 
 def _is_question(text: str) -> bool:
     return "?" in text or "？" in text
-
-
-def _only(turn: Turn) -> Context:
-    return Context((turn,))

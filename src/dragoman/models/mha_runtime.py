@@ -45,6 +45,11 @@ class Piece:
     segment: int = 0
     apart: bool = False
 
+    @property
+    def is_said(self) -> bool:
+        """Whether it is a turn of the dialogue."""
+        return 1 <= self.segment <= TURNS
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -94,15 +99,16 @@ def _joined(pieces: Sequence[Piece], ids: dict[str, tuple[int, ...]], most: int)
 
     Within the dialogue, and among the rest, what comes last is cut first.
     """
-    said = [piece for piece in pieces if 1 <= piece.segment <= TURNS]
-    rest = [piece for piece in pieces if not 1 <= piece.segment <= TURNS]
-    wanted = sum(len(ids[piece.text]) for piece in rest)
-    room_for_rest = min(wanted, max(most - sum(len(ids[piece.text]) for piece in said), most // 2 if said else most))
+    wanted = {True: 0, False: 0}
+    for piece in pieces:
+        wanted[piece.is_said] += len(ids[piece.text])
+    least = most // 2 if any(piece.is_said for piece in pieces) else most
+    room_for_rest = min(wanted[False], max(most - wanted[True], least))
     room = {True: most - room_for_rest, False: room_for_rest}
     tokens: list[int] = []
     segments: list[int] = []
     for piece in pieces:
-        is_said = piece in said
+        is_said = piece.is_said
         kept = ids[piece.text][: room[is_said]]
         room[is_said] -= len(kept)
         tokens += kept
@@ -118,7 +124,7 @@ class AttentionScorer:
         self._batch = batch
         self._threads = threads  # the model is so small that threads only wait for each other
         self._loading = threading.Lock()
-        self._loaded: tuple[Any, Vocabulary, frozenset[str]] | None = None
+        self._loaded: tuple[Any, Vocabulary, bool] | None = None
 
     def warm_up(self) -> None:
         """Load the weights."""
@@ -126,39 +132,40 @@ class AttentionScorer:
 
     def scores(self, turns: Sequence[Sequence[Piece]]) -> list[float]:
         """The log-odds of each turn before calibration."""
-        session, vocabulary, wanted = self._load()
+        session, vocabulary, cross = self._load()
         rows = vocabulary.rows(turns)
         found = [0.0] * len(rows)
         order = sorted(range(len(rows)), key=lambda i: rows[i].lengths)
         for _, same in groupby(order, key=lambda i: rows[i].lengths):  # of one length: nothing is padded
             while chosen := list(islice(same, self._batch)):
-                feed = _feed([rows[i] for i in chosen])
-                scored = session.run([OUTPUT], {name: value for name, value in feed.items() if name in wanted})[0]
+                scored = session.run([OUTPUT], _feed([rows[i] for i in chosen], cross=cross))[0]
                 for i, score in zip(chosen, scored[:, 0], strict=True):
                     found[i] = float(score)
         return found
 
-    def _load(self) -> tuple[Any, Vocabulary, frozenset[str]]:
+    def _load(self) -> tuple[Any, Vocabulary, bool]:
         import numpy  # noqa: F401  # onnxruntime imports it from the inside out: two threads at once would fail
 
         with self._loading:
             if self._loaded is None:
                 vocabulary = Vocabulary(self.part.file("tokenizer.json"), int(self.part.options["max_tokens"]))
                 session = open_session(self.part.file("model.onnx").parent, self._threads)
-                self._loaded = session, vocabulary, frozenset(given.name for given in session.get_inputs())
+                cross = any(given.name in KNOWLEDGE_INPUTS for given in session.get_inputs())
+                self._loaded = session, vocabulary, cross
         return self._loaded
 
 
-def _feed(rows: Sequence[Row]) -> dict[str, IntArray]:
-    """What the model reads of rows that are equally long."""
+def _feed(rows: Sequence[Row], *, cross: bool) -> dict[str, IntArray]:
+    """What the model reads of rows that are equally long; of the knowledge where it attends to it (`cross`)."""
+    feed = _streams(TURN_INPUTS, [row.turn for row in rows])
+    return feed | _streams(KNOWLEDGE_INPUTS, [row.knowledge for row in rows]) if cross else feed
+
+
+def _streams(names: tuple[str, ...], streams: Sequence[Stream]) -> dict[str, IntArray]:
     import numpy as np
 
-    feed: dict[str, IntArray] = {}
-    for names, streams in ((TURN_INPUTS, [row.turn for row in rows]), (KNOWLEDGE_INPUTS, [r.knowledge for r in rows])):
-        length = len(streams[0][0])
-        shape = (len(streams), max(1, length))  # nothing at all is one place that does not count
-        filled = np.zeros((3, *shape), dtype=np.int64)
-        for i, (ids, segments) in enumerate(streams):
-            filled[0, i, :length], filled[1, i, :length], filled[2, i, :length] = ids, 1, segments
-        feed.update(zip(names, filled, strict=True))
-    return feed
+    if not streams[0][0]:  # nothing at all is one place that does not count
+        return {name: np.zeros((len(streams), 1), dtype=np.int64) for name in names}
+    ids = np.array([tokens for tokens, _ in streams], dtype=np.int64)  # (B, T)
+    segments = np.array([parts for _, parts in streams], dtype=np.int64)
+    return dict(zip(names, (ids, np.ones_like(ids), segments), strict=True))

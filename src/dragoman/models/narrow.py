@@ -3,39 +3,46 @@
 Some exports store a matrix as bytes and write its use as `Cast`, `Mul` by a scale, `MatMul`. The runtime folds the
 first two when it loads, and from then on multiplies floats four times the size. Here each such group becomes one
 `MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch;
-a table that is looked up is looked up in bytes. A model is protocol buffers, and little of that format is needed here.
+a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
+
+from dragoman.models.fused import with_attention
+from dragoman.models.onnx_file import (
+    FLOAT,
+    INT8,
+    OURS,
+    UINT8,
+    Field,
+    Node,
+    array_of,
+    fields_of,
+    lies_elsewhere,
+    message,
+    name_of,
+    tensor,
+    tensor_name,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-Field: TypeAlias = tuple[int, int | bytes]
-"""A field's number and value: an integer, or the bytes of a text, a tensor's content or another message."""
-
 _BLOCK = 128
 """How many numbers of the other factor share a scale: with fewer it is slower, and nearer by less than a thousandth."""
 _LARGE = 1 << 29
-_VARINT, _BYTES = 0, 2
 _GRAPH, _OPSET = 7, 8  # of a model
-_NODE, _INITIALIZER = 1, 5  # of a graph
-_FLOAT, _UINT8, _INT8 = 1, 2, 3  # of a tensor's content
-_OURS = "com.microsoft"
+_NODE, _INITIALIZER, _OUTPUT = 1, 5, 12  # of a graph
 
 
 def narrowed(path: Path) -> bytes | None:
-    """The model in a file with its byte matrices multiplied as bytes; None where there is nothing to gain."""
+    """The model in a file as the runtime runs it fastest; None where there is nothing to gain."""
     try:
         if path.stat().st_size > _LARGE:
             return None
-        fields = list(_fields(path.read_bytes()))
+        fields = list(fields_of(path.read_bytes()))
         graph = next((value for number, value in fields if number == _GRAPH and isinstance(value, bytes)), b"")
         rewritten = _Graph(graph).rewritten()
     except (OSError, ValueError, IndexError):  # not there, or no graph that this module can read: the runtime will say
@@ -43,54 +50,19 @@ def narrowed(path: Path) -> bytes | None:
     if rewritten is None:
         return None
     kept = [(number, rewritten if number == _GRAPH else value) for number, value in fields]
-    declared = any(isinstance(value, bytes) and _OURS.encode() in value for number, value in kept if number == _OPSET)
-    return _message(kept if declared else [*kept, (_OPSET, _message([(1, _OURS.encode()), (2, 1)]))])
-
-
-@dataclass(eq=False)
-class _Node:
-    """An operation; `attributes` are kept as they came."""
-
-    kind: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: list[bytes] = field(default_factory=list)
-    domain: str = ""
-    raw: bytes | None = None
-
-    @classmethod
-    def read(cls, raw: bytes) -> _Node:
-        node = cls("", [], [], raw=raw)
-        for number, value in _fields(raw):
-            if number in (1, 2, 4, 7) and isinstance(value, bytes):
-                text = value.decode()
-                if number == 1:
-                    node.inputs.append(text)
-                elif number == 2:
-                    node.outputs.append(text)
-                elif number == 4:
-                    node.kind = text
-                else:
-                    node.domain = text
-        return node
-
-    def written(self) -> bytes:
-        if self.raw is not None:
-            return self.raw
-        fields: list[Field] = [(1, name.encode()) for name in self.inputs]
-        fields += [(2, name.encode()) for name in self.outputs]
-        fields += [(4, self.kind.encode()), (7, self.domain.encode())]
-        return _message([*fields, *((5, attribute) for attribute in self.attributes)])
+    declared = any(isinstance(value, bytes) and OURS.encode() in value for number, value in kept if number == _OPSET)
+    return message(kept if declared else [*kept, (_OPSET, message([(1, OURS.encode()), (2, 1)]))])
 
 
 class _Graph:
     """The nodes and the constants of a graph, and which of them are a byte matrix with its scale."""
 
     def __init__(self, raw: bytes) -> None:
-        self._fields = list(_fields(raw))
+        self._fields = list(fields_of(raw))
         messages = [(number, value) for number, value in self._fields if isinstance(value, bytes)]
-        self._nodes = [_Node.read(value) for number, value in messages if number == _NODE]
-        self._tensors = {_tensor_name(value): value for number, value in messages if number == _INITIALIZER}
+        self._nodes = [Node.read(value) for number, value in messages if number == _NODE]
+        self._tensors = {tensor_name(value): value for number, value in messages if number == _INITIALIZER}
+        self._outputs = [name_of(value) for number, value in messages if number == _OUTPUT]
         self._makers = {node.outputs[0]: node for node in self._nodes if node.outputs}
         self._uses: dict[str, int] = {}
         for node in self._nodes:
@@ -98,8 +70,8 @@ class _Graph:
                 self._uses[name] = self._uses.get(name, 0) + 1
 
     def rewritten(self) -> bytes | None:
-        """The graph with every byte matrix used as such; None where it has none."""
-        nodes: list[_Node] = []
+        """The graph with every byte matrix used as such and attention as one; None where it has neither."""
+        nodes: list[Node] = []
         gone: set[int] = set()
         dropped: set[str] = set()
         added: list[bytes] = []
@@ -120,18 +92,22 @@ class _Graph:
                 added += product[1]
                 dropped |= {matrix, scale}
             gone |= {id(member) for member in group}
-        if not gone or any(_lies_elsewhere(tensor) for tensor in self._tensors.values()):
+        nodes = [node for node in nodes if id(node) not in gone]
+        fused = with_attention(nodes, self._tensors, self._outputs)
+        if fused is not None:
+            nodes, added = fused[0], [*added, *fused[1]]
+        if not (gone or fused) or any(lies_elsewhere(content) for content in self._tensors.values()):
             return None
-        fields: list[Field] = [(_NODE, node.written()) for node in nodes if id(node) not in gone]
+        fields: list[Field] = [(_NODE, node.written()) for node in nodes]
         fields += [
             (number, value)
             for number, value in self._fields
             if number != _NODE
-            and not (number == _INITIALIZER and isinstance(value, bytes) and _tensor_name(value) in dropped)
+            and not (number == _INITIALIZER and isinstance(value, bytes) and tensor_name(value) in dropped)
         ]
-        return _message([*fields, *((_INITIALIZER, tensor) for tensor in added)])
+        return message([*fields, *((_INITIALIZER, content) for content in added)])
 
-    def _pair(self, node: _Node) -> tuple[str, str, list[_Node]] | None:
+    def _pair(self, node: Node) -> tuple[str, str, list[Node]] | None:
         """The byte matrix and the scale behind a node's constant factor, where only this node uses them."""
         if node.kind not in ("MatMul", "Gather") or len(node.inputs) != 2:
             return None
@@ -145,11 +121,11 @@ class _Graph:
         alone = matrix in self._tensors and self._uses[matrix] == self._uses[scale] == 1
         return (matrix, scale, [product, cast]) if alone else None
 
-    def _product(self, node: _Node, matrix: str, scale: str) -> tuple[_Node, list[bytes]] | None:
+    def _product(self, node: Node, matrix: str, scale: str) -> tuple[Node, list[bytes]] | None:
         """`MatMulNBits` and its constants: the matrix by columns, in blocks, a scale for each block."""
         import numpy as np
 
-        content, scales = _array(self._tensors[matrix], _INT8), _array(self._tensors[scale], _FLOAT)
+        content, scales = array_of(self._tensors[matrix], INT8), array_of(self._tensors[scale], FLOAT)
         if content is None or scales is None or content.ndim != 2:
             return None
         rows, columns = content.shape
@@ -160,111 +136,23 @@ class _Graph:
         repeated = np.repeat(scales.reshape(-1), blocks)
         sizes = {"K": rows, "N": columns, "bits": 8, "block_size": _BLOCK, "accuracy_level": 4}
         names = [f"{matrix}_blocks", f"{matrix}_scales"]
-        made = _Node(
+        made = Node(
             "MatMulNBits",
             [node.inputs[0], *names],
             node.outputs,
-            [_message([(1, name.encode()), (3, size), (20, 2)]) for name, size in sizes.items()],
-            _OURS,
+            [message([(1, name.encode()), (3, size), (20, 2)]) for name, size in sizes.items()],
+            OURS,
         )
-        return made, [_tensor(names[0], shifted, _UINT8), _tensor(names[1], repeated, _FLOAT)]
+        return made, [tensor(names[0], shifted, UINT8), tensor(names[1], repeated, FLOAT)]
 
 
-def _lookup(node: _Node, matrix: str, scale: str) -> list[_Node]:
+def _lookup(node: Node, matrix: str, scale: str) -> list[Node]:
     """Rows of a byte table and of its scales, multiplied after the looking up instead of before it."""
     places, out = node.inputs[1], node.outputs[0]
-    to_float = _message([(1, b"to"), (3, _FLOAT), (20, 2)])
+    to_float = message([(1, b"to"), (3, FLOAT), (20, 2)])
     return [
-        _Node("Gather", [matrix, places], [f"{out}_bytes"]),
-        _Node("Cast", [f"{out}_bytes"], [f"{out}_numbers"], [to_float]),
-        _Node("Gather", [scale, places], [f"{out}_scale"]),
-        _Node("Mul", [f"{out}_numbers", f"{out}_scale"], [out]),
+        Node("Gather", [matrix, places], [f"{out}_bytes"]),
+        Node("Cast", [f"{out}_bytes"], [f"{out}_numbers"], [to_float]),
+        Node("Gather", [scale, places], [f"{out}_scale"]),
+        Node("Mul", [f"{out}_numbers", f"{out}_scale"], [out]),
     ]
-
-
-def _tensor_name(raw: bytes) -> str:
-    return next((value.decode() for number, value in _fields(raw) if number == 8 and isinstance(value, bytes)), "")
-
-
-def _lies_elsewhere(raw: bytes) -> bool:
-    """Whether a tensor's content is in a file beside the model, which only the model's own path leads to."""
-    return any(number == 14 and value == 1 for number, value in _fields(raw))
-
-
-def _array(raw: bytes, kind: int) -> NDArray[Any] | None:
-    """A tensor's content; None where it is not of this kind, or not kept as plain bytes."""
-    import numpy as np
-
-    sizes: list[int] = []
-    content, found = b"", 0
-    for number, value in _fields(raw):
-        if number == 1:
-            sizes += [value] if isinstance(value, int) else list(_varints(value))
-        elif number == 2 and isinstance(value, int):
-            found = value
-        elif number == 9 and isinstance(value, bytes):
-            content = value
-    if found != kind or not content:
-        return None
-    return np.frombuffer(content, dtype="<f4" if kind == _FLOAT else np.int8).reshape(sizes)
-
-
-def _tensor(name: str, content: NDArray[Any], kind: int) -> bytes:
-    sizes: list[Field] = [(1, size) for size in content.shape]
-    return _message([*sizes, (2, kind), (8, name.encode()), (9, content.tobytes())])
-
-
-def _fields(raw: bytes) -> Iterator[Field]:
-    """The fields of a message in order."""
-    place = 0
-    while place < len(raw):
-        key, place = _varint(raw, place)
-        number, wire = key >> 3, key & 7
-        if wire == _VARINT:
-            value, place = _varint(raw, place)
-            yield number, value
-            continue
-        if wire != _BYTES:
-            raise ValueError(f"wire type {wire}")  # numbers of fixed width stand in no message that is read here
-        size, place = _varint(raw, place)
-        if place + size > len(raw):
-            raise ValueError("a message cut short")
-        yield number, raw[place : place + size]
-        place += size
-
-
-def _varints(raw: bytes) -> Iterator[int]:
-    place = 0
-    while place < len(raw):
-        value, place = _varint(raw, place)
-        yield value
-
-
-def _varint(raw: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = raw[place]
-        value |= (byte & 0x7F) << shift
-        place += 1
-        if byte < 0x80:
-            return value, place
-        shift += 7
-
-
-def _message(fields: list[Field]) -> bytes:
-    parts: list[bytes] = []
-    for number, value in fields:
-        if isinstance(value, int):
-            parts.append(_number(number << 3 | _VARINT) + _number(value))
-        else:
-            parts += [_number(number << 3 | _BYTES) + _number(len(value)), value]
-    return b"".join(parts)
-
-
-def _number(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

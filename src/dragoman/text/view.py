@@ -28,9 +28,10 @@ class View:
         said = context.turns[-self.turns :] if self.turns else context.turns
         if self.order == "newest":
             said = said[::-1]
-        return " ".join(self._line(turn) for turn in said)
+        return " ".join(self.line(turn) for turn in said)
 
-    def _line(self, turn: Turn) -> str:
+    def line(self, turn: Turn) -> str:
+        """One turn of the text."""
         text = " ".join(turn.text.split())
         if not self.labels:
             return text

@@ -131,6 +131,23 @@ def test_the_exported_model_agrees_with_torch(trained: Path) -> None:
 
 
 @pytest.mark.slow
+def test_attention_runs_as_one_operation_with_the_scores_of_the_file_as_it_is(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragoman.models import session
+    from dragoman.models.narrow import narrowed
+
+    rewritten = narrowed(trained / "model.onnx") or b""
+    assert b"Attention" in rewritten and b"Softmax" not in rewritten
+    part = open_part(trained)
+    reading = Reading.from_json(part.options["reading"])
+    turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [(Piece(""),)]
+    ours = AttentionScorer(part).scores(turns)
+    monkeypatch.setattr(session, "narrowed", lambda path: None)
+    assert AttentionScorer(part).scores(turns) == pytest.approx(ours, abs=1e-5)
+
+
+@pytest.mark.slow
 def test_the_part_exports_again_to_the_same_scores(trained: Path) -> None:
     from dragoman.train.export import export_part
 
