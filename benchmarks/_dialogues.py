@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.examples import Dataset, Example, Problem
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Passage, Scope, Source
@@ -103,6 +104,6 @@ def store_of(entities: Mapping[str, Sequence[Passage]], encoder: Encoder | None 
     """One store, each entity a source."""
     store = InMemoryStore(analyse=analyse)
     passages = [passage for rows in entities.values() for passage in rows]
-    vectors = encoder.encode([passage.indexed for passage in passages]) if encoder else None
+    vectors = passage_vectors(encoder, [passage.indexed for passage in passages]) if encoder else None
     store.put(SCOPE.shared, passages, vectors)
     return store

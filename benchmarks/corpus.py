@@ -5,14 +5,17 @@
 Each step runs in a process of its own, whose peak memory is shown. What is in the folder already is not made again, so
 that a run that was broken off goes on; `--steps fill,index` does some of it. The corpus is synthetic (`_corpus.py`:
 Zipf words of topics, vectors in clusters within clusters), read by the default analyser of English. `encode` measures
-the real default encoder on its passages. `real` measures recall on that encoder's vectors of the sentences in
-$DRAGOMAN_DATA, at most `--passages` of them. Nothing is asserted: read the table.
+the real default encoder on its passages. `ingest` brings passages of real English through the whole of `dragoman
+ingest`, by the default encoder and by a static one that is distilled from it first. `real` measures recall on the
+default encoder's vectors of the sentences in $DRAGOMAN_DATA, at most `--passages` of them. Nothing is asserted: read
+the table.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import resource
@@ -33,8 +36,11 @@ from _corpus import CHUNK, DIMENSIONS, Corpus
 from _sentences import encoded, sentences
 from _timing import milliseconds
 
-from dragoman.core.values import Hit, Passage, Query, Scope
+from dragoman.core.encoding import passage_vectors
+from dragoman.core.protocols import Encoder
+from dragoman.core.values import Hit, Passage, Query, Scope, Source
 from dragoman.retriever.fusion import reciprocal_ranks
+from dragoman.sources.ingest import ingest
 from dragoman.stores import SqliteStore
 from dragoman.stores.bm25 import lucene_idf, saturation
 from dragoman.text.analyse import Analyser
@@ -43,7 +49,8 @@ SCOPE = Scope("bench", "")
 SOURCE = "DOCS"
 K, POOL = 10, 50  # what the default retriever asks either search for before it fuses them
 BATCH = 5000
-STEPS = ("fill", "index", "truth", "search", "update", "rebuild", "damage", "words", "encode", "real")
+STEPS = ("fill", "index", "truth", "search", "update", "rebuild", "damage", "words", "encode", "ingest", "real")
+BY_DEFAULT, SAMPLE = 600, 1000  # passages that the default encoder is given, in an ingest and to be distilled from
 
 
 def line(name: str, value: str, wanted: str = "") -> None:
@@ -265,10 +272,7 @@ class Bench:
 
         encoder = OnnxEncoder(cache=0)
         encoder.warm_up()
-        # Real English, from our own pages: the encoder cuts made-up words into many pieces.
-        pages = sorted(Path(__file__).parents[1].joinpath("docs").glob("*.md"))
-        said = " ".join(page.read_text("utf-8") for page in pages).replace("|", " ").split()
-        long = [" ".join(said[at : at + 60]) for at in range(0, 192 * 60, 60)]
+        long = english(192)
         short = [" ".join(text.split()[:12]) for text in long]
         for name, texts in (("of about 60 words", long), ("of 12 words", short)):
             encoder.encode(texts[:32])
@@ -277,6 +281,44 @@ class Bench:
             cpu, wall = time.process_time() - began[0], time.perf_counter() - began[1]
             shown = f"{len(texts) / wall * 60:,.0f}, {len(texts) / cpu * 60:,.0f}"
             line(f"encode: passages {name} a minute: in all, a core", shown, "10,000 a core")
+
+    def ingest(self) -> None:
+        """Files into a store and its index, with vectors: the default encoder and a static one, twice by turns."""
+        from dragoman.models import OnnxEncoder, StaticEncoder
+        from dragoman.train.distil import distil
+
+        part = self.folder / "static"
+        if not (part / "part.json").exists():
+            began = time.perf_counter()
+            metrics = distil(english(SAMPLE), part).made["metrics"]
+            line(f"ingest: distilled from {SAMPLE:,} passages in, s", f"{time.perf_counter() - began:.0f}")
+            line(
+                "ingest: cosine on those held out, neighbours", f"{metrics['cosine']:.3f}, {metrics['neighbours']:.3f}"
+            )
+        many = min(self.passages, 20_000)
+        for turn in (1, 2):
+            for name, encoder, count in (
+                ("default encoder", OnnxEncoder(cache=0), BY_DEFAULT),
+                ("static encoder", StaticEncoder(part=str(part)), many),
+            ):
+                wall, cpu = self._ingested(encoder, english(count), f"{name[:2]}{turn}")
+                shown = f"{count / wall * 60:,.0f}, {count / cpu * 60:,.0f}"
+                line(f"ingest: {name}, {count:,}, a minute: in all, a core", shown, "10,000 a core")
+
+    def _ingested(self, encoder: Encoder, texts: Sequence[str], name: str) -> tuple[float, float]:
+        """Seconds by the clock and of the processor, from the file to the index; loading the encoder is no part."""
+        folder = self.folder / "ingest" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        file = folder / "passages.jsonl"
+        file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+        passage_vectors(encoder, texts[:32])
+        with self.store(str(Path("ingest", name, "store.db"))) as store:
+            began = time.perf_counter(), time.process_time()
+            report = ingest(store, encoder, Source(SOURCE), [file], scope=SCOPE, base=folder)
+            taken = time.perf_counter() - began[0], time.process_time() - began[1]
+        assert report.added == len(texts) and not report.failed
+        return taken
 
     def real(self) -> None:
         """Recall of the index on real sentences, encoded by the default encoder; the questions are not among them."""
@@ -304,6 +346,17 @@ class Bench:
         kept = sum(int(np.sum(cosines[i, each] >= least[i])) for i, each in enumerate(found))
         shown = f"{timed[0]:.2f} / {timed[1]:.2f} ms, recall {kept / (K * len(found)):.3f}"
         line(f"real: vectors, p50 / p99, recall@{K}", shown, "recall 0.95")
+
+
+def english(count: int) -> list[str]:
+    """Passages of 60 words of real English, from our own pages: an encoder cuts made-up words into many pieces.
+
+    No two are the same: where the pages are through, the next ones begin some words later.
+    """
+    pages = sorted(Path(__file__).parents[1].joinpath("docs").glob("*.md"))
+    said = " ".join(page.read_text("utf-8") for page in pages).replace("|", " ").split()
+    starts = (at for first in range(60) for at in range(first, len(said) - 60, 60))
+    return list(dict.fromkeys(" ".join(said[at : at + 60]) for at in starts))[:count]
 
 
 def seen_after(store: SqliteStore, act: Callable[[], object], id: str, vector: np.ndarray) -> float:

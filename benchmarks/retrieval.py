@@ -1,10 +1,11 @@
 """Which retriever, which query? Prints hit@1, hit@10 and nDCG@10 on the dev dialogues of DSTC11.
 
-    DRAGOMAN_DATA=... python benchmarks/retrieval.py [--weights NAME_OR_FOLDER] [--limit N]
+    DRAGOMAN_DATA=... python benchmarks/retrieval.py [--weights NAME_OR_FOLDER | --part FOLDER] [--limit N] ...
 
 Candidates are the passages of the question's own entities, or all passages there are, with or without the
 entity's name as title. The query is the last turn, the last two, the whole history in its order, or ours
-(`standalone`).
+(`standalone`). `--part` is a static encoder's (`dragoman train encoder-static --data train=dstc11/train --out FOLDER`
+fits one to these passages); `--queries table` lets it read questions too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from _dialogues import WHOLE, Question, data_folder, dstc11_passages, dstc11_que
 from dragoman.core.protocols import Encoder, Retriever
 from dragoman.core.values import Context, Passage, Request, Source, Turn
 from dragoman.evaluate.metrics.ranking import hit, ndcg
+from dragoman.models.static import StaticEncoder
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.search import Asked
@@ -76,11 +78,17 @@ def retrievers(store: InMemoryStore, encoder: Encoder, query: Asked) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", default="all-minilm-l6-v2-int8")
+    parser.add_argument("--part", help="a static encoder instead")
+    parser.add_argument("--queries", choices=("teacher", "table"), default="teacher", help="who reads the questions")
+    parser.add_argument("--retriever", action="append", help="only this one; may be repeated")
+    parser.add_argument("--query", action="append", choices=QUERIES, help="only this one; may be repeated")
     parser.add_argument("--limit", type=int, help="dialogues, for a quick look")
     arguments = parser.parse_args()
     folder = data_folder()
-    encoder = encoder_of(arguments.weights)
+    static = arguments.part and StaticEncoder(part=arguments.part, queries=arguments.queries)
+    encoder = static or encoder_of(arguments.weights)
     questions = [question for question in dstc11_questions(folder, "dev", arguments.limit) if question.needs_knowledge]
+    asking = {name: QUERIES[name] for name in arguments.query or QUERIES}
     print(f"{len(questions)} questions of DSTC11 dev; hit@1 hit@10 nDCG@10, in %\n")
     for named in (True, False):
         entities = dstc11_passages(folder, named=named)
@@ -90,11 +98,11 @@ def main() -> None:
         for whole in (False, True):
             store = store_of({WHOLE.name: everything} if whole else entities, encoder)
             candidates = f"{'whole corpus' if whole else 'own entities'}, {'with' if named else 'without'} name"
-            print(f"{candidates:28}" + "".join(f"{query:>20}" for query in QUERIES))
-            made = {option: retrievers(store, encoder, option) for option, _ in QUERIES.values()}
-            for name in made["standalone"]:
+            print(f"{candidates:28}" + "".join(f"{query:>20}" for query in asking))
+            made = {option: retrievers(store, encoder, option) for option, _ in asking.values()}
+            for name in arguments.retriever or next(iter(made.values())):
                 scores = [
-                    run(made[option][name], questions, query, whole=whole) for query, (option, _) in QUERIES.items()
+                    run(made[option][name], questions, query, whole=whole) for query, (option, _) in asking.items()
                 ]
                 print(
                     f"  {name:26}" + "".join("     " + " ".join(f"{100 * x:4.1f}" for x in row) for row in scores),

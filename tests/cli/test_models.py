@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+from tests.models.static_part import StubTeacher, write_teacher
 from typer.testing import CliRunner
 
 from dragoman.cli.models import app
-from dragoman.core.errors import UnknownNameError, WeightsError
+from dragoman.core.errors import TrainingError, UnknownNameError, WeightsError
 from dragoman.models import weights
+from dragoman.models.part import open_part
+from dragoman.train import distil
+
+WORDS = [f"w{i}" for i in range(16)]
 
 
 def run(*arguments):
@@ -51,6 +58,48 @@ def test_path_of_what_is_not_here_says_how_to_fetch_it():
     assert error.remedy == "Run `dragoman models pull smollm2-135m-instruct`."
 
 
-@pytest.mark.parametrize("command", ["list", "pull", "path"])
+@pytest.fixture
+def teacher(tmp_path, monkeypatch):
+    monkeypatch.setattr(distil, "OnnxEncoder", StubTeacher)
+    write_teacher(tmp_path / "teacher", WORDS)
+    return str(tmp_path / "teacher")
+
+
+def passages(folder, count=120):
+    folder.mkdir()
+    rows = [json.dumps({"text": f"{WORDS[i % 7]} {WORDS[i % 11]} {WORDS[i % 13]}"}) for i in range(count)]
+    (folder / "rows.jsonl").write_text("\n".join(rows))
+    (folder / "empty.txt").write_text("")
+    return folder
+
+
+def test_distil_reads_files_names_those_that_fail_and_says_what_is_next(tmp_path, teacher):
+    files, out = passages(tmp_path / "files"), tmp_path / "quick"
+    result = run("distil", str(files), "--out", str(out), "--teacher", teacher)
+    assert result.exit_code == 0, result.exception
+    assert "empty.txt" in result.stderr
+    assert "fitted to 120 passages" in result.output
+    assert "--models.encoder.kind static --models.encoder.part" in result.output
+    told = open_part(out, kind="encoder.static").made["data"]
+    assert [(file["name"], file["files"]) for file in told["files"]] == [("files", 1)]
+
+
+def test_distil_replaces_an_encoder_only_where_it_is_told_to_and_nothing_else_ever(tmp_path, teacher):
+    files, out = passages(tmp_path / "files"), tmp_path / "quick"
+    given = ("distil", str(files), "--out", str(out), "--teacher", teacher)
+    assert run(*given).exit_code == 0
+    assert isinstance(run(*given).exception, TrainingError)
+    assert run(*given, "--fresh").exit_code == 0
+    other = run("distil", str(files), "--out", str(files), "--teacher", teacher, "--fresh").exception
+    assert isinstance(other, TrainingError)
+    assert "something else" in str(other)
+
+
+def test_distil_of_an_encoder_that_is_not_there_is_refused(tmp_path):
+    error = run("distil", str(passages(tmp_path / "files")), "--out", str(tmp_path / "x"), "--teacher", "nobody")
+    assert isinstance(error.exception, WeightsError)
+
+
+@pytest.mark.parametrize("command", ["list", "pull", "path", "distil"])
 def test_every_command_has_help(command):
     assert run(command, "--help").exit_code == 0

@@ -15,6 +15,7 @@ from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import ROLES, load_experiment, marked
 from dragoman.train.learners import (
     critic_nli,
+    encoder_static,
     gate_attention,
     gate_encoder,
     gate_linear,
@@ -34,6 +35,7 @@ TABLES = {"unims": range(3, 8), "ragate": range(1, 6), "pkicr": range(2, 5), "sa
 NAMES = [f"{paper}-{number}" for paper, numbers in TABLES.items() for number in numbers]
 TABLES_OF = {
     "critic.nli": (critic_nli.NliInput, TrunkTable),
+    "encoder.static": (encoder_static.InputTable, encoder_static.ModelTable),
     "gate.attention": (gate_attention.InputTable, gate_attention.ModelTable),
     "gate.encoder": (gate_encoder.InputTable, gate_encoder.ModelTable),
     "gate.linear": (gate_linear.InputTable, gate_linear.ModelTable),

@@ -328,3 +328,26 @@ def test_a_store_with_an_index_refreshes_it_after_a_change_and_only_then(folder,
     take(folder)
     take(folder)
     assert refreshed == [(DOCS.scope(ANA), "DOCS")]
+
+
+def test_encoder_that_reads_passages_otherwise_is_asked_so(folder, store, encoder, tmp_path):
+    asked = []
+
+    class Asymmetric:
+        dimensions = encoder.dimensions
+
+        def encode(self, texts):
+            asked.append("encode")
+            return encoder.encode(texts)
+
+        def encode_passages(self, texts):
+            asked.append("encode_passages")
+            return encoder.encode(texts)
+
+    fill(folder, tides="The tide turns at nine.")
+    assert ingest(store, Asymmetric(), DOCS, [folder], scope=ANA, base=tmp_path).added == 1
+    assert asked == ["encode_passages"]
+    assert len(vectors_found(store, encoder)) == 1
+    fill(folder, tides="I sail.")
+    ingest(store, Asymmetric(), Source("WHO", about="bot"), [folder], scope=ANA, base=tmp_path)
+    assert asked[1:] == ["encode"]  # statements about somebody are few

@@ -54,7 +54,7 @@ app.add_typer(
 )
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
 app.add_typer(store.app, name="store", help="Copy, back up, restore, check and index what an agent has stored.")
-app.add_typer(models.app, name="models", help="List, fetch and find the weights.")
+app.add_typer(models.app, name="models", help="List, fetch and find the weights; distil an encoder.")
 
 
 def _version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""`dragoman models`: list, fetch and find the weights."""
+"""`dragoman models`: list, fetch and find the weights, and make an encoder of others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.distil import distil_encoder
 from dragoman.models import weights
 
 app = typer.Typer(no_args_is_help=True)
@@ -68,6 +69,9 @@ def path(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None:
     if not entry.is_present:
         raise WeightsError(f"The weights '{name}' are not here.", remedy=f"Run `dragoman models pull {name}`.")
     typer.echo(str(entry.path))
+
+
+app.command("distil")(distil_encoder)
 
 
 def _megabytes(count: int) -> str:

@@ -99,7 +99,11 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Texts to unit vectors: an array of shape (len(texts), dimensions), float32."""
+    """Texts to unit vectors: an array of shape (len(texts), dimensions), float32.
+
+    One that reads passages, of which there are many, otherwise than questions has `encode_passages` as well: the same
+    signature, the same space (`core.encoding.passage_vectors` asks the right one).
+    """
 
     @property
     def dimensions(self) -> int: ...

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from dragoman.agent.agent import Agent
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import DragomanError, RunError
 from dragoman.core.examples import Example
 from dragoman.core.values import Context, Passage, Scope, Source
@@ -192,7 +193,7 @@ class Lane:
 
     def _store(self, scope: Scope, passages: Sequence[Passage]) -> None:
         for store, encoder in self._builder.stores.values():
-            vectors = None if encoder is None else encoder.encode([passage.indexed for passage in passages])
+            vectors = None if encoder is None else passage_vectors(encoder, [passage.indexed for passage in passages])
             store.put(scope, passages, vectors)
 
 

@@ -5,5 +5,14 @@ from dragoman.models.llamacpp import LlamaCppModel
 from dragoman.models.onnx import OnnxEncoder
 from dragoman.models.remote import RemoteModel
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
+from dragoman.models.static import StaticEncoder
 
-__all__ = ["HfModel", "LlamaCppModel", "OnnxEncoder", "RemoteModel", "ScriptedEncoder", "ScriptedModel"]
+__all__ = [
+    "HfModel",
+    "LlamaCppModel",
+    "OnnxEncoder",
+    "RemoteModel",
+    "ScriptedEncoder",
+    "ScriptedModel",
+    "StaticEncoder",
+]

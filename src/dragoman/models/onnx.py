@@ -124,7 +124,7 @@ class OnnxEncoder:
 
         encodings = self._encodings(texts)
         found: list[FloatArray] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
-        for rows, states in self._states(encodings):
+        for rows, states in self._states([encoding.ids for encoding in encodings]):
             for row, state in zip(rows, states, strict=True):
                 own = _own(encodings[row])
                 if own:
@@ -135,11 +135,21 @@ class OnnxEncoder:
         """The word pieces that the rows of `tokens` stand for."""
         return [tuple(encoding.tokens[i] for i in _own(encoding)) for encoding in self._encodings(texts)]
 
+    def vocabulary(self, tokens: Sequence[int]) -> FloatArray:
+        """The vectors of tokens by their numbers, each read alone between the model's marks."""
+        _, tokenizer = self._load()
+        marks = tokenizer.encode("").ids
+        half = (len(marks) + 1) // 2
+        return self._pooled([[*marks[:half], token, *marks[half:]] for token in tokens])
+
     def _run(self, texts: Sequence[str]) -> FloatArray:
+        return self._pooled([encoding.ids for encoding in self._encodings(texts)])
+
+    def _pooled(self, ids: Sequence[Sequence[int]]) -> FloatArray:
         import numpy as np
 
-        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for rows, states in self._states(self._encodings(texts)):
+        vectors = np.zeros((len(ids), self.dimensions), dtype=np.float32)
+        for rows, states in self._states(ids):
             pooled = states[:, 0] if self._pooling == "cls" else states.mean(axis=1)
             vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
         return vectors
@@ -148,16 +158,16 @@ class OnnxEncoder:
         _, tokenizer = self._load()
         return list(tokenizer.encode_batch([clean(text, self._max_tokens) for text in texts]))
 
-    def _states(self, encodings: Sequence[Any]) -> Iterator[tuple[list[int], FloatArray]]:
+    def _states(self, texts: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], FloatArray]]:
         """The token states of some rows at a time; rows of one length, so that there is no padding."""
         import numpy as np
 
         session, _ = self._load()
         wanted = {given.name for given in session.get_inputs()}
-        lengths = [len(encoding.ids) for encoding in encodings]
-        order = sorted(range(len(encodings)), key=lambda row: lengths[row])
+        lengths = [len(ids) for ids in texts]
+        order = sorted(range(len(texts)), key=lambda row: lengths[row])
         for rows in batches(order, lengths, self._batch):
-            ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
+            ids = np.array([texts[row] for row in rows], dtype=np.int64)  # (B, T)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
             states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
             yield rows, states

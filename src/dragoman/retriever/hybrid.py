@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
-from dragoman.core.values import Evidence, Hit, Request
+from dragoman.core.values import About, Evidence, Hit, Request
 from dragoman.retriever.fusion import reciprocal_ranks
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
@@ -66,7 +67,7 @@ class HybridRetriever:
         lexical = find(self._store.lexical, asked, words)
         nearest = find(self._store.nearest, asked, meanings)
         fused = [self._fuse(*found) for found in zip(asked, lexical, nearest, strict=True)]
-        self._complete(fused, vectors)
+        self._complete(asked, fused, vectors)
         return merged(
             requests, [(search, self._rank(way, search, found)) for search, found in zip(asked, fused, strict=True)]
         )
@@ -82,16 +83,18 @@ class HybridRetriever:
             scored.append((score, Candidate(passages[key], cosines.get(key), scores)))
         return preferred(search, scored)[: max(2 * search.request.k, 10)]
 
-    def _complete(self, fused: list[list[Candidate]], vectors: FloatArray) -> None:
-        """Give the cosine to candidates that only their words brought up, in one call of the encoder."""
-        texts = [candidate.passage.indexed for found in fused for candidate in found if candidate.cosine is None]
-        if not texts:
-            return
-        encoded = iter(self._encoder.encode(texts))
-        for found, vector in zip(fused, vectors, strict=True):
-            for i, candidate in enumerate(found):
-                if candidate.cosine is None:
-                    found[i] = replace(candidate, cosine=float(next(encoded) @ vector))
+    def _complete(self, asked: Sequence[Search], fused: list[list[Candidate]], vectors: FloatArray) -> None:
+        """Give the cosine to candidates that only their words brought up, read as the rows of their source are."""
+        missing: dict[About, list[tuple[int, int]]] = {}
+        for row, (search, found) in enumerate(zip(asked, fused, strict=True)):
+            places = [(row, i) for i, candidate in enumerate(found) if candidate.cosine is None]
+            if places:
+                missing.setdefault(search.source.about, []).extend(places)
+        for about, places in missing.items():
+            texts = [fused[row][i].passage.indexed for row, i in places]
+            encoded = passage_vectors(self._encoder, texts, about=about)
+            for (row, i), vector in zip(places, encoded, strict=True):
+                fused[row][i] = replace(fused[row][i], cosine=float(vector @ vectors[row]))
 
     def _rank(self, way: Way, search: Search, found: Sequence[Candidate]) -> list[Evidence]:
         if not found:

@@ -133,7 +133,7 @@ class IngestRun:
         read = workers.map(reading(), self._unread(files, waiting))
         parts: list[_Part] = []
         shards = self._parts(self._groups(read, waiting), parts)
-        for vectors in workers.map(encoding(encoder, made), shards):
+        for vectors in workers.map(encoding(encoder, made, self._source.about), shards):
             self._write(parts.pop(0), vectors)
 
     def index(self) -> None:

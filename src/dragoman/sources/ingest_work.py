@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
-from dragoman.core.values import Passage, SourceName
+from dragoman.core.values import About, Passage, SourceName
 from dragoman.core.workers import Job, Tell, Work
 from dragoman.sources.files import parse
 from dragoman.sources.passages import cut
@@ -45,11 +46,11 @@ def reading() -> Job[Loaded, Read]:
     return Job("read", _open_reading)
 
 
-def encoding(encoder: Encoder, made: MakeEncoder | None) -> Job[tuple[str, ...], FloatArray]:
+def encoding(encoder: Encoder, made: MakeEncoder | None, about: About) -> Job[tuple[str, ...], FloatArray]:
     """Texts into vectors, by an encoder of this process or, where workers are elsewhere, by one that they make."""
     if made is None:
-        return Job("encode", lambda: nullcontext(partial(_encoded, encoder)))
-    return Job("encode", partial(_open_encoding, made))
+        return Job("encode", lambda: nullcontext(partial(_encoded, encoder, about)))
+    return Job("encode", partial(_open_encoding, made, about))
 
 
 @contextmanager
@@ -66,10 +67,10 @@ def _read(loaded: Loaded, tell: Tell) -> list[Read]:
 
 
 @contextmanager
-def _open_encoding(made: MakeEncoder) -> Iterator[Work[tuple[str, ...], FloatArray]]:
+def _open_encoding(made: MakeEncoder, about: About) -> Iterator[Work[tuple[str, ...], FloatArray]]:
     with made() as encoder:
-        yield partial(_encoded, encoder)
+        yield partial(_encoded, encoder, about)
 
 
-def _encoded(encoder: Encoder, texts: tuple[str, ...], tell: Tell) -> list[FloatArray]:
-    return [encoder.encode(list(texts))]
+def _encoded(encoder: Encoder, about: About, texts: tuple[str, ...], tell: Tell) -> list[FloatArray]:
+    return [passage_vectors(encoder, list(texts), about=about)]

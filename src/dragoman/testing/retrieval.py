@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.protocols import Encoder, Memory, Retriever, Store
 from dragoman.core.values import Context, Evidence, Learned, Request, Turn
 from dragoman.testing.samples import (
@@ -24,7 +25,7 @@ def fill(store: Store, encoder: Encoder | None = None) -> None:
     """Write the passages that the retriever suite asks for: call it in the fixture."""
     rows = {ANA.shared: SHARED_PASSAGES, **PRIVATE_PASSAGES}
     for scope, passages in rows.items():
-        vectors = encoder.encode([passage.indexed for passage in passages]) if encoder else None
+        vectors = passage_vectors(encoder, [passage.indexed for passage in passages]) if encoder else None
         store.put(scope, passages, vectors)
 
 

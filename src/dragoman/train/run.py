@@ -55,7 +55,8 @@ def train(
         job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)
         if not (folder / METRICS).is_file():
-            write_whole(folder / CARD, card(part, job, command=command))
+            if not (folder / CARD).is_file():  # a learner may have written its own
+                write_whole(folder / CARD, card(part, job, command=command))
             write_whole(folder / METRICS, _metrics(part, job))
         return part
 

@@ -53,6 +53,8 @@ def uses(part: Part, named: str) -> tuple[Use, ...]:
     if part.kind == UNIFIED:
         return (_unified(named, part.options),)
     role, _, kind = part.kind.partition(".")
+    if role == "encoder":
+        return (_encoder(kind, named),)
     return (_retriever(kind, named) if role == "retriever" else _other(role, kind, named, part.options),)
 
 
@@ -85,6 +87,14 @@ def _unified(named: str, options: Mapping[str, Any]) -> Use:
     aware = "check" in (options.get("offsets") or {})  # it was learned
     told = "The roles share one model; each may also be used alone."
     return Use(tables, told + (" planner.aware = true plans after reading what there is." if aware else ""))
+
+
+def _encoder(kind: str, named: str) -> Use:
+    return Use(
+        {"models.encoder": {"kind": kind, "part": named}},
+        "Passages are then read by this encoder, and vectors of another do not fit it: the state must be new.",
+        state=f"{named}-state",
+    )
 
 
 def _other(role: str, kind: str, named: str, options: Mapping[str, Any]) -> Use:

@@ -1,0 +1,41 @@
+"""A static encoder, distilled from another one on the passages of a set; no label of a turn is looked at."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from dragoman.models.part import Part
+from dragoman.models.static import KIND
+from dragoman.train.contract import Job
+from dragoman.train.distil import MOST, TEACHER, distil
+from dragoman.train.registry import learners
+from dragoman.train.tables import Table, typed
+
+
+class InputTable(Table):
+    """How many passages of the training side are read at most."""
+
+    passages: int = Field(default=MOST, ge=1)
+
+
+class ModelTable(Table):
+    """The encoder that is distilled: a name of the catalogue, or a folder."""
+
+    teacher: str = TEACHER
+
+
+@learners.register(KIND)
+class EncoderStatic:
+    """Fits the table to what the training side's turns may look up."""
+
+    def fit(self, job: Job) -> Part:
+        given = [*job.train.passages, *(row for example in job.train.examples for row in example.candidates)]
+        return distil(
+            [passage.indexed for passage in given],
+            job.folder,
+            teacher=typed(ModelTable, job.recipe.model, "model").teacher,
+            most=typed(InputTable, job.recipe.input, "input").passages,
+            seed=job.recipe.train.seed,
+            files=job.train.origin,
+            report=job.report,
+        )
