@@ -316,6 +316,18 @@ def test_drafts_of_one_turn_read_it_once(make_unified, layout):
     assert runtime.fed == drafts[0].usage.prompt_tokens + drafts[-1].usage.prompt_tokens + 5  # one token more for each
 
 
+@pytest.mark.parametrize("layout", ["tree", "paper", "plain"])
+def test_responses_that_have_ended_are_let_go(make_unified, layout):
+    short, long = replace(WRITING, ending=50.0), replace(WRITING, ending=-50.0)
+    other = Writing(OTHER, Written(), ending=50.0)
+    runtime = make_unified(layout=layout, kept_tokens=0)
+    drafts = runtime.write([short, long, short, other], max_tokens=8)
+    assert [draft.usage.completion_tokens for draft in drafts] == [1, 8, 1, 1]
+    prompts = drafts[0].usage.prompt_tokens + drafts[3].usage.prompt_tokens
+    assert runtime.fed == prompts + 4 + 6  # a token of each, then those of the one that goes on
+    assert drafts[1].text == make_unified(layout=layout).write([long], max_tokens=8)[0].text
+
+
 def dialogue_tokens(runtime, context=CONTEXT):
     return len(turn_trees.trunk(runtime.turns, context).segments[0].tokens)
 

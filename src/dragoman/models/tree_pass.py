@@ -44,7 +44,7 @@ class Reading:
     """Some rows after one pass over them, from where their last segments can be continued token by token.
 
     `states` are the hidden states of each row's places; `seen` says which of the cache's keys a row's last token sees,
-    (B, K); `next` is the position that follows it, (B,).
+    (B, K); `next` is the position that follows it, (B,). All of it lies where the model is.
     """
 
     states: list[Tensor]
@@ -117,8 +117,8 @@ class Passes:
                 for i, (wanted, start) in enumerate(zip(places, starts, strict=True))
             ],
             cache,
-            mask[torch.arange(len(rows)), last],
-            torch.tensor([layout.positions[-1] + 1 for layout in layouts]),
+            mask[torch.arange(len(rows)), last].to(states.device),
+            torch.tensor([layout.positions[-1] + 1 for layout in layouts], device=states.device),
         )
 
     def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Any) -> Tensor:
@@ -143,7 +143,7 @@ class Passes:
 
     def go_on(self, reading: Reading, tokens: Tensor) -> Tensor:
         """One more token for each row, (B,): the hidden states, (B, width)."""
-        reading.seen = torch.cat((reading.seen, torch.ones(len(tokens), 1, dtype=torch.bool)), dim=-1)
+        reading.seen = torch.nn.functional.pad(reading.seen, (0, 1), value=True)
         states = self.forward(tokens[:, None], reading.next[:, None], reading.seen[:, None], reading.cache)
         reading.next = reading.next + 1
         self.fed += len(tokens)

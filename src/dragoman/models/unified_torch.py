@@ -288,7 +288,9 @@ class TorchUnified:
         asked: Sequence[Writing],
         max_tokens: int,
     ) -> Iterator[None]:
-        """Token after token for all rows at once; yields after each. Rows that are the same are read once."""
+        """Token after token for all rows at once; yields after each. Rows that are the same are read once, and those
+        that have ended are let go when they are half of all.
+        """
         ends, read = frozenset((opened.turns.end,)), {row: place for place, row in enumerate(dict.fromkeys(rows))}
         with self._lock:
             try:
@@ -300,21 +302,25 @@ class TorchUnified:
         states = torch.cat(reading.states)
         silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
         moved = torch.tensor([one.ending for one in asked], device=states.device)
+        going = list(range(len(rows)))
         for step in range(min(max_tokens, self._shape.response)):
             logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
             logits[:, opened.turns.end] += moved
             if not step:
                 logits[:, opened.turns.end] = -torch.inf  # something is said
-            chosen = next_tokens(logits, asked, step)
-            logprobs = (logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)).cpu()
-            tokens = chosen.cpu()
-            for answer, token, logprob in zip(answers, tokens.tolist(), logprobs.tolist(), strict=True):
-                answer.take(token, logprob, ends, opened.causal.text)
+            chosen = next_tokens(logits, [asked[i] for i in going], step)
+            logprobs = (logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)).tolist()
+            for i, token, logprob in zip(going, chosen.tolist(), logprobs, strict=True):
+                answers[i].take(token, logprob, ends, opened.causal.text)
             yield
-            if all(answer.finish for answer in answers):
+            left = [place for place, i in enumerate(going) if not answers[i].finish]
+            if not left:
                 return
+            if 2 * len(left) <= len(going):
+                passes.spread(reading, left)
+                going, chosen, moved = [going[place] for place in left], chosen[left], moved[left]
             if step + 1 < min(max_tokens, self._shape.response):
-                states = passes.go_on(reading, tokens)
+                states = passes.go_on(reading, chosen)
 
     @staticmethod
     def _marks(opened: Opened) -> tuple[str, ...]:
