@@ -41,10 +41,10 @@ training stand in [results](results.md), the shape of the model in [the unified 
 - KBP and DuLeMon: Qwen2.5-Coder-0.5B-Instruct, all weights; DSTC11: SmolLM2-135M with an adapter of 14.7 MB. The
   critic that refines is another one than the judge of P.C and K.C.
 - Of KBP, Table VI is of 2026-11-15, by a part whose replies' end was not yet fitted (`model.endings`): without it
-  BLEU-1 of "unified" is 43.5, with it 43.9. "unified, evidence-aware plan, pairs, 8 drafts" was planned by the even
-  mean of both plans, before its share was fitted (0.1).
-- The judge of P.C and K.C was trained twice, and a GPU does not repeat itself to the bit: the same replies of "unified"
-  have 79.4 / 64.6 by the one (Table V) and 79.9 / 64.6 by the other (Table VII).
+  BLEU-1 of "unified" is 43.5, with it 43.9.
+- The judge of P.C and K.C was trained twice, and a GPU does not repeat itself to the bit: "unified" has 79.4 / 64.6 by
+  the one, 79.9 / 64.6 by the other, with the same replies. In Table V, "unified, evidence-aware plan" and "unified,
+  pairs" are by the second, as is Table VII of KBP; the rest is by the first.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part.
 - PK-ICR's rows were measured on two cores Neoverse-N1, 2026-11-16, with parts of the same H200.
 """

@@ -1,7 +1,8 @@
 """A page of tables as values, so that rows which were measured before can stay beside new ones.
 
 A section is a "##" heading with the commands of its tables; a table is a "###" heading, rows by group, and notes. What
-is measured anew replaces the row of the same name; a row stays while every figure that it has is still a column.
+is measured anew replaces the row of the same name; a row stays while its set has as many turns and every figure that it
+has is still a column.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def joined(old: Section, new: Section) -> Section:
     """The new section with what the old one has besides."""
     tables = dict(old.tables)
     for name, table in new.tables.items():
-        tables[name] = _joined(tables[name], table) if name in tables else table
+        same = name in tables and tables[name].title == table.title  # else the set has other turns
+        tables[name] = _joined(tables[name], table) if same else table
     again = {pair for command in new.commands for pair in _measured(command)}
     kept = [_without(command, again) for command in old.commands]
     return Section(new.title, [*(one for one in kept if one), *new.commands], tables)
@@ -74,11 +76,11 @@ def _table(text: str) -> Table:
             table.notes.append(line)
         if not line.startswith("| "):
             continue
-        name, *cells = (cell.strip() for cell in line.strip("| \n").split(" | ")) if "| |" not in line else [line]
+        name, *cells = (cell.strip() for cell in line.strip()[1:-1].split("|"))
         if name == "system":
             table.columns = cells
-        elif not cells:
-            group = line.split("*")[1]
+        elif name.startswith("*"):
+            group = name.strip("*")
         else:
             table.groups.setdefault(group, {})[name] = [cell.replace("**", "") for cell in cells]
     return table
@@ -118,9 +120,10 @@ def _measured(command: str) -> set[tuple[str, str]]:
 
 def _without(command: str, again: set[tuple[str, str]]) -> str:
     """The command without the systems that were measured again on all its sets; nothing where none is left."""
-    mine = _measured(command)
-    left = {system for data, system in mine if (data, system) not in again}
     words = shlex.split(command)
+    if "--system" not in words:
+        return command  # all rows of the file; those that were measured again are told by the new commands too
+    left = {system for data, system in _measured(command) if (data, system) not in again}
     pairs = (words[place : place + 2] for place, word in enumerate(words) if word == "--system")
     kept = [word for pair in pairs if pair[1] in left for word in pair]
     return shlex.join([*words[: words.index("--system")], *kept]) if left else ""

@@ -45,12 +45,12 @@ NEW = """
 dragoman evaluate one --train --data a --system mine
 ```
 
-### Set A, dev: 12 turns of 3 dialogues
+### Set A, dev: 10 turns of 2 dialogues
 
-| system | F1 ↑<br>n=12 | exact ↑<br>n=12 | seconds ↓<br>n=12 |
+| system | F1 ↑<br>n=10 | seconds ↓<br>n=10 | exact ↑<br>n=10 |
 |---|---:|---:|---:|
 | *trained* | | | |
-| mine | **80.0** ±1.0 | **9.0** | **0.4** |
+| mine | **80.0** ±1.0 | **0.4** | **9.0** |
 
 - ±: half.
 - mine: As it is.
@@ -79,15 +79,20 @@ def test_what_is_measured_again_replaces_its_row_and_the_rest_stays(kept_rows):
         "dragoman evaluate one --train --data a --system mine",
     ]
     first, second = joined.tables.values()
-    assert first.title == "Set A, dev: 12 turns of 3 dialogues"
-    assert first.groups == {"trained": {"mine": ["80.0 ±1.0", "9.0", "0.4"], "the other": ["70.0 ±2.0", "", "0.3"]}}
+    assert first.groups == {"trained": {"mine": ["80.0 ±1.0", "0.4", "9.0"], "the other": ["70.0 ±2.0", "0.3", ""]}}
     assert first.notes == ["- ±: half.", "- mine: As it is.", "- the other: Another one.", "- Problem: a line."]
     assert second == old.tables["Set B"]
-    assert "| mine | **80.0** ±1.0 | **9.0** | 0.4 |\n| the other | 70.0 ±2.0 |  | **0.3** |" in kept_rows.written(
-        joined
-    )
+    page = kept_rows.written(joined)
+    assert "| mine | **80.0** ±1.0 | 0.4 | **9.0** |\n| the other | 70.0 ±2.0 | **0.3** |  |" in page
+    (again,) = kept_rows.read(page).values()
+    assert again == joined
+
+
+def test_rows_of_a_set_that_has_other_turns_go(kept_rows):
+    (old,), (new,) = kept_rows.read(OLD).values(), kept_rows.read(NEW.replace("10 turns", "12 turns")).values()
+    assert kept_rows.joined(old, new).tables["Set A, dev"] == new.tables["Set A, dev"]
 
 
 def test_a_row_with_a_figure_that_is_no_column_any_more_goes(kept_rows):
     (old,), (new,) = kept_rows.read(OLD).values(), kept_rows.read(NEW.replace("seconds", "minutes")).values()
-    assert kept_rows.joined(old, new).tables["Set A, dev"].groups == {"trained": {"mine": ["80.0 ±1.0", "9.0", "0.4"]}}
+    assert kept_rows.joined(old, new).tables["Set A, dev"].groups == {"trained": {"mine": ["80.0 ±1.0", "0.4", "9.0"]}}

@@ -130,6 +130,9 @@ def test_offsets_of_the_mean_are_added_to_the_mean_others_to_what_they_are_of(le
     assert plan.probabilities["PERSONA"] == pytest.approx((0.25 + 0.5) / 2)
     plan = planned(lend_unified, runtime, lent={"offsets": {**own, "average": {"": math.log(3)}}}, **options)
     assert plan.probabilities["PERSONA"] == pytest.approx(0.25)
+    other = {"offsets": {**own, "average": {"": math.log(3)}}, "average": 0.1}  # fitted for another share than is asked
+    plan = planned(lend_unified, runtime, lent=other, average=0.5, **options)
+    assert plan.probabilities["PERSONA"] == pytest.approx((0.25 + 0.5) / 2)
 
 
 def test_candidates_of_a_large_source_are_the_retrievers(lend_unified, shape, store):

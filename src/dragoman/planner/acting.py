@@ -135,14 +135,17 @@ class ActingPlanner:
         if not share:
             return [self._moved(opened, "check", one) for one in checked]
         alone = opened.runtime.plan(turns, orders)
-        if self._offsets == "part" and opened.offsets("average") is None:  # each by its own, where none fit their mean
+        fitted = opened.offsets("average") is not None and share == opened.average
+        if self._offsets == "part" and not fitted:  # each by its own, where none fit this mean
             alone = [self._moved(opened, "context", one) for one in alone]
             checked = [self._moved(opened, "check", one) for one in checked]
         means = [
             {order: share * one[order] + (1.0 - share) * other[order] for order in orders}
             for one, other in zip(alone, checked, strict=True)
         ]
-        return [self._moved(opened, "average", one) for one in means]
+        return (
+            means if self._offsets == "part" and not fitted else [self._moved(opened, "average", one) for one in means]
+        )
 
     def _moved(
         self, opened: UnifiedPart, which: Literal["context", "check", "average"], chances: Mapping[Order, float]
