@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from tests.models.static_part import StubTeacher, write_teacher
 from typer.testing import CliRunner
 
 from dragoman.cli.models import app
-from dragoman.core.errors import TrainingError, UnknownNameError, WeightsError
+from dragoman.core.errors import StoreLockedError, TrainingError, UnknownNameError, WeightsError
 from dragoman.models import weights
 from dragoman.models.part import open_part
 from dragoman.train import distil
+from dragoman.train.folder import claimed
 
 WORDS = [f"w{i}" for i in range(16)]
 
@@ -69,17 +71,43 @@ def passages(folder, count=120):
     folder.mkdir()
     rows = [json.dumps({"text": f"{WORDS[i % 7]} {WORDS[i % 11]} {WORDS[i % 13]}"}) for i in range(count)]
     (folder / "rows.jsonl").write_text("\n".join(rows))
-    (folder / "empty.txt").write_text("")
     return folder
 
 
-def test_distil_reads_files_names_those_that_fail_and_says_what_is_next(tmp_path, teacher):
+def test_distil_names_what_fails_fits_to_the_rest_and_does_not_end_as_if_all_was_well(tmp_path, teacher):
     files, out = passages(tmp_path / "files"), tmp_path / "quick"
+    (files / "empty.txt").write_text("")
+    with (files / "rows.jsonl").open("a") as opened:
+        opened.write("\n{broken\n")
+    result = run("distil", str(files), "--out", str(out), "--teacher", teacher)
+    assert result.exit_code == 1
+    assert "empty.txt: " in result.stderr
+    assert "rows.jsonl, line 121: " in result.stderr
+    assert "fitted to 120 passages" in result.output
+
+
+def test_distil_names_a_folder_that_cannot_be_opened(tmp_path, teacher, monkeypatch):
+    files, shut = passages(tmp_path / "files"), tmp_path / "files" / "shut"
+    shut.mkdir()
+
+    def scandir(path, real=os.scandir):
+        if path == shut:
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr("dragoman.sources.files.os.scandir", scandir)
+    result = run("distil", str(files), "--out", str(tmp_path / "quick"), "--teacher", teacher)
+    assert result.exit_code == 1
+    assert "shut: The folder cannot be opened: Permission denied." in result.stderr
+
+
+def test_distil_reads_files_and_says_how_good_it_is_and_what_is_next(tmp_path, teacher):
+    files, out = passages(tmp_path / "files"), tmp_path / "my quick"
     result = run("distil", str(files), "--out", str(out), "--teacher", teacher)
     assert result.exit_code == 0, result.exception
-    assert "empty.txt" in result.stderr
     assert "fitted to 120 passages" in result.output
-    assert "--models.encoder.kind static --models.encoder.part" in result.output
+    assert "ten nearest" not in result.output  # of twelve that were held out they would say nothing
+    assert "--state 'my quick-state' --models.encoder.kind static --models.encoder.part" in result.output
     told = open_part(out, kind="encoder.static").made["data"]
     assert [(file["name"], file["files"]) for file in told["files"]] == [("files", 1)]
 
@@ -96,8 +124,19 @@ def test_distil_replaces_an_encoder_only_where_it_is_told_to_and_nothing_else_ev
 
 
 def test_distil_of_an_encoder_that_is_not_there_is_refused(tmp_path):
-    error = run("distil", str(passages(tmp_path / "files")), "--out", str(tmp_path / "x"), "--teacher", "nobody")
+    # before the files are looked at, which are not there either
+    error = run("distil", str(tmp_path / "files"), "--out", str(tmp_path / "x"), "--teacher", "nobody")
     assert isinstance(error.exception, WeightsError)
+    assert not (tmp_path / "x").exists()
+
+
+def test_distil_leaves_a_folder_alone_in_which_another_process_is_at_work(tmp_path, teacher):
+    files, out = passages(tmp_path / "files"), tmp_path / "quick"
+    with claimed(out):
+        error = run("distil", str(files), "--out", str(out), "--teacher", teacher).exception
+    assert isinstance(error, StoreLockedError)
+    assert list(out.iterdir()) == []
+    assert run("distil", str(files), "--out", str(out), "--teacher", teacher).exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["list", "pull", "path", "distil"])

@@ -69,6 +69,17 @@ def test_texts_of_the_encoder_are_counted_in_the_same_meter():
     assert encoder.dimensions == 256
 
 
+def test_passages_of_an_encoder_that_reads_them_otherwise_are_counted_too():
+    class Apart(ScriptedEncoder):
+        def encode_passages(self, texts):
+            return -self.encode(texts)
+
+    encoder = MeteredEncoder(Apart())
+    assert (encoder.encode_passages(["a", "b"]) == -encoder.encode(["a", "b"])).all()
+    assert encoder.meter.read() == Reading(encodings=2, encoded=4)
+    assert not hasattr(MeteredEncoder(ScriptedEncoder()), "encode_passages")
+
+
 def test_wrappers_pass_for_what_they_wrap():
     model, encoder = Metered(ScriptedModel(default="x")), MeteredEncoder(ScriptedEncoder())
     assert isinstance(model, LanguageModel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError, ModelError, RunError
 from dragoman.core.examples import Example, Gold, Label
-from dragoman.core.registry import gates, retrievers
+from dragoman.core.registry import encoders, gates, retrievers
 from dragoman.core.trace import Trace, reply_to_json
 from dragoman.core.values import Context, Evidence, Passage, Request, Scope, Source, Turn, Verdict
 from dragoman.evaluate import lanes
@@ -23,6 +24,7 @@ from dragoman.evaluate.results import Outcome
 from dragoman.evaluate.runner import run_block
 from dragoman.evaluate.spec import DataSpec, SystemSpec
 from dragoman.stores.in_memory import InMemoryStore
+from dragoman.testing import StubEncoder
 
 PERSONA = Source("PERSONA", private=True)
 DOCUMENTS = Source("DOCUMENTS", needs=("PERSONA",), private=True)
@@ -171,6 +173,23 @@ def test_the_most_frequent_reply_is_that_of_the_training_part() -> None:
 def test_rows_by_vectors_find_what_they_should() -> None:
     kept = run([system("d", planner={"kind": "fixed", "sources": ["PERSONA"]}, retriever={"kind": "dense"}, k=1)])
     assert kept.rows["d"][1].reply.evidence[0].id == "d0/p1"
+
+
+def test_only_rows_about_the_world_are_read_as_passages() -> None:
+    read: list[str] = []
+
+    class Apart(StubEncoder):
+        def encode_passages(self, texts: Sequence[str]) -> Any:
+            read.extend(texts)
+            return self.encode(texts)
+
+    class Personal(Little):
+        sources = (replace(PERSONA, about="bot"), DOCUMENTS, CORPUS)
+
+    with registered(encoders, "apart.v1", Apart):
+        run([system("d", encoder={"kind": "apart"}, retriever={"kind": "dense"})], dataset=Personal(dialogues=1))
+    rows = [*Personal().passages(), *next(Personal().examples()).candidates]
+    assert read == [row.indexed for row in rows if row.source != "PERSONA"]
 
 
 def test_a_system_that_cannot_run_is_left_out() -> None:

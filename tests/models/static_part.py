@@ -51,6 +51,7 @@ class StubTeacher:
     read: ClassVar[list[str]] = []
     vocabularies: ClassVar[list[int]] = []
     stops_after: int | None = None
+    max_tokens: int = 256
 
     def __init__(self, *, weights, threads=None, cache=0, **_):
         self._words = json.loads((weights_folder(weights) / "model.onnx").read_text())

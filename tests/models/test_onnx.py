@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.part import Part, write_part
 from dragoman.testing import EncoderConformance
 
 
@@ -40,6 +41,16 @@ def test_a_damaged_model_is_an_error(tmp_path, weights_home):
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(WeightsError, match="cannot be loaded"):
         OnnxEncoder(weights=str(tmp_path)).encode(["x"])
+
+
+@pytest.mark.integration
+def test_a_trained_part_says_how_many_tokens_are_read(tmp_path, weights_home, shared):
+    whole = weights_home / "models" / "all-minilm-l6-v2-int8"
+    for name in ("tokenizer.json", "model.onnx"):
+        (tmp_path / name).symlink_to(whole / name)
+    write_part(Part(tmp_path, "retriever.bi", {}, {"max_tokens": 16}), ("tokenizer.json", "model.onnx"))
+    assert OnnxEncoder(weights=str(tmp_path)).max_tokens == 16
+    assert shared.max_tokens == 256
 
 
 @pytest.mark.integration

@@ -3,6 +3,7 @@ import pytest
 from dragoman.core.errors import InputError
 from dragoman.core.values import Scope, Source
 from dragoman.sources.seed import facts, seed
+from dragoman.testing import StubEncoder
 
 MEMORY = Source("MEMORY", about="user", private=True)
 
@@ -57,6 +58,24 @@ def test_stop_before_the_ledger_is_written_gives_the_facts_once(folder, store, e
 def test_facts_are_items_and_lines_without_headings_front_matter_and_repeats():
     text = "---\ntitle: x\n---\n# Head\n\n- one\n  goes on\n* two\n3. three\nfour\n- one\n  goes on\n"
     assert facts(text) == ("one goes on", "two", "three", "four")
+
+
+@pytest.mark.parametrize(("about", "asked"), [("user", ["encode"]), ("world", ["encode_passages", "encode"])])
+def test_rows_are_read_as_their_source_is(tmp_path, store, about, asked):
+    calls = []
+
+    class Apart(StubEncoder):
+        def encode(self, texts):
+            calls.append("encode")
+            return super().encode(texts)
+
+        def encode_passages(self, texts):
+            calls.append("encode_passages")
+            return self.encode(texts)
+
+    (tmp_path / "ana.md").write_text("- The ferry leaves at nine.\n", encoding="utf-8")
+    seed(store, Apart(), Source("NOTES", about=about, private=True), tmp_path, "t")
+    assert calls == asked
 
 
 def test_shared_source_cannot_be_seeded(folder, store, encoder):

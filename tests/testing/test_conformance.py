@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
+from dragoman.stores.in_memory import InMemoryStore
 from dragoman.testing import (
     CriticConformance,
     EncoderConformance,
@@ -21,6 +22,7 @@ from dragoman.testing import (
     StubReader,
     StubRetriever,
 )
+from dragoman.testing.retrieval import fill
 from dragoman.testing.samples import PRIVATE_PASSAGES, SHARED_PASSAGES
 
 
@@ -132,6 +134,32 @@ def test_a_retriever_that_forgets_without_and_k_is_caught():
     assert {"test_never_gives_what_is_to_be_left_out", "test_gives_no_more_than_k_a_source"} <= broken(
         RetrieverConformance, "retriever", Careless()
     )
+
+
+def test_an_encoder_whose_passages_are_not_of_unit_length_or_depend_on_the_batch_is_caught():
+    class Long(StubEncoder):
+        def encode_passages(self, texts):
+            return 2 * self.encode(texts)
+
+    class Moody(StubEncoder):
+        def encode_passages(self, texts):
+            return self.encode(texts) * (1 if len(texts) > 1 else -1)
+
+    assert broken(EncoderConformance, "encoder", StubEncoder()) == set()
+    assert broken(EncoderConformance, "encoder", Long()) == {"test_gives_unit_vectors"}
+    assert broken(EncoderConformance, "encoder", Moody()) == {"test_a_vector_does_not_depend_on_the_batch"}
+
+
+def test_fill_reads_only_what_is_about_the_world_as_passages():
+    read = []
+
+    class Apart(StubEncoder):
+        def encode_passages(self, texts):
+            read.extend(texts)
+            return self.encode(texts)
+
+    fill(InMemoryStore(), Apart())
+    assert read == [passage.indexed for passage in SHARED_PASSAGES if passage.source == "DOCUMENTS"]
 
 
 def test_a_memory_that_learns_from_thanks_is_caught():

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.models.static_part import StubTeacher, write_teacher
+from tests.models.static_part import StubTeacher, write_teacher, write_tokenizer
 
 from dragoman.core.errors import TrainingError
+from dragoman.core.examples import Example
+from dragoman.core.values import Context, Passage, Source
 from dragoman.models.part import open_part
-from dragoman.models.static import StaticEncoder
+from dragoman.models.static import StaticEncoder, unit
 from dragoman.train import distil as under_test
+from dragoman.train.contract import Corpus, Job
 from dragoman.train.distil import Bags, descent, distil, fitted, inverse_frequencies, mapped, neighbours, sampled
+from dragoman.train.learners.encoder_static import EncoderStatic
 from dragoman.train.recipe import load_recipe
 from dragoman.train.run import train
 from dragoman.train.use import uses
@@ -81,9 +86,20 @@ def test_the_map_by_hand():
 
 
 def test_neighbours_counts_what_the_teacher_would_have_found():
-    wanted = np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 2, 2, 2, 0, 1, 2, 0, 1]]
+    wanted, others = chance_vectors(60, seed=1), chance_vectors(60, seed=2)
     assert neighbours(wanted, wanted) == 1.0
-    assert neighbours(-wanted, wanted) < 1.0
+    assert neighbours(others, wanted) < 0.3  # ten of 59 by chance
+
+
+def test_neighbours_says_nothing_of_a_few_passages():
+    wanted, others = chance_vectors(6, seed=1), chance_vectors(6, seed=2)
+    assert neighbours(others, wanted) is None
+    _, metrics = fitted(chance_vectors(9), [[i % 9] for i in range(60)], chance_vectors(60))  # six are held out
+    assert "neighbours" not in metrics
+
+
+def chance_vectors(count, seed=0):
+    return unit(np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32))
 
 
 def test_fitting_finds_a_map_and_offsets_that_no_map_has():
@@ -145,17 +161,74 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, teacher, monkeypa
     assert not (tmp_path / "quick" / "work").exists()
 
 
+def test_what_a_stopped_run_left_damaged_is_made_anew(tmp_path, teacher, monkeypatch):
+    whole = distil(texts(300), tmp_path / "whole", teacher=teacher)
+    monkeypatch.setattr(under_test, "_CHUNK", 100)
+    monkeypatch.setattr(StubTeacher, "stops_after", 450)
+    with pytest.raises(KeyboardInterrupt):
+        distil(texts(300), tmp_path / "quick", teacher=teacher)
+    (chunk,) = (tmp_path / "quick" / "work").rglob("passages-*.npy")
+    chunk.write_bytes(chunk.read_bytes()[:300])
+    (first,) = (tmp_path / "quick" / "work").rglob("vocabulary-*.npy")
+    np.save(first, np.ones((2, 8), dtype=np.float32))  # whole, and not as many
+    monkeypatch.setattr(StubTeacher, "stops_after", None)
+    assert distil(texts(300), tmp_path / "quick", teacher=teacher).files == whole.files
+
+
+def test_as_many_tokens_are_read_as_the_teacher_reads(tmp_path, teacher, monkeypatch):
+    before = distil(texts(100), tmp_path / "long", teacher=teacher)
+    bags = []
+    monkeypatch.setattr(StubTeacher, "max_tokens", 4)  # two of them are marks
+    monkeypatch.setattr(under_test, "fitted", lambda *given, **more: bags.extend(given[1]) or fitted(*given, **more))
+    part = distil(texts(100), tmp_path / "short", teacher=teacher)
+    assert (before.options["max_tokens"], part.options["max_tokens"]) == (256, 4)
+    one, two = StaticEncoder(part=str(part.folder), queries="table").encode(["w1 w2 w3 w4", "w1 w2"])
+    assert np.array_equal(one, two)
+    assert {len(ids) for ids in bags} == {4}
+
+
+@pytest.mark.parametrize("change", ["tokens", "tokenizer"])
+def test_what_another_reading_left_is_not_gone_on_with(tmp_path, teacher, monkeypatch, change):
+    monkeypatch.setattr(under_test, "_CHUNK", 100)
+    monkeypatch.setattr(StubTeacher, "stops_after", 150)
+    with pytest.raises(KeyboardInterrupt):
+        distil(texts(300), tmp_path / "quick", teacher=teacher)
+    monkeypatch.setattr(StubTeacher, "stops_after", None)
+    if change == "tokens":
+        monkeypatch.setattr(StubTeacher, "max_tokens", 8)
+    else:
+        write_tokenizer(tmp_path / "teacher", WORDS[::-1])
+    distil(texts(300), tmp_path / "quick", teacher=teacher)
+    assert len(StubTeacher.read) == 400  # the first hundred twice
+
+
 def test_the_same_run_gives_the_same_table(tmp_path, teacher):
     one, two = (distil(texts(200), tmp_path / name, teacher=teacher) for name in ("one", "two"))
     assert one.files == two.files
 
 
+def test_the_learner_reads_what_the_table_will_read(tmp_path, teacher):
+    sources = (Source("PERSONA", about="bot"), Source("MEMORY", about="user", private=True), Source("DOCUMENTS"))
+    given = texts(180)
+    rows = [Passage(str(i), sources[i % 3].name, text) for i, text in enumerate(given)]
+    example = Example("1", Context.of("w1"), sources, tuple(rows[90:]))
+    corpus = Corpus((SimpleNamespace(sources=sources),), (example,), tuple(rows[:90]))
+    recipe = load_recipe("encoder-static", {"model.teacher": teacher})
+    EncoderStatic().fit(Job(recipe, corpus, corpus, tmp_path / "quick"))
+    assert sorted(StubTeacher.read) == sorted(set(given[2::3]))
+
+
 def test_the_recipe_fits_one_to_the_passages_of_a_set_and_says_how_it_is_used(tmp_path, teacher):
     recipe = load_recipe("encoder-static", {"model.teacher": teacher, "input.passages": 60})
-    part = train(recipe, {"train": ["toy"]}, tmp_path / "quick", device="cpu")
+    command = "dragoman train encoder-static --out quick"
+    part = train(recipe, {"train": ["toy"]}, tmp_path / "quick", device="cpu", command=command)
     assert (part.kind, part.made["data"]["passages"]) == ("encoder.static", 60)
     assert [file["name"] for file in part.made["data"]["files"]] == ["toy"]
-    assert (tmp_path / "quick" / "README.md").read_text().startswith("# quick\n\nA static encoder")
+    card = (tmp_path / "quick" / "README.md").read_text()
+    assert card.startswith("# quick\n\nA static encoder")
+    assert f"## Made by\n\n```sh\n{command}\n```" in card
+    assert "- File: toy, SHA-256 `" in card
+    assert ", licence Apache-2.0" in card
     (use,) = uses(part, "quick")
     assert use.tables == {"models.encoder": {"kind": "static", "part": "quick"}}
     assert use.state  # vectors of another encoder do not fit

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.cli.progress import Bars, progress_bars
+from dragoman.train.distil_defaults import LEAST, MOST, TEACHER
 
 if TYPE_CHECKING:
+    from dragoman.models.part import Part
+    from dragoman.sources.files import Failure
     from dragoman.train.contract import Progress, Report
 
 _SOURCE = "DOCUMENTS"
@@ -30,10 +33,10 @@ def distil_encoder(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the encoder goes.", show_default=False)],
     teacher: Annotated[
         str, typer.Option("--teacher", metavar="NAME", help="The encoder to distil: of `models list`, or a folder.")
-    ] = "all-minilm-l6-v2-int8",
+    ] = TEACHER,
     passages: Annotated[
-        int, typer.Option("--passages", min=1, metavar="N", help="Read at most so many, drawn by chance.")
-    ] = 20_000,
+        int, typer.Option("--passages", min=LEAST, metavar="N", help="Read at most so many, drawn by chance.")
+    ] = MOST,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="What decides which are drawn.")] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the encoder that the folder holds.")] = False,
 ) -> None:
@@ -41,31 +44,47 @@ def distil_encoder(
 
     It is a table of token vectors, fitted to your passages so that its vectors are near those of the encoder that it is
     distilled from; questions may go on being read by that one. A run that was stopped goes on when the same command is
-    given again.
+    given again. Files that fail are named; it is fitted to the others.
     """
+    from dragoman.models.static import teacher_folder
     from dragoman.train.distil import distil
+    from dragoman.train.folder import claimed
 
-    _refuse(out, fresh)
-    with progress_bars() as bars:
-        texts, files = _read(paths, bars)
-        part = distil(
-            texts,
-            out,
-            teacher=teacher,
-            most=passages,
-            seed=seed,
-            files=files,
-            command=shlex.join(["dragoman", *sys.argv[1:]]),
-            report=_report(bars),
-        )
-    metrics = part.made["metrics"]
-    typer.echo(
-        f"{out}: fitted to {part.made['data']['passages']:,} passages. On those held out the cosine to the teacher's "
-        f"vectors is {metrics['cosine']:.3f}, and of its ten nearest passages {metrics['neighbours']:.0%} are found."
-    )
+    with claimed(out):
+        _refuse(out, fresh)
+        with progress_bars() as bars:
+            teacher_folder(teacher)  # a wrong one is refused before anything is read
+            texts, files, failed = _read(paths, bars)
+        for failure in failed:
+            sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")
+        with progress_bars() as bars:
+            part = distil(
+                texts,
+                out,
+                teacher=teacher,
+                most=passages,
+                seed=seed,
+                files=files,
+                command=shlex.join(["dragoman", *sys.argv[1:]]),
+                report=_report(bars),
+            )
+    typer.echo(_told(out, part))
     typer.echo("Vectors of another encoder do not fit: let the agent have a new state.")
+    state = shlex.quote(f"{out.resolve().name}-state")
     chosen = f"--models.encoder.kind static --models.encoder.part {shlex.quote(str(out))}"
-    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {out.name}-state {chosen}")
+    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {state} {chosen}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _told(out: Path, part: Part) -> str:
+    metrics = part.made["metrics"]
+    found = metrics.get("neighbours")  # where enough passages were held out
+    share = "" if found is None else f", and of its ten nearest passages {found:.0%} are found"
+    return (
+        f"{out}: fitted to {part.made['data']['passages']:,} passages. On those held out the cosine to the teacher's "
+        f"vectors is {metrics['cosine']:.3f}{share}."
+    )
 
 
 def _refuse(out: Path, fresh: bool) -> None:
@@ -75,12 +94,10 @@ def _refuse(out: Path, fresh: bool) -> None:
     from dragoman.train.distil import WORK
     from dragoman.train.distil_card import CARD
 
-    if out.exists() and not out.is_dir():
-        raise TrainingError(f"'{out}' is a file.", remedy="Give a folder with --out.")
     known = {FILE, TABLE, TOKENIZER, CARD, WORK}
-    others = sorted(place.name for place in out.iterdir() if place.name not in known) if out.is_dir() else []
+    others = sorted(place.name for place in out.iterdir() if place.name not in known and place.name[0] != ".")
     foreign = (out / FILE).is_file() and read_part(out).kind != KIND
-    if [name for name in others if not name.startswith(".")] or foreign:
+    if others or foreign:
         raise TrainingError(
             f"'{out}' holds something else ({', '.join(others[:3]) or FILE}).", remedy="Give --out a new folder."
         )
@@ -90,34 +107,38 @@ def _refuse(out: Path, fresh: bool) -> None:
         )
 
 
-def _read(paths: Sequence[Path], bars: Bars) -> tuple[list[str], list[Mapping[str, Any]]]:
-    """The passages of files, as an agent that ingests them encodes them, and what is said of each path."""
+def _read(paths: Sequence[Path], bars: Bars) -> tuple[list[str], list[Mapping[str, Any]], list[Failure]]:
+    """The passages of files, as an agent that ingests them encodes them, what is said of each path, and what failed."""
     texts: list[str] = []
     files: list[Mapping[str, Any]] = []
+    failed: list[Failure] = []
     for path in paths:
         digest, count = hashlib.sha256(), 0
-        for content, found in _passages(path, bars):
+        for content, found in _passages(path, bars, failed):
             digest.update(hashlib.sha256(content).digest())
             count += 1
             texts += found
         files.append({"name": path.name, "files": count, "sha256": digest.hexdigest()})
-    return texts, files
+    return texts, files, failed
 
 
-def _passages(path: Path, bars: Bars) -> Iterator[tuple[bytes, list[str]]]:
+def _passages(path: Path, bars: Bars, failed: list[Failure]) -> Iterator[tuple[bytes, list[str]]]:
     from dragoman.core.errors import InputError
-    from dragoman.sources.files import find, load, parse
+    from dragoman.sources.files import Failure, find, load, parse
     from dragoman.sources.passages import cut
 
     found = find([path])
+    failed += found.failed
     for number, file in enumerate(found.files):
         bars.show("Reading files", number, len(found.files), file.origin)
         try:
             content = load(file.path)
-            rows = cut(parse(content, file.path.name), _SOURCE, file.origin)
+            document = parse(content, file.path.name)
+            rows = cut(document, _SOURCE, file.origin)
         except InputError as error:
-            sys.stderr.write(f"Failed: {file.origin}: {error}\n")
+            failed.append(Failure(file.origin, str(error)))
             continue
+        failed += (Failure(f"{file.origin}, {where}", reason) for where, reason in document.failed)
         yield content, [row.indexed for row in rows]
 
 

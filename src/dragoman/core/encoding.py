@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray
-    from dragoman.core.values import About
+    from dragoman.core.values import About, Passage, Source
 
 
 def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "world") -> FloatArray:
@@ -20,3 +20,12 @@ def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "w
         return encoder.encode(texts)
     vectors: FloatArray = getattr(encoder, "encode_passages", encoder.encode)(texts)
     return vectors
+
+
+def by_about(passages: Sequence[Passage], sources: Sequence[Source]) -> dict[About, list[Passage]]:
+    """Passages of several sources by what their source is about, in their order; the world where it is not known."""
+    about = {source.name: source.about for source in sources}
+    found: dict[About, list[Passage]] = {}
+    for passage in passages:
+        found.setdefault(about.get(passage.source, "world"), []).append(passage)
+    return found

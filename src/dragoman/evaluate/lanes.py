@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from dragoman.agent.agent import Agent
-from dragoman.core.encoding import passage_vectors
+from dragoman.core.encoding import by_about, passage_vectors
 from dragoman.core.errors import DragomanError, RunError
 from dragoman.core.examples import Example
 from dragoman.core.values import Context, Passage, Scope, Source
@@ -192,9 +192,10 @@ class Lane:
             self._store(scope, chunk)
 
     def _store(self, scope: Scope, passages: Sequence[Passage]) -> None:
-        for store, encoder in self._builder.stores.values():
-            vectors = None if encoder is None else passage_vectors(encoder, [passage.indexed for passage in passages])
-            store.put(scope, passages, vectors)
+        for about, rows in by_about(passages, self._block.sources).items():
+            texts = [row.indexed for row in rows]
+            for store, encoder in self._builder.stores.values():
+                store.put(scope, rows, None if encoder is None else passage_vectors(encoder, texts, about=about))
 
 
 class Lanes:

@@ -13,8 +13,9 @@ encoder, reads it before and after a batch, and gives each turn its share:
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.protocols import Encoder, LanguageModel
@@ -115,12 +116,17 @@ class MeteredEncoder:
         return self._encoder.dimensions
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        vectors = self._encoder.encode(texts)
-        self.meter.add(Reading(encodings=1, encoded=len(texts)))
-        return vectors
+        return self._counted(self._encoder.encode, texts)
 
     def __getattr__(self, name: str) -> Any:  # warm_up, forget, tokens: whatever the encoder has
-        return _passed_on(self, "_encoder", name)
+        found = _passed_on(self, "_encoder", name)
+        # no method of ours: who asks whether the encoder has it must be told the truth
+        return partial(self._counted, found) if name == "encode_passages" else found
+
+    def _counted(self, read: Callable[[Sequence[str]], FloatArray], texts: Sequence[str]) -> FloatArray:
+        vectors = read(texts)
+        self.meter.add(Reading(encodings=1, encoded=len(texts)))
+        return vectors
 
 
 def split(spent: Reading, turns: int) -> list[Reading]:

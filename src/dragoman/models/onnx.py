@@ -73,6 +73,12 @@ class OnnxEncoder:
         assert self._dimensions is not None
         return self._dimensions
 
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text are read, the model's marks among them."""
+        self._load()  # a trained part says it by itself
+        return self._max_tokens
+
     def warm_up(self) -> None:
         """Load the weights, fetching them where they are not here."""
         self._load()

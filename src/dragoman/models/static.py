@@ -122,7 +122,8 @@ class StaticEncoder:
             if self._taught is None:
                 part = self._opened()
                 named = self._given or str(part.options["teacher"])
-                found = sha256(teacher_folder(named, self._folder) / MODEL)
+                place = teacher_folder(named, self._folder)
+                found = sha256(place / MODEL)
                 if found != part.options["teacher_sha256"]:
                     raise WeightsError(
                         f"'{named}' is not the encoder that '{part.folder}' was distilled from: the SHA-256 of its "
@@ -130,7 +131,7 @@ class StaticEncoder:
                         remedy="Give the right one as `teacher`, distil this one with `dragoman models distil "
                         f'--teacher {named}`, or set queries = "table".',
                     )
-                self._taught = OnnxEncoder(weights=named, threads=self._threads, cache=self._cache, folder=self._folder)
+                self._taught = OnnxEncoder(weights=str(place), threads=self._threads, cache=self._cache)
         return self._taught
 
 

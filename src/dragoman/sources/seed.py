@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.sources.files import load
@@ -55,7 +56,8 @@ def seed(
                 remember(scope, _MARK.sub("", text))
         elif texts:
             passages = _passages(source, user, texts)
-            store.put(scope, passages, encoder.encode([passage.indexed for passage in passages]))
+            rows = [passage.indexed for passage in passages]
+            store.put(scope, passages, passage_vectors(encoder, rows, about=source.about))
         given += len(texts)
         store.keep(scope.shared, key, "given")
     return given

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.core.protocols import Encoder, LanguageModel
 from dragoman.core.values import Draft, Message, Prompt
 from dragoman.testing.samples import is_probability
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
 
 PROMPTS = (
     Prompt.user("Say hello.", system="You are a guide."),
@@ -71,27 +76,36 @@ TEXTS = ("The ferry leaves at nine.", "The boat departs at nine.", "猫在睡觉
 
 
 class EncoderConformance:
-    """Give a fixture `encoder`."""
+    """Give a fixture `encoder`. One that has `encode_passages` is asked by it too."""
 
     def test_is_an_encoder(self, encoder: Encoder) -> None:
         assert isinstance(encoder, Encoder), "an encoder has dimensions and encode(texts)"
 
     def test_gives_unit_vectors(self, encoder: Encoder) -> None:
-        vectors = encoder.encode(TEXTS)
-        assert vectors.shape == (len(TEXTS), encoder.dimensions), f"the shape is {vectors.shape}"
-        assert str(vectors.dtype) == "float32", f"the type is {vectors.dtype}"
-        for text, vector in zip(TEXTS, vectors, strict=True):
-            length = math.sqrt(sum(float(value) ** 2 for value in vector))
-            assert math.isclose(length, 1.0, abs_tol=1e-3), f"{text[:20]!r} has length {length}"
+        for read in _ways(encoder):
+            vectors = read(TEXTS)
+            assert vectors.shape == (len(TEXTS), encoder.dimensions), f"the shape is {vectors.shape}"
+            assert str(vectors.dtype) == "float32", f"the type is {vectors.dtype}"
+            for text, vector in zip(TEXTS, vectors, strict=True):
+                length = math.sqrt(sum(float(value) ** 2 for value in vector))
+                assert math.isclose(length, 1.0, abs_tol=1e-3), f"{text[:20]!r} has length {length}"
 
     def test_a_vector_does_not_depend_on_the_batch(self, encoder: Encoder) -> None:
-        for text, vector in zip(TEXTS, encoder.encode(TEXTS), strict=True):
-            likeness = float(vector @ encoder.encode([text])[0])
-            assert likeness > 0.99, f"{text[:20]!r} alone is another vector: cosine {likeness}"
+        for read in _ways(encoder):
+            for text, vector in zip(TEXTS, read(TEXTS), strict=True):
+                likeness = float(vector @ read([text])[0])
+                assert likeness > 0.99, f"{text[:20]!r} alone is another vector: cosine {likeness}"
 
     def test_paraphrases_are_closer_than_strangers(self, encoder: Encoder) -> None:
         ferry, boat, cat = encoder.encode(TEXTS[:3])
         assert float(ferry @ boat) > float(ferry @ cat), "a paraphrase must be closer than an unrelated text"
 
     def test_empty_batch(self, encoder: Encoder) -> None:
-        assert encoder.encode([]).shape == (0, encoder.dimensions), "no texts, no rows"
+        for read in _ways(encoder):
+            assert read([]).shape == (0, encoder.dimensions), "no texts, no rows"
+
+
+def _ways(encoder: Encoder) -> list[Callable[[Sequence[str]], FloatArray]]:
+    """How an encoder reads: all texts alike, or passages in a way of their own."""
+    own = getattr(encoder, "encode_passages", None)
+    return [encoder.encode] if own is None else [encoder.encode, own]

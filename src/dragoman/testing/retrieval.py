@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.encoding import passage_vectors
+from dragoman.core.encoding import by_about, passage_vectors
 from dragoman.core.protocols import Encoder, Memory, Retriever, Store
 from dragoman.core.values import Context, Evidence, Learned, Request, Turn
 from dragoman.testing.samples import (
@@ -25,8 +25,9 @@ def fill(store: Store, encoder: Encoder | None = None) -> None:
     """Write the passages that the retriever suite asks for: call it in the fixture."""
     rows = {ANA.shared: SHARED_PASSAGES, **PRIVATE_PASSAGES}
     for scope, passages in rows.items():
-        vectors = passage_vectors(encoder, [passage.indexed for passage in passages]) if encoder else None
-        store.put(scope, passages, vectors)
+        for about, alike in by_about(passages, SOURCES).items():
+            texts = [passage.indexed for passage in alike]
+            store.put(scope, alike, passage_vectors(encoder, texts, about=about) if encoder else None)
 
 
 class RetrieverConformance:

@@ -48,7 +48,8 @@ class Corpus:
 class Job:
     """One training: what is wanted, from what, where to. `device` is "cpu" or "cuda".
 
-    `aux` is another set's examples, which a learner may begin with before it learns from `train`.
+    `aux` is another set's examples, which a learner may begin with before it learns from `train`. `command` is for a
+    learner that writes its own card: what the card says made it.
     """
 
     recipe: Recipe
@@ -58,6 +59,7 @@ class Job:
     device: str = "cpu"
     report: Report = lambda progress: None
     aux: Corpus | None = None
+    command: str = ""
 
 
 class Learner(Protocol):

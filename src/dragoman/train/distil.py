@@ -28,6 +28,7 @@ from dragoman.models.session import clean, open_tokenizer
 from dragoman.models.static import KIND, MODEL, TABLE, TOKENIZER, summed, teacher_folder, unit
 from dragoman.train.contract import Progress, Report
 from dragoman.train.distil_card import CARD, card
+from dragoman.train.distil_defaults import LEAST, MOST, TEACHER
 from dragoman.train.folder import write_whole, writing
 
 if TYPE_CHECKING:
@@ -36,18 +37,14 @@ if TYPE_CHECKING:
 
     from dragoman.core.protocols import FloatArray
 
-TEACHER = "all-minilm-l6-v2-int8"
-LEAST, MOST = 50, 20_000
-"""How few passages are too few to fit anything, and how many are read where no number is given."""
 WORK = "work"
-_MAX_TOKENS = 256
 _FREQUENT = 0.01  # a: of 0.0001, 0.001 and 0.01 the one by which held-out passages of DSTC11 came nearest
 _MAP = 1.0  # r: of 0.1, 1 and 10, for samples of 60 to 9,000 passages
 _OFFSETS = 0.1  # s: of 0.003 to 1
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
 _STEPS, _EVERY, _GAIN = 40, 5, 1e-4
 _CHUNK = 512
-_NEIGHBOURS = 10
+_NEIGHBOURS, _FEWEST = 10, 50  # among fewer passages ten are found by chance too often
 _SMALLEST = 1e-20
 _LIBRARIES = ("dragoman", "numpy", "onnxruntime", "tokenizers")
 
@@ -103,26 +100,26 @@ def distil(
     """Fit a table to a sample of passages, and write it as a part into a folder.
 
     What the teacher has read is kept in `work` below the folder until all is done: a run that was broken off goes on.
-    `files` are what is said of where the texts come from.
+    One process at a time may write in it (`claimed`). `files` are what is said of where the texts come from.
     """
     import numpy as np
 
     source = teacher_folder(teacher)
     sample = sampled(texts, most=most, seed=seed)
     digest = hashlib.sha256("\0".join(sample).encode("utf-8", "surrogatepass")).hexdigest()
-    encoder = OnnxEncoder(weights=teacher, threads=threads, cache=0)
-    taught = sha256(source / MODEL)
-    with writing(folder):
-        work = folder / WORK / hashlib.sha256(f"{taught} {digest}".encode()).hexdigest()[:16]
+    encoder = OnnxEncoder(weights=str(source), threads=threads, cache=0)
+    taught, limit = sha256(source / MODEL), encoder.max_tokens
+    key = f"{taught} {sha256(source / TOKENIZER)} {limit} {digest}"
+    work = folder / WORK / hashlib.sha256(key.encode()).hexdigest()[:16]
+    with writing(work):
         work.mkdir(parents=True, exist_ok=True)
-        tokenizer = open_tokenizer(source, _MAX_TOKENS)
-        words = [clean(text, _MAX_TOKENS) for text in sample]
-        bags = [encoding.ids for encoding in tokenizer.encode_batch(words)]
-        alone = _kept(
-            work, "vocabulary", tokenizer.get_vocab_size(), lambda a, b: encoder.vocabulary(range(a, b)), report
-        )
-        wanted = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
-        table, metrics = fitted(alone, bags, wanted, report=report)
+    tokenizer = open_tokenizer(source, limit)
+    bags = [encoding.ids for encoding in tokenizer.encode_batch([clean(text, limit) for text in sample])]
+    size = tokenizer.get_vocab_size()
+    alone = _kept(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
+    wanted = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
+    table, metrics = fitted(alone, bags, wanted, report=report)
+    with writing(folder):
         partial = folder / f".{TABLE}"
         with partial.open("wb") as opened:
             np.save(opened, table.astype(np.float16))
@@ -130,7 +127,7 @@ def distil(
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         options = {
             "dimensions": int(table.shape[1]),
-            "max_tokens": _MAX_TOKENS,
+            "max_tokens": limit,
             "teacher": teacher,
             "teacher_sha256": taught,
         }
@@ -191,7 +188,10 @@ def fitted(
         if enough or step >= _STEPS:
             break
     report(Progress("Fitting", _STEPS, _STEPS, metric=best))
-    metrics |= {"cosine": best, "neighbours": neighbours(unit(summed(table, held)), target)}
+    metrics["cosine"] = best
+    share = neighbours(unit(summed(table, held)), target)
+    if share is not None:
+        metrics["neighbours"] = share
     return table.astype(np.float32), metrics
 
 
@@ -245,16 +245,16 @@ def nearness(table: FloatArray, passages: Sequence[Sequence[int]], wanted: Float
     return float((unit(summed(table, passages)) * wanted).sum(axis=1).mean())
 
 
-def neighbours(vectors: FloatArray, wanted: FloatArray) -> float:
+def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
     """Of the ten passages that are nearest to each by the teacher, the share that is found by the table's vectors.
 
-    The one that asks is read by the teacher, as questions are.
+    The one that asks is read by the teacher, as questions are. Among few passages it would say nothing: None.
     """
     import numpy as np
 
-    k = min(_NEIGHBOURS, len(wanted) - 1)
-    if k < 1:
-        return 1.0
+    k = _NEIGHBOURS
+    if len(wanted) < _FEWEST:
+        return None
     shares = []
     for row, asked in enumerate(wanted):
         lists = []
@@ -267,7 +267,7 @@ def neighbours(vectors: FloatArray, wanted: FloatArray) -> float:
 
 
 def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
-    """Vectors made in chunks, each a file: what a broken run has made is not made again."""
+    """Vectors made in chunks, each a file: what a broken run has made is not made again, unless it is damaged."""
     import numpy as np
 
     label = "Reading the vocabulary" if name == "vocabulary" else "Reading passages"
@@ -275,15 +275,30 @@ def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> Float
     for start in range(0, count, _CHUNK):
         end = min(count, start + _CHUNK)
         file = work / f"{name}-{start}.npy"
-        if not file.is_file():
+        made = _read(file, end - start)
+        if made is None:
+            made = make(start, end)
             partial = file.with_suffix(".part")
-            with partial.open("wb") as opened:
-                np.save(opened, make(start, end))
-            partial.replace(file)
-        parts.append(np.load(file, allow_pickle=False))
+            with writing(file):
+                with partial.open("wb") as opened:
+                    np.save(opened, made)
+                partial.replace(file)
+        parts.append(made)
         report(Progress(label, end, count))
     vectors: FloatArray = np.concatenate(parts)
     return vectors
+
+
+def _read(file: Path, rows: int) -> FloatArray | None:
+    """The vectors in a file; None where there are none, or not those that were written."""
+    import numpy as np
+
+    try:
+        with file.open("rb") as opened:
+            found: FloatArray = np.lib.format.read_array(opened, allow_pickle=False)
+    except (OSError, ValueError):
+        return None
+    return found if found.ndim == 2 and len(found) == rows else None
 
 
 def _versions() -> Iterator[tuple[str, str]]:

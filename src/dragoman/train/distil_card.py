@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dragoman.models.part import Part
 
 CARD = "README.md"
@@ -27,7 +30,7 @@ def card(part: Part, *, command: str = "") -> str:
         f"- Fitted to {data['passages']:,} passages, SHA-256 `{data['sha256']}`, seed {data['seed']}",
         "- Licence: as the teacher's and the passages' own",
         "",
-        *(f"- File: {file['name']}, SHA-256 `{file['sha256']}`" for file in data["files"]),
+        *(f"- File: {file['name']}, SHA-256 `{file['sha256']}`{_licence(file)}" for file in data["files"]),
         "",
         "## On passages that were held out",
         "",
@@ -56,3 +59,7 @@ def card(part: Part, *, command: str = "") -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _licence(file: Mapping[str, Any]) -> str:
+    return f", licence {file['licence']}" if file.get("licence") else ""

@@ -8,7 +8,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -37,29 +37,22 @@ class TrainingFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock: IO[str] | None = None
+        self._claim: AbstractContextManager[None] | None = None
 
     def __enter__(self) -> TrainingFolder:
-        if self.path.exists() and not self.path.is_dir():
-            raise TrainingError(f"'{self.path}' is a file.", remedy="Give a folder with --out.", path=str(self.path))
         with writing(self.path):
             self._refuse_foreign()
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.path)
+        claim = claimed(self.path)
+        claim.__enter__()
+        self._claim = claim
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._lock is None:
-            return
-        with suppress(OSError):
-            (self.path / _LOCK).unlink(missing_ok=True)
-        self._lock.close()
-        self._lock = None
-        with suppress(OSError):
-            if kind is not None:
-                self.path.rmdir()  # only where nothing was written
+        if self._claim is not None:
+            claim, self._claim = self._claim, None
+            claim.__exit__(kind, error, trace)
 
     @property
     def is_finished(self) -> bool:
@@ -130,6 +123,27 @@ class TrainingFolder:
                 path=str(self.path),
                 differences=tuple(found),
             )
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keep a folder for this process alone, made where it is not there; what fails leaves no empty one behind."""
+    if folder.exists() and not folder.is_dir():
+        raise TrainingError(f"'{folder}' is a file.", remedy="Give a folder with --out.", path=str(folder))
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder)
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        with suppress(OSError):
+            (folder / _LOCK).unlink(missing_ok=True)
+        lock.close()
+        if not done:
+            with suppress(OSError):
+                folder.rmdir()  # only where nothing was written
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -52,7 +52,7 @@ def train(
     with TrainingFolder(folder) as place:
         told = _told({"train": taught, "dev": dev, "aux": aux})
         place.begin(recipe, told | ({"options": dict(options)} if options else {}), fresh=fresh)
-        job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux)
+        job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux, command)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)
         if not (folder / METRICS).is_file():
             if not (folder / CARD).is_file():  # a learner may have written its own

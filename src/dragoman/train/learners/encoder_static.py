@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from dragoman.core.encoding import by_about
 from dragoman.models.part import Part
 from dragoman.models.static import KIND
 from dragoman.train.contract import Job
-from dragoman.train.distil import MOST, TEACHER, distil
+from dragoman.train.distil import distil
+from dragoman.train.distil_defaults import LEAST, MOST, TEACHER
 from dragoman.train.registry import learners
 from dragoman.train.tables import Table, typed
 
@@ -15,7 +17,7 @@ from dragoman.train.tables import Table, typed
 class InputTable(Table):
     """How many passages of the training side are read at most."""
 
-    passages: int = Field(default=MOST, ge=1)
+    passages: int = Field(default=MOST, ge=LEAST)
 
 
 class ModelTable(Table):
@@ -26,16 +28,20 @@ class ModelTable(Table):
 
 @learners.register(KIND)
 class EncoderStatic:
-    """Fits the table to what the training side's turns may look up."""
+    """Fits the table to what the training side's turns may look up about the world."""
 
     def fit(self, job: Job) -> Part:
         given = [*job.train.passages, *(row for example in job.train.examples for row in example.candidates)]
+        sources = [source for dataset in job.train.sets for source in dataset.sources]
+        # the table reads nothing else: statements about the user and the bot are read as questions are
+        world = by_about(given, sources).get("world", [])
         return distil(
-            [passage.indexed for passage in given],
+            [passage.indexed for passage in world],
             job.folder,
             teacher=typed(ModelTable, job.recipe.model, "model").teacher,
             most=typed(InputTable, job.recipe.input, "input").passages,
             seed=job.recipe.train.seed,
             files=job.train.origin,
+            command=job.command,
             report=job.report,
         )
