@@ -136,16 +136,15 @@ class ActingPlanner:
             return [self._moved(opened, "check", one) for one in checked]
         alone = opened.runtime.plan(turns, orders)
         fitted = opened.offsets("average") is not None and share == opened.average
-        if self._offsets == "part" and not fitted:  # each by its own, where none fit this mean
+        apart = self._offsets == "part" and not fitted  # each by its own, where none fit this mean
+        if apart:
             alone = [self._moved(opened, "context", one) for one in alone]
             checked = [self._moved(opened, "check", one) for one in checked]
         means = [
             {order: share * one[order] + (1.0 - share) * other[order] for order in orders}
             for one, other in zip(alone, checked, strict=True)
         ]
-        return (
-            means if self._offsets == "part" and not fitted else [self._moved(opened, "average", one) for one in means]
-        )
+        return means if apart else [self._moved(opened, "average", one) for one in means]
 
     def _moved(
         self, opened: UnifiedPart, which: Literal["context", "check", "average"], chances: Mapping[Order, float]
