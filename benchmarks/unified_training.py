@@ -41,7 +41,7 @@ from dragoman.core.tokens import Grammar
 from dragoman.datasets.open import open_dataset, sniff
 from dragoman.models.causal import Causal, load_causal
 from dragoman.models.lora import LoraSpec
-from dragoman.models.packed import use_attention
+from dragoman.models.packed import unwrapped, use_attention
 from dragoman.models.spelling import spell
 from dragoman.models.unified import Shape, Turns
 from dragoman.models.unified_weights import Tuning, for_training, vocabulary_rows
@@ -92,7 +92,7 @@ def main() -> None:
     examples = examples[: given.turns]
     causal, turns = _model(given, device, examples)
     sequences = Sequences(turns, Drawing(most_candidates=given.candidates), orders=orders_of)
-    settings = Settings(tokens=given.tokens, batch=10_000, attention=given.attention)
+    settings = Settings(tokens=given.tokens, batch=10_000, attention=given.attention, compiled=given.compiled)
     held = examples[: max(2, len(examples) // 20)]
     task = UnifiedTask(causal, turns, sequences, examples, dev=held, settings=settings)
     lessons = [sequences.tree(example, 0) for example in examples]
@@ -119,6 +119,8 @@ def main() -> None:
             causal.model.load_state_dict(state)
         told = ways[name]()
         use_attention(causal.model, task.attention)  # padded rows were read with another one
+        for layer in unwrapped(causal.model).get_decoder().layers:
+            layer._compiled_call_impl = None  # the other ways run as they are
         rates[name] = told.turns / told.seconds
         use = factor * weights * told.read_tokens / told.seconds / peak
         cells = (rates[name], told.lesson_tokens / told.seconds, told.read_tokens / told.seconds)
@@ -297,6 +299,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=30 if cuda else 4)
     parser.add_argument("--warm", type=int, default=24 if cuda else 3, help="steps that compile and are not counted")
     parser.add_argument("--attention", choices=["auto", "sdpa", "flex"], default="auto")
+    parser.add_argument("--compiled", action="store_true", help="compile the layers of the packed way")
     parser.add_argument("--full", action="store_true", help="train all weights instead of an adapter")
     parser.add_argument("--dev", action="store_true", help="print dev loss after each way, from the same weights")
     parser.add_argument("--seconds", type=float, default=0.0, help="train for so long instead, the others for twice")

@@ -75,7 +75,7 @@ def main() -> None:
         sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
     page = HEAD.format(machine=_machine(), day=date.today().isoformat())
     before = ""
-    for name in options.names or sorted(shipped(), key=_order):
+    for name in options.names or sorted(filter(_of_a_paper, shipped()), key=_order):
         paper = PAPERS[name.partition("-")[0]]
         page += "" if paper == before else f"\n## {paper}\n"
         before = paper
@@ -84,6 +84,10 @@ def main() -> None:
         sys.stdout.write(page)
     else:
         PAGE.write_text(page, encoding="utf-8")
+
+
+def _of_a_paper(name: str) -> bool:
+    return name.partition("-")[0] in PAPERS
 
 
 def _order(name: str) -> tuple[int, int]:

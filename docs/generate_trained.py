@@ -42,10 +42,15 @@ training stand in [results](results.md), the shape of the model in [the unified 
   critic that refines is another one than the judge of P.C and K.C.
 - Of KBP, Table VI is of 2026-11-15, by a part whose replies' end was not yet fitted (`model.endings`): without it
   BLEU-1 of "unified" is 43.5, with it 43.9.
-- The judge of P.C and K.C was trained twice, and a GPU does not repeat itself to the bit: "unified" has 79.4 / 64.6 by
-  the one, 79.9 / 64.6 by the other, with the same replies. In Table V, "unified, evidence-aware plan" and "unified,
-  pairs" are by the second, as is Table VII of KBP; the rest is by the first.
+- The judge of P.C and K.C was trained three times, and a GPU does not repeat itself to the bit: "unified" has 79.4 /
+  64.6 by the first, 79.9 / 64.6 by the second, with the same replies. In Table V, "unified, evidence-aware plan" and
+  "unified, pairs" are by the second, as is Table VII of KBP but for "unified without attention mask"; that row, "mean
+  of three", and SAFARI's Tables 7 and 8 are by the third; the rest is by the first. SAFARI's part was trained anew for
+  its Tables 7 and 8: in Table 6 the one before replies.
+- Rows of "mean of three", "without the mask" and SAFARI's Tables 7 and 8 were computed with products in TF32, the
+  others in float32.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part.
+- RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's.
 - PK-ICR's rows were measured on two cores Neoverse-N1, 2026-11-16, with parts of the same H200.
 """
 

@@ -159,6 +159,12 @@ def use_attention(model: Any, attention: Attention) -> None:
         unwrapped(model).set_attn_implementation("sdpa")
 
 
+def compile_layers(model: Any) -> None:
+    """Let each layer be compiled when it is first passed; weights and their names stay what they are."""
+    for layer in unwrapped(model).get_decoder().layers:
+        layer.compile()
+
+
 def vocabulary_logits(model: Any, hidden: Tensor) -> Tensor:
     """The logits of all tokens after hidden states (N, width), (N, V), float32, as the model's family scales them."""
     owner = unwrapped(model)

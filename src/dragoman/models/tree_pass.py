@@ -9,16 +9,16 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman.core.errors import ModelError
 from dragoman.models.causal import Causal
-from dragoman.models.masks import dense_mask
 from dragoman.models.prefixes import Layers, Prefixes
 from dragoman.models.tree import Layout, Segment, laid_out
 
@@ -105,7 +105,7 @@ class Passes:
         starts = [start for start, _ in known]
         past = max(starts)
         width = max(len(layout.tokens) - start for layout, start in zip(layouts, starts, strict=True))
-        ids, positions, mask = _padded(layouts, starts, past, width)
+        ids, positions, mask = _padded(layouts, starts, past, width, device=self._causal.device)
         cache = self._cache(known, past)
         states = self.forward(ids, positions, mask, cache)  # (B, Q, width of the model)
         self.fed += sum(len(layout.tokens) - start for layout, start in zip(layouts, starts, strict=True))
@@ -117,18 +117,20 @@ class Passes:
                 for i, (wanted, start) in enumerate(zip(places, starts, strict=True))
             ],
             cache,
-            mask[torch.arange(len(rows)), last].to(states.device),
+            mask[torch.arange(len(rows)), last],
             torch.tensor([layout.positions[-1] + 1 for layout in layouts], device=states.device),
         )
 
     def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Any) -> Tensor:
-        """The last hidden states of new tokens, (B, Q, width); `mask` (B, Q, K) says which keys each of them sees."""
-        device = self._causal.device
-        with torch.inference_mode(), _attention(device):
+        """The last hidden states of new tokens, (B, Q, width); `mask` (B, Q, K) says which keys each of them sees.
+
+        All of it lies where the model is.
+        """
+        with torch.inference_mode(), _attention(self._causal.device), _products(self._causal.device):
             told = self._decoder(
-                input_ids=ids.to(device),
-                attention_mask=mask[:, None].to(device),
-                position_ids=positions.to(device),
+                input_ids=ids,
+                attention_mask=mask[:, None],
+                position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
             )
@@ -226,21 +228,31 @@ def out_of_memory(segments: int, error: Exception) -> ModelError:
     )
 
 
-def _padded(layouts: Sequence[Layout], starts: Sequence[int], past: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids and positions of what is new, (B, Q), and which of `past` + Q keys it sees; padding sees itself alone."""
-    size = len(layouts)
-    ids = torch.zeros((size, width), dtype=torch.long)
-    positions = torch.zeros((size, width), dtype=torch.long)
-    mask = torch.zeros((size, width, past + width), dtype=torch.bool)
-    mask[:, torch.arange(width), past + torch.arange(width)] = True
+def _padded(
+    layouts: Sequence[Layout], starts: Sequence[int], past: int, width: int, *, device: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids and positions of what is new, (B, Q), and which of `past` + Q keys it sees; padding sees itself alone.
+
+    Masks are computed where the model is: moving them would take longer than reading the tokens.
+    """
+    size, keys = len(layouts), past + width
+    segments = max(len(layout.starts) for layout in layouts) + 1  # the last one is padding, which sees nothing
+    ids, positions = np.zeros((2, size, width), dtype=np.int64)
+    owners, places = np.full((size, keys), segments - 1), np.zeros((size, keys), dtype=np.int64)
+    visible = np.zeros((size, segments, segments), dtype=bool)
     for i, (layout, start) in enumerate(zip(layouts, starts, strict=True)):
-        new = len(layout.tokens) - start
-        ids[i, :new] = torch.tensor(layout.tokens[start:])
-        positions[i, :new] = torch.tensor(layout.positions[start:])
-        sees = dense_mask(layout, start=start)  # (new, start + new)
-        mask[i, :new, :start] = sees[:, :start]
-        mask[i, :new, past : past + new] = sees[:, start:]
-    return ids, positions, mask
+        count, new = len(layout.starts), len(layout.tokens) - start
+        ids[i, :new], positions[i, :new] = layout.tokens[start:], layout.positions[start:]
+        visible[i, :count, :count] = layout.visible
+        for at, first, last in ((0, 0, start), (past, start, start + new)):
+            owners[i, at : at + last - first] = layout.segments[first:last]
+            places[i, at : at + last - first] = range(first, last)
+    moved = [torch.from_numpy(table).to(device) for table in (ids, positions, owners, places, visible)]
+    row = torch.arange(size, device=device)[:, None, None]
+    mask = moved[4][row, moved[2][:, past:, None], moved[2][:, None]]
+    mask &= moved[3][:, past:, None] >= moved[3][:, None]
+    mask.diagonal(past, 1, 2).fill_(True)
+    return moved[0], moved[1], mask
 
 
 def _filled(states: Tensor, size: int) -> Tensor:
@@ -256,6 +268,20 @@ def _attention(device: str) -> AbstractContextManager[object]:
 
     found: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
     return found
+
+
+@contextmanager
+def _products(device: str) -> Iterator[None]:
+    """On a GPU with products of float32 in TF32, which are several times as fast; what was set before is put back."""
+    if not device.startswith("cuda"):
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _unwrapped(model: Any) -> Any:

@@ -51,7 +51,8 @@ def adamw(model: torch.nn.Module, spec: LoopSpec, heads: Collection[str] = ()) -
             if chosen:
                 decay = spec.decay if decays else 0.0
                 groups.append({"params": chosen, "lr": rate, "base": rate, "weight_decay": decay})
-    return torch.optim.AdamW(groups, betas=BETAS)
+    on_gpu = all(parameter.is_cuda and parameter.is_floating_point() for parameter in named.values())
+    return torch.optim.AdamW(groups, betas=BETAS, fused=on_gpu)  # one kernel a group: a third of the time
 
 
 def set_rate(optimiser: torch.optim.Optimizer, share: float) -> float:

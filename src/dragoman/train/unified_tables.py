@@ -69,8 +69,13 @@ class ModelTable(Table):
     checkpointing: bool = False
     """Compute activations again instead of keeping them: slower, for bases that do not fit otherwise."""
     attention: Literal["auto", "sdpa", "flex"] = "auto"
+    compiled: bool = False
+    """Compile the layers, on a GPU with FlexAttention: faster steps after half a minute, for long trainings."""
+    runs: int = Field(default=1, ge=1)
+    """So many trainings from the same weights, each with its own order and chance; the part is their mean."""
     batch_tokens: int = Field(default=8192, ge=64)
-    """The most tokens of a batch; `train.batch` is the most turns."""
+    """The most tokens of a batch; `train.batch` is the most turns. FlexAttention's rows are as wide as this, so that it
+    is best near what so many turns have."""
     measured: int = Field(default=0, ge=0)
     """Dev's turns that are read, drawn once: after each epoch, and for offsets and calibration; 0: all."""
     whole: int = Field(default=0, ge=0)

@@ -21,7 +21,17 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import EVALUATION
 from dragoman.models.below import Below
 from dragoman.models.causal import Causal
-from dragoman.models.packed import BLOCK, Attention, Packed, pack, some_logits, states, use_attention, vocabulary_logits
+from dragoman.models.packed import (
+    BLOCK,
+    Attention,
+    Packed,
+    compile_layers,
+    pack,
+    some_logits,
+    states,
+    use_attention,
+    vocabulary_logits,
+)
 from dragoman.models.tree import Layout, laid_out
 from dragoman.models.tree_attention import can_attend
 from dragoman.models.unified import Turns, Writing
@@ -55,6 +65,7 @@ class Settings:
     epoch: int = 0
     seed: int = 1
     attention: Literal["auto", "sdpa", "flex"] = "auto"
+    compiled: bool = False
     over: Over = "vocabulary"
     soft: bool = False
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -96,6 +107,8 @@ class UnifiedTask:
         self._device = causal.device
         self.attention: Attention = _attention(settings.attention, causal.device)
         use_attention(causal.model, self.attention)
+        if settings.compiled and self.attention == "flex":
+            compile_layers(causal.model)
         self._epoch = 0
         self._evaluation = [turns.spelling.one(token) for token in EVALUATION if token in turns.spelling.ids]
         self._below = Below.of(causal.model) if causal.device == "cpu" else None

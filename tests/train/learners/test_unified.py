@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dragoman.core.errors import ConfigError, InputError, TrainingError, UnknownNameError, WeightsError
 from dragoman.core.examples import Example, Gold
@@ -118,6 +119,22 @@ def test_the_same_seed_learns_the_same_weights_and_a_finished_training_is_not_re
     log = (tmp_path / "one" / "log.jsonl").read_text()
     again = UnifiedLearner().fit(jobs(tmp_path / "one"))
     assert again.files == first.files and (tmp_path / "one" / "log.jsonl").read_text() == log
+
+
+def test_the_mean_of_several_runs_is_the_mean_of_their_weights(jobs, tmp_path):
+    given = {"weights": "full", "runs": 2}
+    part = UnifiedLearner().fit(jobs(tmp_path / "mean", model=given))
+    runs = [load_file(tmp_path / "mean" / f"run-{n}" / "best.safetensors") for n in (1, 2)]
+    name = next(name for name in runs[0] if "q_proj" in name)
+    assert not torch.equal(runs[0][name], runs[1][name])  # each took turns in an order of its own
+    mean = ((runs[0][name].double() + runs[1][name].double()) / 2).float()
+    assert torch.equal(load_file(part.folder / "model.safetensors")[name], mean.bfloat16())
+    alone = UnifiedLearner().fit(jobs(tmp_path / "alone", model={"weights": "full"}))
+    assert torch.equal(load_file(tmp_path / "alone" / "best.safetensors")[name], runs[0][name])
+    assert part.made["metrics"]["loss"] != alone.made["metrics"]["loss"]
+    log = (tmp_path / "mean" / "run-2" / "log.jsonl").read_text()
+    again = UnifiedLearner().fit(jobs(tmp_path / "mean", model=given))
+    assert again.files == part.files and (tmp_path / "mean" / "run-2" / "log.jsonl").read_text() == log
 
 
 def test_what_lies_beside_an_adapter_is_small(job):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,12 +80,10 @@ class _Training:
 
     def run(self) -> Part:
         from dragoman.models.unified_weights import save_weights
-        from dragoman.train.loop import fit
         from dragoman.train.parallel import Ranks
 
         job, ranks = self._job, Ranks(self._job.device)
-        task, turns = self._task()
-        best = fit(task, job)
+        task, turns, best = self._mean() if self._model.runs > 1 else self._one()
         if not ranks.is_first:
             ranks.wait()  # until the part is written
             return open_part(job.folder, kind=KIND)
@@ -97,7 +95,33 @@ class _Training:
         ranks.wait()
         return part
 
-    def _task(self) -> tuple[UnifiedTask, Turns]:
+    def _one(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
+        from dragoman.train.loop import fit
+
+        task, turns = self._task()
+        return task, turns, fit(task, self._job)
+
+    def _mean(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
+        """Several trainings one after another, each resumable in a folder of its own; the mean of what they learned."""
+        from dragoman.train.loop import fit
+        from dragoman.train.mean import Mean
+        from dragoman.train.memory import release
+
+        job, mean = self._job, Mean()
+        for number in range(self._model.runs):
+            task, turns = self._task(number)
+            folder = job.folder / f"run-{number + 1}"
+            folder.mkdir(parents=True, exist_ok=True)
+            fit(task, job, folder=folder)
+            mean.add(task.model)
+            if number + 1 < self._model.runs:
+                del task, turns
+                release()  # the next one needs the memory
+        mean.put(task.model)
+        return task, turns, {}
+
+    def _task(self, run: int = 0) -> tuple[UnifiedTask, Turns]:
+        """What is learned; another `run` of it begins with the same weights and takes turns in another order."""
         from dragoman.models.causal import load_causal
         from dragoman.models.lora import LoraSpec
         from dragoman.models.spelling import spell
@@ -128,8 +152,9 @@ class _Training:
             tokens=table.batch_tokens,
             batch=train.batch,
             epoch=self._input.epoch,
-            seed=train.seed,
+            seed=train.seed + run,
             attention=table.attention,
+            compiled=table.compiled,
             over=table.loss.over,
             soft=table.loss.soft,
             weights=table.loss.model_dump(exclude={"soft", "over"}),
@@ -141,16 +166,18 @@ class _Training:
         relevance = self._relevance(self._unnamed)
         if relevance is not None:
             examples = [likely(example, relevance) for example in examples]
-        sequences = self._sequences(turns, examples, relevance)
+        sequences = self._sequences(turns, examples, relevance, train.seed + run)
         return UnifiedTask(causal, turns, sequences, examples, dev=job.dev.examples, settings=settings), turns
 
-    def _sequences(self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None) -> Sequences:
+    def _sequences(
+        self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None, seed: int
+    ) -> Sequences:
         from dragoman.train.lessons import Drawing
         from dragoman.train.sequences import Sequences
 
         job, given, loss = self._job, self._input, self._model.loss
         drawing = Drawing(
-            job.recipe.train.seed,
+            seed,
             given.candidates,
             given.distractors,
             given.noise,
