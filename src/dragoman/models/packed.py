@@ -168,7 +168,7 @@ def compile_layers(model: Any) -> None:
 def vocabulary_logits(model: Any, hidden: Tensor) -> Tensor:
     """The logits of all tokens after hidden states (N, width), (N, V), float32, as the model's family scales them."""
     owner = unwrapped(model)
-    return _scaled(owner.config, owner.get_output_embeddings()(hidden).float())
+    return scaled(owner.config, owner.get_output_embeddings()(hidden).float())
 
 
 def some_logits(model: Any, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
@@ -182,10 +182,10 @@ def some_logits(model: Any, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
         rows = head.weight[wanted]
     else:
         return vocabulary_logits(model, hidden)[:, wanted]
-    return _scaled(owner.config, torch.nn.functional.linear(hidden, rows.to(hidden.dtype)).float())
+    return scaled(owner.config, torch.nn.functional.linear(hidden, rows.to(hidden.dtype)).float())
 
 
-def _scaled(config: Any, logits: Tensor) -> Tensor:
+def scaled(config: Any, logits: Tensor) -> Tensor:
     """What some families do to their logits after the output layer."""
     if (scaling := getattr(config, "logits_scaling", None)) is not None:
         logits = logits / scaling

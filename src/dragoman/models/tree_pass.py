@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dragoman.core.errors import ModelError
 from dragoman.models.causal import Causal
+from dragoman.models.packed import plain_attention, scaled, unwrapped
 from dragoman.models.prefixes import Layers, Prefixes
 from dragoman.models.tree import Layout, Segment, laid_out
 
@@ -58,7 +59,7 @@ class Passes:
 
     def __init__(self, causal: Causal, *, kept_tokens: int, pass_tokens: int) -> None:
         self._causal = causal
-        self._owner = _unwrapped(causal.model)
+        self._owner = unwrapped(causal.model)
         self._decoder = self._owner.get_decoder()
         self._head = self._owner.get_output_embeddings()
         self._pass_tokens = pass_tokens
@@ -126,7 +127,7 @@ class Passes:
 
         All of it lies where the model is.
         """
-        with torch.inference_mode(), _attention(self._causal.device), _products(self._causal.device):
+        with torch.inference_mode(), plain_attention(self._causal.device), _products(self._causal.device):
             told = self._decoder(
                 input_ids=ids,
                 attention_mask=mask[:, None],
@@ -154,7 +155,7 @@ class Passes:
     def spoken(self, states: Tensor) -> Tensor:
         """The logits of all tokens after hidden states (N, width), (N, V); float32, where the model is."""
         with torch.no_grad():
-            return self._scaled(self._head(states).float())
+            return scaled(self._owner.config, self._head(states).float())
 
     def logits(self, states: Tensor, tokens: Sequence[int] | None = None) -> Tensor:
         """The logits of all tokens, or of some, after hidden states (N, width); float32, on the CPU."""
@@ -164,20 +165,9 @@ class Passes:
                 rows = torch.tensor(list(tokens), device=weight.device)
                 bias = self._head.bias
                 told = states.float() @ weight[rows].float().T + (0.0 if bias is None else bias[rows].float())
-                return self._scaled(told).cpu()
+                return scaled(self._owner.config, told).cpu()
             told = self.spoken(states).cpu()
             return told if tokens is None else told[:, list(tokens)]
-
-    def _scaled(self, logits: Tensor) -> Tensor:
-        """What some families do to their logits after the output layer."""
-        config = self._owner.config
-        if (scaling := getattr(config, "logits_scaling", None)) is not None:
-            logits = logits / scaling
-        if (scale := getattr(config, "logit_scale", None)) is not None:
-            logits = logits * scale
-        if (cap := getattr(config, "final_logit_softcapping", None)) is not None:
-            logits = torch.tanh(logits / cap) * cap
-        return logits
 
     def _known(self, row: Row, first_place: int) -> tuple[int, Layers]:
         """How much of a row's trunk need not be read: what is known of it, up to the first place that is wanted."""
@@ -260,16 +250,6 @@ def _filled(states: Tensor, size: int) -> Tensor:
     return torch.nn.functional.pad(states, (0, 0, 0, missing)) if missing else states
 
 
-def _attention(device: str) -> AbstractContextManager[object]:
-    """On a GPU without cuDNN's kernel, which answers NaN to some masks."""
-    if not device.startswith("cuda"):
-        return nullcontext()
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    found: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-    return found
-
-
 @contextmanager
 def _products(device: str) -> Iterator[None]:
     """On a GPU with products of float32 in TF32, which are several times as fast; what was set before is put back."""
@@ -282,11 +262,6 @@ def _products(device: str) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def _unwrapped(model: Any) -> Any:
-    """The causal model itself, whose layers may carry an adapter."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def _library() -> Any:  # its types are those of its newest version alone
