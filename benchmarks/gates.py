@@ -1,13 +1,15 @@
 """How long a gate takes to decide on one turn: trained parts beside the prompted gate, in the same run.
 
     python benchmarks/gates.py [PART ...] [--data FILE] [--turns 400] [--prompted 5] [--max-tokens 32 64] [--quality]
+        [--cpu]
 
 PART is the folder of a trained gate or the name of a shipped one; without any, the shipped gates that read the dialogue
 alone are taken. Turns come one by one, in the order of their dialogues, as a running agent meets them; nothing that was
 cut before is kept from one gate to the next. The prompted gate takes seconds a turn on a busy machine, so it is asked
 about few. `--max-tokens` lets encoders read less than they were trained with, a row for each number; `--quality` prints
 beside the times what each gate makes of all labelled turns of the set, so that nobody sees what is gained without what
-it costs. The load average is printed, since all of it is only true of a quiet machine.
+it costs. The load average is printed, since all of it is only true of a quiet machine; on another one `--cpu` counts
+what the deciding thread used of the processor, which is all that a linear or an attention gate uses.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -80,7 +82,13 @@ def quality(gate: Gate, labelled: Sequence[Example]) -> str:
     return f"{reached:7.4f}  {roc_auc(labels, probabilities):7.4f}  {average_precision(labels, probabilities):7.4f}"
 
 
-def milliseconds(gate: Gate, turns: Sequence[Context], rounds: int = 1, warm: int = WARM) -> np.ndarray:
+def milliseconds(
+    gate: Gate,
+    turns: Sequence[Context],
+    rounds: int = 1,
+    warm: int = WARM,
+    clock: Callable[[], float] = time.perf_counter,
+) -> np.ndarray:
     """How long each decision took."""
     for context in turns[:warm]:
         gate.decide([context])
@@ -88,9 +96,9 @@ def milliseconds(gate: Gate, turns: Sequence[Context], rounds: int = 1, warm: in
     for _ in range(rounds):
         forget_texts()
         for context in turns:
-            began = time.perf_counter()
+            began = clock()
             gate.decide([context])
-            taken.append(time.perf_counter() - began)
+            taken.append(clock() - began)
     return 1000 * np.array(taken)
 
 
@@ -105,6 +113,7 @@ def main() -> None:
         "--max-tokens", type=int, nargs="+", default=(), help="read no more of a dialogue; encoders only"
     )
     parser.add_argument("--quality", action="store_true", help="measure the decisions on all labelled turns, too")
+    parser.add_argument("--cpu", action="store_true", help="count the thread's processor time instead of the clock's")
     given = parser.parse_args()
     try:
         trained, turns = opened(given.parts, given.max_tokens), contexts(given.data, given.turns)
@@ -112,14 +121,16 @@ def main() -> None:
         sys.exit(str(error))
     if not trained:
         sys.exit("No gate is shipped. Name the folder of a trained one: dragoman train gate-linear --data train=toy")
-    rows = {name: milliseconds(gate, turns, given.rounds) for name, (gate, _) in trained.items()}
+    clock = time.thread_time if given.cpu else time.perf_counter
+    rows = {name: milliseconds(gate, turns, given.rounds, clock=clock) for name, (gate, _) in trained.items()}
     slowest = None
     if given.prompted:
         model = LlamaCppModel()
         rows[PROMPTED] = milliseconds(PromptedGate(language_model=model), turns[: given.prompted], warm=1)
         slowest = float(np.median(rows[PROMPTED]))
         model.close()
-    print(f"turns of {given.data}, one at a time; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    busy = f"{'processor time, ' if given.cpu else ''}load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores"
+    print(f"turns of {given.data}, one at a time; {busy}\n")
     labelled = [one for one in examples(given.data) if one.gold.retrieve is not None] if given.quality else []
     width = max(map(len, rows))
     measures = f"  {'F1':>7}  {'AUC':>7}  {'AP':>7}" if labelled else ""

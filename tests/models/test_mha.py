@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from dragoman.core.caches import clear_caches  # noqa: E402
 from dragoman.core.errors import ConfigError  # noqa: E402
-from dragoman.models import mha_runtime  # noqa: E402
 from dragoman.models.mha import AttentionEncoder, Shape, attend, hiding, padded, pool  # noqa: E402
 from dragoman.models.mha_runtime import Piece, Row, Vocabulary  # noqa: E402
+from dragoman.train.vocabulary import word_tokenizer  # noqa: E402
 
 
 def encoder(*, cross: bool = False, layers: int = 2) -> AttentionEncoder:
@@ -133,19 +131,15 @@ class Fixed(Vocabulary):
         self._ids = lambda text: tuple(int(word) for word in text.split())
 
 
-def test_what_was_read_is_let_go_with_all_other_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Words:
-        def encode(self, text: str, *, add_special_tokens: bool) -> SimpleNamespace:
-            return SimpleNamespace(ids=[len(word) for word in text.split()])
-
-    monkeypatch.setattr(mha_runtime, "open_tokenizer", lambda folder, most: Words())
+def test_what_is_not_plain_is_read_by_the_tokenizer(tmp_path: Path) -> None:
+    texts = ["The inn is open.", "Das Café heißt Rosé.", "[asks]"]
+    tokenizer = word_tokenizer(texts, marks=["[asks]"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
     vocabulary = Vocabulary(tmp_path / "tokenizer.json", 8)
-    for _ in range(2):
-        (row,) = vocabulary.rows([[Piece("I am allergic", 1)]])
-        assert row.turn == ((1, 2, 8), (1, 1, 1))
-    assert vocabulary._ids.cache_info().hits == 1
-    clear_caches()
-    assert vocabulary._ids.cache_info().currsize == 0
+    for text in (*texts, "THE café [asks] is", "[asks] ?"):
+        (row,) = vocabulary.rows([[Piece(text, 1)]])
+        assert list(row.turn[0]) == tokenizer.encode(text).ids
+        assert row.turn[0]
 
 
 def test_pieces_stand_one_after_the_other_with_their_segments() -> None:

@@ -26,6 +26,8 @@ def test_numbers_have_one_spelling(text, found):
 
 def test_names_are_capitals_inside_a_sentence():
     assert names("The curator is Ines Halloran. It is open on Monday in Ellisund.") == {"ines", "halloran", "ellisund"}
+    assert names('Oslo. Bergen! "Rome" (Paris) xBern USA 3Lyon McAdam') == {"mcadam"}
+    assert names("in Oslo, Bergen") == {"oslo", "bergen"}
 
 
 def test_an_invented_number_or_name_is_unsupported():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.form import everything, form, unwrapped
+from dragoman.text.form import act_and_core, everything, form, unwrapped
 
 SOCIAL = [
     ("Hello!", "greeting"),
@@ -72,6 +72,18 @@ def test_a_question_is_about_the_user_the_bot_or_the_world(text, about):
 def test_telling_of_oneself_is_a_personal_statement(text):
     shape = form(text)
     assert (shape.act, shape.personal, shape.about) == ("statement", True, None)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in [*SOCIAL, *QUESTIONS]] + ["I'm vegetarian.", "Forget my name."])
+def test_the_act_alone_is_that_of_the_form(text):
+    assert act_and_core(text) == (form(text).act, form(text).core)
+
+
+def test_thanks_may_be_for_six_words_and_no_more():
+    assert form("thanks for a b c d, e f!").act == "thanks"
+    assert form("I see. Thanks for what you did. It helps").act == "thanks"
+    assert form("thanks for a b c d e f g").act == "statement"
+    assert form("I see. Thanks for everything. I don't need any more help right now.").act == "statement"
 
 
 def test_a_greeting_before_a_question_does_not_hide_it():

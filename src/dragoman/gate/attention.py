@@ -48,12 +48,12 @@ class Reading:
     def pieces(self, given: Given) -> tuple[Piece, ...]:
         """The pieces of one turn."""
         found = [Piece(" ".join(_marks(given.context)))] if self.marks else []
-        for field, text in self.inputs.texts(given).items():
+        for field in self.inputs.fields:
             if field == "contx":
                 found += self._turns(given.context)
             else:
                 segment = OTHERS + FIELDS.index(field) - 1 if self.segments else OTHERS
-                found.append(Piece(text, segment, apart=self.cross and field == "know"))
+                found.append(Piece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
         return tuple(found)
 
     def _turns(self, context: Context) -> list[Piece]:
@@ -136,7 +136,7 @@ class AttentionGate:
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
         head = scorer.part.head(HEAD)
-        threshold = self.threshold
+        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
         verdicts = []
         for score in scorer.scores([reading.pieces(one) for one in given]):
             probability = head.probability(score, LABEL)
@@ -154,8 +154,9 @@ class AttentionGate:
 
 def _marks(context: Context) -> list[str]:
     """The words for a dialogue's shape at its last turn."""
-    number = sum(turn.speaker == "user" for turn in context.history)
-    before = context.history[-1] if context.history else None
+    history = context.history
+    number = [turn.speaker for turn in history].count("user")
+    before = history[-1] if history else None
     asked = before is not None and before.speaker == "agent" and _is_question(before.text)
     asks = _is_question(context.last)
     return [f"[turn-{min(number, _MOST_TURNS)}]", *([_ASKED] if asked else []), *([_ASKS] if asks else [])]

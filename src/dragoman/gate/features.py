@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.values import Context, Turn
 from dragoman.text.claims import names
-from dragoman.text.form import form
+from dragoman.text.form import act_and_core
 from dragoman.text.words import words
 
 Field: TypeAlias = Literal["user", "agent", "earlier", "new", "resp"]
@@ -24,7 +25,6 @@ _LATEST = 6
 _MOST_CHARACTERS = 2000
 _DIGIT = re.compile(r"\d")
 _MONEY = re.compile(r"[$€£¥￥元]")
-_ASKS = re.compile(r"[?？]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class Features:
 
     def of(self, context: Context, reply: str = "") -> tuple[dict[Field, list[str]], dict[str, float]]:
         """A turn's terms by field, and its shape by name; `reply` is what `resp` reads."""
-        said = [Turn(turn.speaker, turn.text[:_MOST_CHARACTERS]) for turn in context.turns[-_WINDOW:]]
+        said = [_short(turn) for turn in context.turns[-_WINDOW:]]
         tokens = [words(turn.text, self.language) for turn in said]
         user, history = (tokens[-1], tokens[:-1]) if said else ((), [])
         place = next((i for i in reversed(range(len(history))) if said[i].speaker == "agent"), None)
-        known = {token for each in history for token in each}
+        known = set().union(*history)
         new = [token for token in user if token not in known]
         terms: dict[Field, list[str]] = {}
         for field in self.fields:
@@ -78,7 +78,7 @@ class Features:
                 case "earlier":
                     before = [each for i, each in enumerate(history) if i != place]
                     kept = before[-self.earlier :] if self.earlier else []
-                    terms[field] = [token for each in kept for token in each]
+                    terms[field] = list(chain.from_iterable(kept))
                 case "new":
                     terms[field] = runs(new, self.ngrams)
                 case "resp":
@@ -100,6 +100,10 @@ class Features:
         return cls(**{**table, "fields": tuple(table["fields"])})
 
 
+def _short(turn: Turn) -> Turn:
+    return turn if len(turn.text) <= _MOST_CHARACTERS else Turn(turn.speaker, turn.text[:_MOST_CHARACTERS])
+
+
 def runs(tokens: Sequence[str], longest: int) -> list[str]:
     """The tokens, and their runs of up to `longest`; those of two and more see where the text begins and ends."""
     found = list(tokens)
@@ -107,7 +111,7 @@ def runs(tokens: Sequence[str], longest: int) -> list[str]:
         return found
     edged = ["<", *tokens, ">"]
     for size in range(2, longest + 1):
-        found += [" ".join(edged[start : start + size]) for start in range(len(edged) - size + 1)]
+        found += map(" ".join, zip(*[edged[start:] for start in range(size)], strict=False))
     return found
 
 
@@ -115,7 +119,7 @@ def shape(said: Sequence[Turn], tokens: Sequence[Sequence[str]], language: str =
     """A dialogue without its words: where it stands, who asked, how long turns are, what is mentioned first here."""
     found: dict[str, float] = {}
     position = sum(turn.speaker == "agent" for turn in said)
-    known = {token for each in tokens[:-2] for token in each}
+    known = set().union(*tokens[:-2])
     found[f"position {min(position, _LATEST)}"] = 1.0
     found["long ago"] = math.log1p(sum(len(each) for each in tokens[:-2])) / 5
     if len(said) > 1:
@@ -124,15 +128,16 @@ def shape(said: Sequence[Turn], tokens: Sequence[Sequence[str]], language: str =
         found["user again"] = float(said[-2].speaker == "user")
         known.update(tokens[-2])
     user = set(tokens[-1])
-    found["new words"] = math.log1p(len(user - known)) / 3
-    found["new share"] = len(user - known) / max(1, len(user))
-    found[f"user {form(said[-1].text).act}"] = 1.0
+    new = len(user - known)
+    found["new words"] = math.log1p(new) / 3
+    found["new share"] = new / max(1, len(user))
+    found[f"user {act_and_core(said[-1].text)[0]}"] = 1.0
     return found | _turn("user", said[-1].text, tokens[-1], known, language)
 
 
 def _turn(who: str, text: str, tokens: Sequence[str], known: set[str], language: str) -> dict[str, float]:
     """The shape of one turn; `known` is what was said before it."""
-    asked, named = len(_ASKS.findall(text)), names(text)
+    asked, named = text.count("?") + text.count("？"), names(text)
     first = [name for name in named if not known.issuperset(words(name, language))]
     return {
         f"{who} words": math.log1p(len(tokens)) / 3,

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from dragoman import prompts
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.protocols import LanguageModel, Reader
+from dragoman.core.quick import quick
 from dragoman.core.values import Context, Evidence, ReadTask, Source
 from dragoman.text.claims import names, numbers
 from dragoman.text.view import View
@@ -26,6 +27,7 @@ _NAME, _TURNS = "Dragoman", 3
 """Whom a synthetic reply is said by, and how much of the dialogue its writer reads: alike in training and in use."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Given:
     """One turn with whatever else is there to decide by; `evidence` is best first."""
@@ -78,9 +80,10 @@ class Inputs:
 
     def texts(self, given: Given) -> dict[Field, str]:
         """Each field as one text, in the order of `fields`; empty where there is nothing."""
-        return {field: self._text(field, given) for field in self.fields}
+        return {field: self.text(field, given) for field in self.fields}
 
-    def _text(self, field: Field, given: Given) -> str:
+    def text(self, field: Field, given: Given) -> str:
+        """One field as text; empty where there is nothing."""
         match field:
             case "contx":
                 return self.view.text(given.context)

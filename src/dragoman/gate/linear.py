@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -37,18 +38,30 @@ class Linear:
     def score(self, context: Context, reply: str = "") -> tuple[float, str]:
         """The log-odds that something should be looked up, and the feature that says most for or against it."""
         said, shape = self.features.of(context, reply)
-        parts = [(value * self.shapes[name], "shape", name) for name, value in shape.items() if name in self.shapes]
+        known_shape = {name: value * self.shapes[name] for name, value in shape.items() if name in self.shapes}
+        parts: dict[str, Mapping[str, float]] = {"shape": known_shape}
         for field, terms in said.items():
-            known = self.terms[field]
-            counts = Counter(term for term in terms if term in known)
-            held = [(term, count * known[term][0], known[term][1]) for term, count in counts.items()]
-            length = math.hypot(*[value for _, value, _ in held])
-            parts += [(value / length * weight, field, term) for term, value, weight in held]
-        total = math.fsum([self.intercept, *[part[0] for part in parts]])  # exact: their order does not matter
-        if not parts:
+            parts[field] = self._weighed(self.terms[field], terms)
+        # exact: their order does not matter
+        total = math.fsum([self.intercept, *chain.from_iterable(part.values() for part in parts.values())])
+        most = max if total >= 0 else min
+        found = [most(part.values()) for part in parts.values() if part]
+        if not found:
             return total, "nothing known"
-        _, where, what = max(parts) if total >= 0 else min(parts)
+        outermost = most(found)
+        where, what = most(
+            (where, what) for where, part in parts.items() for what, value in part.items() if value == outermost
+        )
         return total, f"{where}: {what}"
+
+    @staticmethod
+    def _weighed(known: Mapping[str, tuple[float, float]], terms: Sequence[str]) -> dict[str, float]:
+        """What each known term of a field adds: its tf-idf at unit length, weighed."""
+        counts = Counter(filter(known.__contains__, terms))
+        pairs = [known[term] for term in counts]
+        values = [count * idf for count, (idf, _) in zip(counts.values(), pairs, strict=True)]
+        length = math.hypot(*values)
+        return {term: value / length * weight for term, value, (_, weight) in zip(counts, values, pairs, strict=True)}
 
 
 @gates.register("linear.v1")

@@ -3,7 +3,8 @@
 Some exports store a matrix as bytes and write its use as `Cast`, `Mul` by a scale, `MatMul`. The runtime folds the
 first two when it loads, and from then on multiplies floats four times the size. Here each such group becomes one
 `MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch;
-a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`).
+a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`); where it does, norms are
+taken the quicker way (`norms`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dragoman.models.fused import with_attention
+from dragoman.models.norms import OPSET, with_quick_norms
 from dragoman.models.onnx_file import (
     FLOAT,
     INT8,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 _BLOCK = 128
 """How many numbers of the other factor share a scale: with fewer it is slower, and nearer by less than a thousandth."""
 _LARGE = 1 << 29
+_SMALL = 1 << 20
+"""A table of no more bytes is let be: the runtime makes floats of it when it loads it, which are quicker to look up."""
 _GRAPH, _OPSET = 7, 8  # of a model
 _NODE, _INITIALIZER, _OUTPUT = 1, 5, 12  # of a graph
 
@@ -44,7 +48,7 @@ def narrowed(path: Path) -> bytes | None:
             return None
         fields = list(fields_of(path.read_bytes()))
         graph = next((value for number, value in fields if number == _GRAPH and isinstance(value, bytes)), b"")
-        rewritten = _Graph(graph).rewritten()
+        rewritten = _Graph(graph, _version(fields)).rewritten()
     except (OSError, ValueError, IndexError):  # not there, or no graph that this module can read: the runtime will say
         return None
     if rewritten is None:
@@ -54,10 +58,22 @@ def narrowed(path: Path) -> bytes | None:
     return message(kept if declared else [*kept, (_OPSET, message([(1, OURS.encode()), (2, 1)]))])
 
 
+def _version(fields: list[Field]) -> int:
+    """Which of ONNX's sets of operations a model uses."""
+    for number, value in fields:
+        if number == _OPSET and isinstance(value, bytes):
+            parts = dict(fields_of(value))
+            version = parts.get(2)
+            if not parts.get(1) and isinstance(version, int):
+                return version
+    return 0
+
+
 class _Graph:
     """The nodes and the constants of a graph, and which of them are a byte matrix with its scale."""
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, version: int) -> None:
+        self._version = version
         self._fields = list(fields_of(raw))
         messages = [(number, value) for number, value in self._fields if isinstance(value, bytes)]
         self._nodes = [Node.read(value) for number, value in messages if number == _NODE]
@@ -77,7 +93,7 @@ class _Graph:
         added: list[bytes] = []
         for node in self._nodes:
             pair = self._pair(node)
-            if pair is None:
+            if pair is None or (node.kind == "Gather" and len(self._tensors[pair[0]]) <= _SMALL):
                 nodes.append(node)
                 continue
             matrix, scale, group = pair
@@ -96,6 +112,9 @@ class _Graph:
         fused = with_attention(nodes, self._tensors, self._outputs)
         if fused is not None:
             nodes, added = fused[0], [*added, *fused[1]]
+            normed = with_quick_norms(nodes, self._tensors, self._outputs) if self._version >= OPSET else None
+            if normed is not None:
+                nodes, added = normed[0], [*added, *normed[1]]
         if not (gone or fused) or any(lies_elsewhere(content) for content in self._tensors.values()):
             return None
         fields: list[Field] = [(_NODE, node.written()) for node in nodes]

@@ -76,25 +76,31 @@ _SPLIT = re.compile(r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+")
 @lru_cache(maxsize=4096)
 def form(text: str) -> Form:
     """The form of a turn; a turn with several sentences is what its most demanding sentence is."""
+    act, core = act_and_core(text)
+    if act == "question":
+        return _question(core)
+    return Form(act, core, None, act == "statement" and _personal(core))
+
+
+@lru_cache(maxsize=4096)
+def act_and_core(text: str) -> tuple[Act, str]:
+    """The act of a turn and its core alone: whom a question is about takes longer to find out than all of this."""
     whole = spelt(text.strip())
     social = _social(whole)
     if social is not None:
-        return Form(social, whole)
+        return social, whole
     parts = [part for part in _SPLIT.split(whole) if part and part.strip(_EDGES)]
     asked = _memory_request(whole if len(parts) < 2 else parts[-1])
     if asked is not None:
         return asked
     rest = [part for part in parts if part == whole or _social(part) is None] or [whole]
-    questions = [part for part in rest if _asks(part)]
-    if questions:
-        core = questions[-1].strip()
-        if _P["pastime"].search(core) and not _personal(core.replace("me", "")):
-            return Form("pastime", core)
-        return _question(core)
+    question = next((part for part in reversed(rest) if _asks(part)), None)
+    if question is not None:
+        core = question.strip()
+        pastime = _P["pastime"].search(core) and not _personal(core.replace("me", ""))
+        return ("pastime" if pastime else "question"), core
     joined = " ".join(part.strip() for part in rest)
-    if _P["pastime"].search(joined):
-        return Form("pastime", joined)
-    return Form("statement", joined, None, bool(_P["self"].search(joined)))
+    return ("pastime" if _P["pastime"].search(joined) else "statement"), joined
 
 
 def everything(what: str) -> bool:
@@ -138,16 +144,20 @@ def _social(text: str) -> Act | None:
             return act
     clauses = [clause for clause in re.split(r"[,，.!！。;~]+\s*", bare) if clause.strip(_EDGES)]
     if len(clauses) > 1:
-        acts = [_social(clause) for clause in clauses]
-        if all(act is not None for act in acts):
-            ranked: tuple[Act, ...] = ("wellbeing", "thanks", "farewell", "greeting", "acknowledgement")
-            return next(act for act in ranked if act in acts)
+        acts = set()
+        for clause in clauses:
+            found = _social(clause)
+            if found is None:  # one that asks for something is enough: the rest is not looked at
+                return None
+            acts.add(found)
+        ranked: tuple[Act, ...] = ("wellbeing", "thanks", "farewell", "greeting", "acknowledgement")
+        return next(act for act in ranked if act in acts)
     return None
 
 
-def _memory_request(text: str) -> Form | None:
+def _memory_request(text: str) -> tuple[Act, str] | None:
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
-    if _asks(bare) and "?" in bare and not bare.lower().startswith(("can you", "could you", "would you", "please")):
+    if "?" in bare and not bare.lower().startswith(("can you", "could you", "would you", "please")):
         return None
     bare = bare.rstrip(" .!?。！？")
     for act, pattern in (("forget", _P["forget"]), ("remember", _P["remember"])):
@@ -159,13 +169,15 @@ def _memory_request(text: str) -> Form | None:
                 or what.endswith(("吗", "什么", "谁", "哪", "多少"))
             ):
                 return None
-            return Form("forget" if act == "forget" else "remember", what)
+            return ("forget" if act == "forget" else "remember"), what
     return None
 
 
 def _asks(text: str) -> bool:
+    if "?" in text:  # the mark asks by itself
+        return True
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
-    return bool(_P["question_any"].search(text) or _P["question_start"].match(bare))
+    return bool(_P["question_start"].match(bare) or _P["question_any"].search(text))
 
 
 def _personal(text: str) -> bool:

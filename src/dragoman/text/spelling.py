@@ -19,11 +19,12 @@ _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
     known = words("spelling")
-    plain = _FOR.sub("for", text)
-    plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
+    plain = _FOR.sub("for", text) if "4" in text else text
+    if not known.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
+        plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
-    return _FINAL_NOT.sub("吗", plain)
+    return _FINAL_NOT.sub("吗", plain) if "不" in plain else plain
 
 
 def _meant(said: str, known: dict[str, str]) -> str:
