@@ -26,8 +26,8 @@ _LOCK = ".lock"
 _LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "mined", "work")
 """What learners leave here that a part, or one that is not finished, does not name among its files."""
 _OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, *_LEARNERS)
-_INNER = re.compile(r"fold-\d+|aux|pretrain")
-"""The folders of trainings within this one: a fold, a beginning on something else."""
+_INNER = re.compile(r"fold-\d+|run-\d+|aux|pretrain")
+"""The folders of trainings within this one: a fold, one of several runs, a beginning on something else."""
 _WORDS = ("about", "name", "licence")
 """What a recipe says of itself, which makes no difference to what is learned."""
 
