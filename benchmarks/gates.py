@@ -32,6 +32,7 @@ from dragoman.datasets.open import SHIPPED, open_dataset, resolve
 from dragoman.evaluate.metrics.curves import average_precision, roc_auc
 from dragoman.evaluate.metrics.gate import f1
 from dragoman.gate import PromptedGate
+from dragoman.gate.encoder import EncoderGate
 from dragoman.models.llamacpp import LlamaCppModel
 from dragoman.models.part import open_part, shipped_parts
 from dragoman.text.forgetting import forget_texts
@@ -121,6 +122,8 @@ def main() -> None:
         sys.exit(str(error))
     if not trained:
         sys.exit("No gate is shipped. Name the folder of a trained one: dragoman train gate-linear --data train=toy")
+    if given.cpu and (given.prompted or any(isinstance(gate, EncoderGate) for gate, _ in trained.values())):
+        sys.exit("--cpu is for linear and attention gates alone, with --prompted 0: others use more than one thread.")
     clock = time.thread_time if given.cpu else time.perf_counter
     rows = {name: milliseconds(gate, turns, given.rounds, clock=clock) for name, (gate, _) in trained.items()}
     slowest = None

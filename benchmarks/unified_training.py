@@ -24,6 +24,7 @@ import argparse
 import copy
 import random
 import re
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,13 +42,15 @@ from dragoman.core.tokens import Grammar
 from dragoman.datasets.open import open_dataset, sniff
 from dragoman.models.causal import Causal, load_causal
 from dragoman.models.lora import LoraSpec
-from dragoman.models.packed import unwrapped, use_attention
+from dragoman.models.packed import compile_layers, unwrapped, use_attention
 from dragoman.models.spelling import spell
 from dragoman.models.unified import Shape, Turns
 from dragoman.models.unified_weights import Tuning, for_training, vocabulary_rows
 from dragoman.models.vocabularies import tokenizer_vocabulary
 from dragoman.train.lessons import Drawing, Lesson
+from dragoman.train.optimise import adamw
 from dragoman.train.sequences import Sequences
+from dragoman.train.spec import LoopSpec
 from dragoman.train.unified_sources import orders_of, sources_of
 from dragoman.train.unified_task import Settings, UnifiedTask
 
@@ -92,9 +95,11 @@ def main() -> None:
     examples = examples[: given.turns]
     causal, turns = _model(given, device, examples)
     sequences = Sequences(turns, Drawing(most_candidates=given.candidates), orders=orders_of)
-    settings = Settings(tokens=given.tokens, batch=10_000, attention=given.attention, compiled=given.compiled)
+    settings = Settings(tokens=given.tokens, batch=10_000, attention=given.attention)
     held = examples[: max(2, len(examples) // 20)]
     task = UnifiedTask(causal, turns, sequences, examples, dev=held, settings=settings)
+    if given.compiled and task.attention != "flex":
+        sys.exit("--compiled is for FlexAttention, which is not used here.")
     lessons = [sequences.tree(example, 0) for example in examples]
     flat = Turns(Shape(turns.shape.grammar, "plain", turns.shape.view, given.window, 96, 128), *_rest(turns))
     single = Sequences(flat, Drawing(), orders=orders_of)
@@ -119,8 +124,6 @@ def main() -> None:
             causal.model.load_state_dict(state)
         told = ways[name]()
         use_attention(causal.model, task.attention)  # padded rows were read with another one
-        for layer in unwrapped(causal.model).get_decoder().layers:
-            layer._compiled_call_impl = None  # the other ways run as they are
         rates[name] = told.turns / told.seconds
         use = factor * weights * told.read_tokens / told.seconds / peak
         cells = (rates[name], told.lesson_tokens / told.seconds, told.read_tokens / told.seconds)
@@ -133,8 +136,10 @@ def main() -> None:
 
 def _packed(task: UnifiedTask, lessons: Sequence[Lesson], given: argparse.Namespace, device: str) -> Told:
     """Steps of the task as the loop takes them; the first ones compile and are not counted."""
-    optimiser = torch.optim.AdamW([one for one in task.model.parameters() if one.requires_grad], lr=1e-4)
+    optimiser = adamw(task.model, LoopSpec(rate=1e-4))
     task.model.train()
+    if given.compiled:
+        compile_layers(task.model)
     begin, turns, tokens = 0.0, 0, 0
     for number, batch in enumerate(batch for epoch in count() for batch in task.batches(epoch)):
         if _is_over(number, begin, given, given.seconds):
@@ -147,7 +152,10 @@ def _packed(task: UnifiedTask, lessons: Sequence[Lesson], given: argparse.Namesp
         if number >= given.warm:
             turns += len(batch)
             tokens += sum(lessons[row].size for row in batch)
-    return Told("packed", _now(device) - begin, turns, tokens, tokens, _memory(device))
+    told = Told("packed", _now(device) - begin, turns, tokens, tokens, _memory(device))
+    for layer in unwrapped(task.model).get_decoder().layers:
+        layer._compiled_call_impl = None  # the other ways run as they are
+    return told
 
 
 def _padded(
@@ -161,7 +169,7 @@ def _padded(
     longest = sorted(len(ids) for _, ids, _ in flat)[int(0.95 * len(flat))]
     size = max(1, given.tokens // longest)
     share = [1 / len(lines) for lines in rows]
-    optimiser = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=1e-4)
+    optimiser = adamw(model, LoopSpec(rate=1e-4))
     model.train()
     begin, turns, tokens = 0.0, 0.0, 0
     for number in count():

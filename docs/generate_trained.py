@@ -124,11 +124,12 @@ def _command(name: str, result: Result) -> str:
 
 def _curves(parts: Path, before: str) -> str:
     """What dev said after each epoch, of every unified part; parts that were trained before keep their rows."""
-    rows = [row for folder in sorted(parts.iterdir()) if (folder / "log.jsonl").is_file() for row in _epochs(folder)]
+    rows = [row for folder in sorted(parts.iterdir()) if (folder / "part.json").is_file() for row in _epochs(folder)]
     again = {_part(row) for row in rows}
     known = before.partition("## Learning curves")[2].splitlines(keepends=True)
-    kept = [row for row in known if re.match(r"\| [a-z0-9-]+ \| \d", row) and _part(row) not in again]
-    rows = sorted([*kept, *rows], key=lambda row: (_part(row), int(row.split("|")[2])))
+    kept = [row for row in known if re.match(r"\| [a-z0-9-]+(, (run-\d+|their mean))? \| \d* \|", row)]
+    kept = [row for row in kept if _part(row) not in again]
+    rows = sorted([*kept, *rows], key=lambda row: (_part(row), int(row.split("|")[2].strip() or 0)))
     head = f"| part | epoch | training loss | {' | '.join(CURVES)} |\n|---|---:|---:|{'---:|' * len(CURVES)}\n"
     return f"\n## Learning curves\n\nOn the dialogues held out of training, after each epoch.\n\n{head}" + "".join(rows)
 
@@ -138,15 +139,23 @@ def _part(row: str) -> str:
 
 
 def _epochs(folder: Path) -> Iterator[str]:
-    if not (folder / "part.json").is_file():
-        return  # it was stopped
-    for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
-        dev = told.get("dev", {})
-        if "plan/f1" in dev:
-            values = " | ".join(f"{dev[name]:.3f}" if name in dev else "" for name in CURVES)
-            part = folder.name.rpartition("-")[0]
-            yield f"| {part} | {told['epoch']} | {told['train_loss']:.2f} | {values} |\n"
+    """A finished part's epochs; of one that is the mean of several runs each run's, then what the mean reaches."""
+    part = folder.name.rpartition("-")[0]
+    runs = sorted(folder.glob("run-*/log.jsonl"))
+    logs = {f"{part}, {log.parent.name}": log for log in runs} or {part: folder / "log.jsonl"}
+    for name, log in logs.items():
+        for line in log.read_text(encoding="utf-8").splitlines() if log.is_file() else ():
+            told = json.loads(line)
+            if "plan/f1" in told.get("dev", {}):
+                yield _curve(name, told["epoch"], f"{told['train_loss']:.2f}", told["dev"])
+    if runs:
+        made = json.loads((folder / "part.json").read_text(encoding="utf-8"))["made"]
+        yield _curve(f"{part}, their mean", "", "", made["metrics"])
+
+
+def _curve(name: str, epoch: object, loss: str, dev: Mapping[str, float]) -> str:
+    values = " | ".join(f"{dev[column]:.3f}" if column in dev else "" for column in CURVES)
+    return f"| {name} | {epoch} | {loss} | {values} |\n"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from dragoman.core.caches import clear_caches  # noqa: E402
 from dragoman.core.errors import ConfigError  # noqa: E402
 from dragoman.models.mha import AttentionEncoder, Shape, attend, hiding, padded, pool  # noqa: E402
 from dragoman.models.mha_runtime import Piece, Row, Vocabulary  # noqa: E402
@@ -140,6 +141,16 @@ def test_what_is_not_plain_is_read_by_the_tokenizer(tmp_path: Path) -> None:
         (row,) = vocabulary.rows([[Piece(text, 1)]])
         assert list(row.turn[0]) == tokenizer.encode(text).ids
         assert row.turn[0]
+
+
+def test_what_the_tokenizer_read_is_kept_and_let_go_with_all_other_texts(tmp_path: Path) -> None:
+    word_tokenizer(["Ich bin allergisch, Café"], marks=[]).save(str(tmp_path / "tokenizer.json"))
+    vocabulary = Vocabulary(tmp_path / "tokenizer.json", 8)
+    for _ in range(2):
+        vocabulary.rows([[Piece("Café", 1)]])
+    assert vocabulary._read.cache_info().hits == 1
+    clear_caches()
+    assert vocabulary._read.cache_info().currsize == 0
 
 
 def test_pieces_stand_one_after_the_other_with_their_segments() -> None:

@@ -58,12 +58,12 @@ def test_the_four_steps_give_what_the_norm_gives(attributes):
     assert np.abs(found - by_hand).max() < 1e-6
 
 
-def residual(chance, *, order="x linear"):
+def residual(chance, *, order="x linear", of="x"):
     """A norm of x and a projection of it, as torch writes it, and the constants."""
     matrix = chance.normal(size=(8, 8)).astype(np.float32)
     named = {"m": matrix, "o": matrix[0], "w": matrix[1], "b": matrix[2]}
     nodes = [
-        Node("MatMul", ["x", "m"], ["product"]),
+        Node("MatMul", [of, "m"], ["product"]),
         Node("Add", ["product", "o"], ["linear"]),
         Node("Add", order.split(), ["sum"]),
         norm("sum w b", axis(-1), LEAST),
@@ -97,6 +97,18 @@ def test_a_sum_of_another_kind_or_that_others_need_stays(order, outputs):
     assert after is not None
     assert after[0][:3] == nodes[:3]
     assert "SimplifiedLayerNormalization" in [step.kind for step in after[0]]
+
+
+def test_a_projection_of_something_else_stays_since_it_may_be_spread_over_what_came_in():
+    chance = np.random.default_rng(6)
+    nodes, constants = residual(chance, of="places")
+    constants["places"] = tensor("places", chance.normal(size=(1, 8)).astype(np.float32), FLOAT)
+    after = with_quick_norms(nodes, constants, ["y"])
+    assert after is not None
+    assert after[0][:3] == nodes[:3]
+    states = chance.normal(3, 2, size=(1, 3, 8)).astype(np.float32)
+    given = list(constants.values())
+    assert np.abs(run(after[0], [*given, *after[1]], states) - run(nodes, given, states)).max() < 2e-6
 
 
 @pytest.mark.parametrize("other", [norm("x w b", axis(1)), norm("x w"), Node("Relu", ["x"], ["y"])])

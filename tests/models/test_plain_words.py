@@ -12,7 +12,28 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from dragoman.models.plain_words import PlainWords
 
 MARKS = ["[UNK]", "[turn-1]", "[asks]"]
-WORDS = ["un", "##able", "##a", "##b", "a", "b", "the", "inn", "'", ".", "$", "4", "##2", "[", "]", "#", "café", "李"]
+WORDS = [
+    "un",
+    "##able",
+    "##a",
+    "##b",
+    "a",
+    "b",
+    "the",
+    "inn",
+    "'",
+    ".",
+    "$",
+    "4",
+    "##2",
+    "[",
+    "]",
+    "#",
+    "café",
+    "李",
+    "x",
+    "##abcde",
+]
 
 
 def made(model, *, lowercase=True):
@@ -52,6 +73,7 @@ def test_words_fall_into_their_longest_pieces_by_hand():
 )
 @example("[turn-1] [asks]")
 @example("[turn-1][asks]")
+@example("xabcde xabcdea")
 def test_every_text_has_the_tokenizers_ids_or_none(tokenizer, text):
     found = plain(tokenizer)
     assert found is not None
@@ -66,3 +88,6 @@ def test_a_tokenizer_that_may_cut_otherwise_is_not_stood_in_for():
     other = made(models.WordLevel(NUMBERS, unk_token="[UNK]"))
     other.add_special_tokens(["inn"])
     assert plain(other) is None
+    spaced = made(models.WordLevel(NUMBERS, unk_token="[UNK]"))
+    spaced.add_special_tokens(["[b] [c]"])
+    assert plain(spaced) is None

@@ -170,7 +170,16 @@ def test_the_device_is_chosen_or_refused(monkeypatch):
 def test_afresh_takes_away_what_learners_left(recipe, tmp_path):
     out = tmp_path / "out"
     train(recipe(), TOY, out, options=FEW)
-    for name in (SHAPE, MODEL, TOKENIZER, DRAFTS, f"{MINED}/1.json", f"fold-0/{SCORES}", "aux/log.jsonl"):
+    for name in (
+        SHAPE,
+        MODEL,
+        TOKENIZER,
+        DRAFTS,
+        f"{MINED}/1.json",
+        f"fold-0/{SCORES}",
+        "aux/log.jsonl",
+        "run-2/log.jsonl",
+    ):
         (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_text("{}")
     for name in (f"analysis/{SCORES}", "fold-x/notes.txt", "gate/part.json"):  # none of a training's

@@ -9,10 +9,12 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dragoman.core.caches import keeps_texts
 from dragoman.core.quick import quick
 from dragoman.models.part import Part
 from dragoman.models.plain_words import PlainWords
@@ -29,6 +31,8 @@ TURNS = 8
 """Segments 1 to 8 are the dialogue's turns, the newest first, the last of them all that are older; others follow."""
 OTHERS = TURNS + 1
 OUTPUT = "gate"
+_TEXTS = 256
+"""Texts whose ids are kept where they are not plain: all turns of a dialogue but the last were read before."""
 TURN_INPUTS = ("input_ids", "attention_mask", "segment_ids")
 KNOWLEDGE_INPUTS = ("know_ids", "know_mask", "know_segments")
 
@@ -74,6 +78,12 @@ class Vocabulary:
         self._tokenizer = open_tokenizer(file.parent, max_tokens)
         self._plain = PlainWords.of(json.loads(self._tokenizer.to_str()))
         self._max = max_tokens
+        self._read = lru_cache(_TEXTS)(self._by_tokenizer)
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Let go of the texts read so far."""
+        self._read.cache_clear()
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())
@@ -119,7 +129,10 @@ class Vocabulary:
     def _ids(self, text: str) -> Sequence[int]:
         text = clean(text, self._max)
         found = self._plain.ids(text, self._max) if self._plain is not None else None
-        return self._tokenizer.encode(text, add_special_tokens=False).ids if found is None else found
+        return self._read(text) if found is None else found
+
+    def _by_tokenizer(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 class AttentionScorer:

@@ -88,10 +88,22 @@ class _Graph:
             array_of(self._tensors[name], FLOAT) if name in self._tensors else None
             for name in (product.inputs[1], shifted.inputs[1])
         )
-        if matrix is None or offset is None or (matrix.ndim, offset.ndim) != (2, 1):
+        if matrix is None or offset is None or (matrix.ndim, offset.shape) != (2, matrix.shape[1:]):
+            return None
+        if not self._comes_of(product.inputs[0], total.inputs[0]):  # then one of them may be spread over the other
             return None
         self.gone |= {id(total), id(shifted), id(product)}
         return total.inputs[0], product.inputs[0], _centred(matrix), _centred(offset)
+
+    def _comes_of(self, name: str, other: str) -> bool:
+        """Whether a name is another one, or made of it over whatever steps."""
+        waiting, seen = [name], {name}
+        while waiting:
+            maker = self._makers.get(waiting.pop())
+            new = set(maker.inputs if maker else ()) - seen
+            seen |= new
+            waiting += new
+        return other in seen
 
     def _only(self, name: str, kind: str) -> Node | None:
         """What makes a name, where it is of this kind and nothing but the next step uses it."""

@@ -37,14 +37,15 @@ class PlainWords:
             or cutter.get("type") != "BertPreTokenizer"
             or model.get("type") not in ("WordPiece", "WordLevel")
             or unknown not in vocabulary
-            or not all(mark.startswith(_MARK) for mark in marks)
+            or not all(mark.startswith(_MARK) and " " not in mark for mark in marks)
         ):
             return None
         if model["type"] == "WordLevel":
             return cls(vocabulary, marks, vocabulary[unknown])
-        longest = model["max_input_chars_per_word"]
-        whole = {word: number for word, number in vocabulary.items() if len(word) <= longest}
-        return cls(whole, marks, vocabulary[unknown], model["continuing_subword_prefix"], longest)
+        longest, prefix = model["max_input_chars_per_word"], model["continuing_subword_prefix"]
+        # a whole word that is too long is unknown, though the vocabulary may have it
+        cut = {word: number for word, number in vocabulary.items() if len(word) <= longest or word.startswith(prefix)}
+        return cls(cut, marks, vocabulary[unknown], prefix, longest)
 
     def ids(self, text: str, most: int) -> list[int] | None:
         """The first ids of a text; None where it is not plain."""

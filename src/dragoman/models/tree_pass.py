@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,8 +18,9 @@ from torch import Tensor
 
 from dragoman.core.errors import ModelError
 from dragoman.models.causal import Causal
-from dragoman.models.packed import plain_attention, scaled, unwrapped
+from dragoman.models.packed import plain_attention, scaled, seen_by, unwrapped
 from dragoman.models.prefixes import Layers, Prefixes
+from dragoman.models.products import quick_products
 from dragoman.models.tree import Layout, Segment, laid_out
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Passes:
 
         All of it lies where the model is.
         """
-        with torch.inference_mode(), plain_attention(self._causal.device), _products(self._causal.device):
+        with torch.inference_mode(), plain_attention(self._causal.device), quick_products(self._causal.device):
             told = self._decoder(
                 input_ids=ids,
                 attention_mask=mask[:, None],
@@ -238,8 +238,7 @@ def _padded(
             owners[i, at : at + last - first] = layout.segments[first:last]
             places[i, at : at + last - first] = range(first, last)
     moved = [torch.from_numpy(table).to(device) for table in (ids, positions, owners, places, visible)]
-    row = torch.arange(size, device=device)[:, None, None]
-    mask = moved[4][row, moved[2][:, past:, None], moved[2][:, None]]
+    mask = seen_by(moved[4], moved[2][:, past:], moved[2])
     mask &= moved[3][:, past:, None] >= moved[3][:, None]
     mask.diagonal(past, 1, 2).fill_(True)
     return moved[0], moved[1], mask
@@ -248,20 +247,6 @@ def _padded(
 def _filled(states: Tensor, size: int) -> Tensor:
     missing = size - states.shape[2]
     return torch.nn.functional.pad(states, (0, 0, 0, missing)) if missing else states
-
-
-@contextmanager
-def _products(device: str) -> Iterator[None]:
-    """On a GPU with products of float32 in TF32, which are several times as fast; what was set before is put back."""
-    if not device.startswith("cuda"):
-        yield
-        return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _library() -> Any:  # its types are those of its newest version alone

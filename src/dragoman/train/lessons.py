@@ -21,7 +21,8 @@ class Drawing:
     `most_candidates` are judged at a time, the right ones always; up to `distractors` wrong ones stand among the
     evidence that a response is learned from, with a similarity that is off by up to `noise` tenths. `closed` leaves
     out places of a plan where only one token is legal; without `answer` no response is learned. Of a turn outside of
-    `share` the plan alone is learned, which costs little.
+    `share` the plan alone is learned, which costs little. Another `run` draws other things to learn from, and the same
+    to measure on.
     """
 
     seed: int = 1
@@ -32,6 +33,7 @@ class Drawing:
     closed: bool = False
     answer: bool = True
     share: float = 1.0
+    run: int = 0
 
 
 @dataclass(frozen=True, slots=True)

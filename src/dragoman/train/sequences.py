@@ -67,7 +67,7 @@ class Sequences:
 
     def tree(self, example: Example, epoch: int) -> Lesson:
         """A turn as it is learned in an epoch; what the example has no label for is not learned."""
-        dice = random.Random(f"{self._drawing.seed}/{epoch}/{example.id}")
+        dice = random.Random(f"{self._drawing.seed + self._drawing.run}/{epoch}/{example.id}")
         growing = _Growing(self._turns, self._branch)
         plan = self._plan_of(example)
         whole = dice.random() < self._drawing.share

@@ -54,7 +54,8 @@ _AHEAD = 2
 class Settings:
     """How turns are batched and what counts how much.
 
-    `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). `over`
+    `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). Another
+    `run` takes turns in another order; dev's are drawn by the seed alone. `over`
     "options" learns plans and similarities among the tokens that may stand there, "vocabulary" among all. `weights` are
     Eq. 7's, by kind, and "listwise". `measured` is the number of dev's turns that are looked at (0: all), `whole` that
     of those whose candidates and response are read too (0: all), `most` that of their candidates.
@@ -64,6 +65,7 @@ class Settings:
     batch: int = 32
     epoch: int = 0
     seed: int = 1
+    run: int = 0
     attention: Literal["auto", "sdpa", "flex"] = "auto"
     compiled: bool = False
     over: Over = "vocabulary"
@@ -297,7 +299,7 @@ class UnifiedTask:
 
 def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: Settings, epoch: int) -> list[list[int]]:
     """Batches within both limits, turns of like length together; a turn longer than a batch is one alone."""
-    dice = random.Random(f"{settings.seed}/{epoch}")
+    dice = random.Random(f"{settings.seed + settings.run}/{epoch}")
     order = list(rows)
     dice.shuffle(order)
     order = order[: settings.epoch or None]

@@ -17,6 +17,7 @@ from dragoman.models.unified_open import open_unified
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.learners.unified import UnifiedLearner, _Training
 from dragoman.train.spec import Recipe
+from dragoman.train.unified_task import UnifiedTask
 
 SOURCES = (Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",)))
 CANDIDATES = (
@@ -131,10 +132,31 @@ def test_the_mean_of_several_runs_is_the_mean_of_their_weights(jobs, tmp_path):
     assert torch.equal(load_file(part.folder / "model.safetensors")[name], mean.bfloat16())
     alone = UnifiedLearner().fit(jobs(tmp_path / "alone", model={"weights": "full"}))
     assert torch.equal(load_file(tmp_path / "alone" / "best.safetensors")[name], runs[0][name])
-    assert part.made["metrics"]["loss"] != alone.made["metrics"]["loss"]
     log = (tmp_path / "mean" / "run-2" / "log.jsonl").read_text()
+    logged = [json.loads(line)["dev"]["loss"] for line in log.splitlines() if '"dev"' in line]
+    assert part.made["metrics"]["loss"] not in (alone.made["metrics"]["loss"], *logged)  # dev was read by the mean
     again = UnifiedLearner().fit(jobs(tmp_path / "mean", model=given))
     assert again.files == part.files and (tmp_path / "mean" / "run-2" / "log.jsonl").read_text() == log
+
+
+def test_runs_of_an_adapter_are_measured_on_the_same_turns(jobs, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(UnifiedTask, "outcomes", _noting(UnifiedTask.outcomes, seen))
+    part = UnifiedLearner().fit(jobs(tmp_path / "mean", model={"rank": 2, "runs": 2, "measured": 4, "dropout": 0.1}))
+    assert len(seen) == 3 and len({*seen}) == 1 and len(seen[0]) == 4
+    name = "adapter_model.safetensors"
+    adapters = [load_file(tmp_path / "mean" / f"run-{n}" / "best.safetensors") for n in (1, 2)]
+    key = next(key for key in adapters[0] if "lora_B" in key and adapters[0][key].abs().sum() > 0)
+    saved = load_file(part.folder / name)[key.replace(".default", "")]
+    assert torch.allclose(saved, (adapters[0][key] + adapters[1][key]) / 2, atol=1e-7)
+
+
+def _noting(outcomes, seen):
+    def noting(self, examples):
+        seen.append(tuple(example.id for example in examples))
+        return outcomes(self, examples)
+
+    return noting
 
 
 def test_what_lies_beside_an_adapter_is_small(job):

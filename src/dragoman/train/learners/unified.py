@@ -112,7 +112,7 @@ class _Training:
             task, turns = self._task(number)
             folder = job.folder / f"run-{number + 1}"
             folder.mkdir(parents=True, exist_ok=True)
-            fit(task, job, folder=folder)
+            fit(task, _by_chance(job, number), folder=folder)
             mean.add(task.model)
             if number + 1 < self._model.runs:
                 del task, turns
@@ -152,7 +152,8 @@ class _Training:
             tokens=table.batch_tokens,
             batch=train.batch,
             epoch=self._input.epoch,
-            seed=train.seed + run,
+            seed=train.seed,
+            run=run,
             attention=table.attention,
             compiled=table.compiled,
             over=table.loss.over,
@@ -166,18 +167,16 @@ class _Training:
         relevance = self._relevance(self._unnamed)
         if relevance is not None:
             examples = [likely(example, relevance) for example in examples]
-        sequences = self._sequences(turns, examples, relevance, train.seed + run)
+        sequences = self._sequences(turns, examples, relevance, run)
         return UnifiedTask(causal, turns, sequences, examples, dev=job.dev.examples, settings=settings), turns
 
-    def _sequences(
-        self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None, seed: int
-    ) -> Sequences:
+    def _sequences(self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None, run: int) -> Sequences:
         from dragoman.train.lessons import Drawing
         from dragoman.train.sequences import Sequences
 
         job, given, loss = self._job, self._input, self._model.loss
         drawing = Drawing(
-            seed,
+            job.recipe.train.seed,
             given.candidates,
             given.distractors,
             given.noise,
@@ -185,6 +184,7 @@ class _Training:
             closed=loss.over == "options",
             answer=loss.response > 0,
             share=given.share,
+            run=run,
         )
         shared = {
             passage.id: passage for corpus in (job.train, job.dev, job.aux) if corpus for passage in corpus.passages
@@ -317,3 +317,10 @@ def _remembering(encode: Any) -> Any:
         return known[text]
 
     return remembered
+
+
+def _by_chance(job: Job, run: int) -> Job:
+    """The job with another seed of what its loop draws (dropout), for another run."""
+    train = job.recipe.train
+    train = train.model_copy(update={"seed": train.seed + run})
+    return replace(job, recipe=job.recipe.model_copy(update={"train": train}))

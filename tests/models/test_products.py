@@ -1,0 +1,41 @@
+"""TF32 while a pass runs, and what was set before afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dragoman.models.products import quick_products  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def setting():
+    before = torch.backends.cuda.matmul.fp32_precision
+    yield
+    torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("before", ["none", "ieee", "tf32"])
+def test_the_last_who_leaves_puts_back_what_was_set(before):
+    torch.backends.cuda.matmul.fp32_precision = before
+    first, second = quick_products("cuda"), quick_products("cuda:1")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert torch.backends.cuda.matmul.fp32_precision == "tf32"  # another pass is still running
+    second.__exit__(None, None, None)
+    assert torch.backends.cuda.matmul.fp32_precision == before
+
+
+def test_a_failing_pass_puts_it_back_too():
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    with pytest.raises(ValueError, match="no"), quick_products("cuda"):
+        raise ValueError("no")
+    assert torch.backends.cuda.matmul.fp32_precision == "ieee"
+
+
+def test_a_processor_is_left_alone():
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    with quick_products("cpu"):
+        assert torch.backends.cuda.matmul.fp32_precision == "ieee"
