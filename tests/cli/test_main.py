@@ -141,6 +141,32 @@ def test_interrupt_that_a_native_library_made_an_error_of_is_not_lost(capfd, stu
     assert (code, err) == (130, "Stopped.\n")
 
 
+def test_what_fails_while_the_process_ends_after_an_interrupt_is_no_traceback(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import sys
+import dragoman.cli.app as module
+from dragoman.cli.main import run
+
+def broken_off():
+    try:
+        yield
+    finally:
+        raise RuntimeError("closed already")
+
+held = broken_off()
+
+def interrupted(*given, **options):
+    next(held)
+    raise KeyboardInterrupt
+
+module.app = interrupted
+run(["check"])
+""")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")
+
+
 def test_interrupt_that_passed_through_exec_still_ends_with_the_code(tmp_path):
     (tmp_path / "stopped.py").write_text(
         "import dragoman.cli.app, dragoman.cli.main\n"

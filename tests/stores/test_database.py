@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 import apsw
@@ -193,4 +194,24 @@ def test_an_interrupted_write_leaves_nothing(tmp_path):
         raise KeyboardInterrupt
     assert store.count(ANA, "NOTES") == 0
     assert store.put(ANA, [ROW]) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_write_that_was_broken_off_between_two_frames_ends_quietly_after_the_store(tmp_path, monkeypatch, again):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    store = open_store(tmp_path / "store.db")
+    store.keep(ANA, "key", "kept")
+    left = store._database.writing(ANA)
+    sql = "UPDATE kept SET value = 'lost' WHERE tenant = :tenant AND user = :user AND key = :key"
+    assert left.__enter__().run(sql, key="key") == 1
+    store.close()
+    if again:
+        store.open()
+    del left  # the frame that Ctrl-C left behind
+    assert told == []
+    assert store.kept(ANA, "key") == "kept"
+    store.keep(ANA, "key", "new")
+    assert store.kept(ANA, "key") == "new"
     store.close()

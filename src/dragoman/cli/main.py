@@ -75,16 +75,22 @@ def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(event)
 
 
+def _say_nothing(event: sys.UnraisableHookArgs) -> None:
+    """Of what fails while the process ends."""
+
+
 def _stop() -> None:
     """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal.
 
     A native library that was stopped in the middle of loading may never return; then the alarm ends the process. An
     interrupt that passed through `exec` (dataclasses are made by it) left the mark by which the interpreter ends itself
-    with SIGINT whatever the exit code; the next `exec` wipes it off.
+    with SIGINT whatever the exit code; the next `exec` wipes it off. What was broken off between two frames is cleaned
+    up after its owner is closed: an error of that is no news to anybody.
     """
     import signal
 
     exec("")
+    sys.unraisablehook = _say_nothing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "alarm"):
         signal.alarm(5)

@@ -1,12 +1,11 @@
 """A trained part that is an adapter on a language model: how probable is its first option against the others?
 
-It runs in the embedded llama.cpp where that is installed, the base is a GGUF file and the part has its adapter in that
-format too, else in torch.
+It runs in the embedded llama.cpp where the base is a GGUF file and the part has its adapter in that format too, else
+in torch.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import threading
 from collections.abc import Sequence
@@ -97,8 +96,7 @@ class Chooser:
 
     def _is_light(self) -> bool:
         if self._runtime == "auto":
-            only_torch = _is_installed("torch") and not _is_installed("xllamacpp")
-            return not only_torch and LIGHT_ADAPTER in self.part.files and is_gguf(catalogue.path(self._base))
+            return LIGHT_ADAPTER in self.part.files and is_gguf(catalogue.path(self._base))
         return self._runtime == "llamacpp"
 
     def _check_base(self) -> None:
@@ -110,7 +108,3 @@ class Chooser:
                 f"their SHA-256 was {wanted}.",
                 remedy="Give the same weights as base, or train the part again on these.",
             )
-
-
-def _is_installed(library: str) -> bool:
-    return importlib.util.find_spec(library) is not None

@@ -116,7 +116,8 @@ class Database:
                 yield Scoped(connection, scope)
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
+                # Ctrl-C between our frames ends this generator only with them, maybe after the store was closed.
+                if connection is self._writer and connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
 
