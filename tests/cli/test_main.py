@@ -11,6 +11,7 @@ from importlib.metadata import version
 import pytest
 
 from dragoman.cli.main import run
+from dragoman.core.errors import StoreError
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +136,19 @@ def test_interrupt_that_fell_into_a_callback_is_not_lost(capfd, stub, monkeypatc
 def test_interrupt_that_a_native_library_made_an_error_of_is_not_lost(capfd, stub, monkeypatch):
     def ask(*_, **__):
         raise ValueError('Error building "literal" validator:\n  KeyboardInterrupt: ')
+
+    monkeypatch.setattr(stub, "stream", ask)
+    code, _, err = outcome(capfd, "ask", "hi")
+    assert (code, err) == (130, "Stopped.\n")
+
+
+@pytest.mark.parametrize("error", [ImportError("initialization failed"), StoreError("It broke.", remedy="Repeat.")])
+def test_error_that_an_interrupt_caused_is_an_interrupt(capfd, stub, monkeypatch, error):
+    def ask(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise error from interrupt
 
     monkeypatch.setattr(stub, "stream", ask)
     code, _, err = outcome(capfd, "ask", "hi")

@@ -34,17 +34,16 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         _drop_output()
         sys.exit(1)
-    except DragomanError as error:
-        _raise_if_debugging(given)
-        from dragoman.cli.show import error_text
-
-        _say(error_text(error))
-        sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback unasked
-        if KeyboardInterrupt.__name__ in str(error):  # a native library made an error of its own of Ctrl-C
+        if _interrupted(error):
             _stop()
             sys.exit(STOPPED)
         _raise_if_debugging(given)
+        if isinstance(error, DragomanError):
+            from dragoman.cli.show import error_text
+
+            _say(error_text(error))
+            sys.exit(1)
         words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _say(f"Error: something unexpected happened: {words}\n       Run again with --debug for the traceback.")
         sys.exit(1)
@@ -62,6 +61,16 @@ def _raise_if_debugging(given: Sequence[str]) -> None:
     """Re-raise what is being handled."""
     if given[:1] == ["--debug"] or given[:2] == ["--verbose", "--debug"]:
         raise  # noqa: PLE0704 - only called from an except block
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether an error came of Ctrl-C: raised while one was handled, or by a native library that spells it out."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(found):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:

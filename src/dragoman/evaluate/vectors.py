@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dragoman.core.home import home
 from dragoman.core.protocols import Encoder
 from dragoman.models.part import FILE as PART
+from dragoman.stores.transaction import transaction
 
 if TYPE_CHECKING:
     import apsw
@@ -188,12 +189,11 @@ class KeptVectors:
             if _version(database) != _FORMAT:
                 with suppress(apsw.BusyError):  # another process is doing the same
                     database.execute("PRAGMA journal_mode = WAL")
-                database.execute("BEGIN IMMEDIATE")
-                if _version(database) != _FORMAT:  # nobody else was quicker
-                    database.execute("DROP TABLE IF EXISTS vectors")
-                    database.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB, used INTEGER)")
-                    database.execute(f"PRAGMA user_version = {_FORMAT}")
-                database.execute("COMMIT")
+                with transaction(database):
+                    if _version(database) != _FORMAT:  # nobody else was quicker
+                        database.execute("DROP TABLE IF EXISTS vectors")
+                        database.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB, used INTEGER)")
+                        database.execute(f"PRAGMA user_version = {_FORMAT}")
             database.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             database.close()

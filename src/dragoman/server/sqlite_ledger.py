@@ -12,6 +12,7 @@ from dragoman.core.errors import StoreError
 from dragoman.core.home import home
 from dragoman.server.keys import Key
 from dragoman.server.ledger import DAY, Spent, too_many_tokens, too_many_turns
+from dragoman.stores.transaction import transaction
 
 if TYPE_CHECKING:
     import apsw
@@ -153,8 +154,7 @@ class SqliteLedger:
     def _migrate(self, connection: apsw.Connection) -> None:
         if connection.pragma("user_version") == len(_SCHEMA) and connection.pragma("application_id") == APPLICATION:
             return
-        connection.execute("BEGIN IMMEDIATE")  # another process may be taking the same step
-        try:
+        with transaction(connection):  # another process may be taking the same step
             version, mark = int(connection.pragma("user_version")), int(connection.pragma("application_id"))
             tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
             if mark != APPLICATION and (mark or version or tables):
@@ -165,10 +165,6 @@ class SqliteLedger:
                 connection.execute(statements)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {len(_SCHEMA)}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
 
 
 def _durably(connection: apsw.Connection, sql: str, cells: tuple[Any, ...]) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from dragoman.core.values import Scope
 from dragoman.stores.schema import MIGRATIONS, SCOPED_TABLES, Migration, migrate
+from dragoman.stores.transaction import transaction
 
 if TYPE_CHECKING:
     import apsw
@@ -111,15 +112,8 @@ class Database:
         """One transaction: when the block ends it is on the disk, when it raises nothing has happened."""
         with self._writing, self.errors():
             connection = self.connections()[1]
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(connection):
                 yield Scoped(connection, scope)
-                connection.execute("COMMIT")
-            except BaseException:
-                # Ctrl-C between our frames ends this generator only with them, maybe after the store was closed.
-                if connection is self._writer and connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
     def connections(self) -> tuple[apsw.Connection, apsw.Connection]:
         """The reading and the writing connection; a forked child opens its own."""

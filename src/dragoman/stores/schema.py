@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreCorruptError, StoreError
+from dragoman.stores.transaction import transaction
 
 if TYPE_CHECKING:
     import apsw
@@ -84,15 +85,10 @@ MIGRATIONS: tuple[Migration, ...] = (
 def migrate(connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring a database to the newest version; refuse one that is newer, or that is not ours."""
     while (version := _version(connection, path, len(migrations))) < len(migrations):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             # Another process may have taken this step while we waited for the lock.
             if _version(connection, path, len(migrations)) == version:
                 _step(connection, version + 1, migrations[version])
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
 
 
 def _step(connection: apsw.Connection, number: int, migration: Migration) -> None:
