@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.metadata import version
 
 import pytest
 
+from dragoman.cli import interrupts
 from dragoman.cli.main import run
 from dragoman.core.errors import StoreError
 
@@ -18,6 +21,8 @@ from dragoman.core.errors import StoreError
 def hook(monkeypatch):
     """What `run` sets for its process is put back after each test."""
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    yield
+    interrupts._pressed.clear()
 
 
 def outcome(capfd, *arguments):
@@ -140,6 +145,39 @@ def test_interrupt_that_a_native_library_made_an_error_of_is_not_lost(capfd, stu
     monkeypatch.setattr(stub, "stream", ask)
     code, _, err = outcome(capfd, "ask", "hi")
     assert (code, err) == (130, "Stopped.\n")
+
+
+def test_error_right_after_an_interrupt_that_was_swallowed_is_an_interrupt(capfd, stub, monkeypatch):
+    def ask(*_, **__):
+        with suppress(KeyboardInterrupt):  # as a native library does while it loads
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("cannot load module more than once per process")
+
+    monkeypatch.setattr(stub, "stream", ask)
+    code, _, err = outcome(capfd, "ask", "hi")
+    assert (code, err) == (130, "Stopped.\n")
+
+
+def test_error_long_after_an_interrupt_is_told(capfd, stub, monkeypatch):
+    def ask(*_, **__):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        interrupts._pressed.append(interrupts._pressed.pop() - 16)
+        raise ImportError("cannot load module more than once per process")
+
+    monkeypatch.setattr(stub, "stream", ask)
+    code, _, err = outcome(capfd, "ask", "hi")
+    assert code == 1 and "more than once" in err
+
+
+def test_interrupts_are_ignored_where_they_were_before(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts.noticed():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("error", [ImportError("initialization failed"), StoreError("It broke.", remedy="Repeat.")])

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
+from dragoman.cli import interrupts
 from dragoman.core.errors import DragomanError
 
 STOPPED = 130
@@ -18,26 +20,25 @@ STOPPED = 130
 def run(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `dragoman` command; leaves the process with its exit code."""
     given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
-    sys.unraisablehook = _lose_no_interrupt
+    sys.unraisablehook = interrupts.lose_none
     try:
-        _tolerate_any_text()
-        from dragoman.cli.app import app
+        with interrupts.noticed():
+            _tolerate_any_text()
+            from dragoman.cli.app import app
 
-        app(given, prog_name="dragoman")
+            app(given, prog_name="dragoman")
     except SystemExit as leaving:
         if leaving.code == STOPPED:
             _stop()
         raise
     except KeyboardInterrupt:
         _stop()
-        sys.exit(STOPPED)
     except BrokenPipeError:
         _drop_output()
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback unasked
-        if _interrupted(error):
+        if interrupts.caused(error):
             _stop()
-            sys.exit(STOPPED)
         _raise_if_debugging(given)
         if isinstance(error, DragomanError):
             from dragoman.cli.show import error_text
@@ -63,47 +64,11 @@ def _raise_if_debugging(given: Sequence[str]) -> None:
         raise  # noqa: PLE0704 - only called from an except block
 
 
-def _interrupted(error: BaseException) -> bool:
-    """Whether an error came of Ctrl-C: raised while one was handled, or by a native library that spells it out."""
-    found: BaseException | None = error
-    while found is not None:
-        if isinstance(found, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(found):
-            return True
-        found = found.__cause__ or found.__context__
-    return False
-
-
-def _lose_no_interrupt(event: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C that fell into a callback of the interpreter is swallowed there: send it once more, a moment later."""
-    if isinstance(event.exc_value, KeyboardInterrupt):
-        import _thread
-        import threading
-
-        threading.Timer(0.02, _thread.interrupt_main).start()
-    else:
-        sys.__unraisablehook__(event)
-
-
-def _say_nothing(event: sys.UnraisableHookArgs) -> None:
-    """Of what fails while the process ends."""
-
-
-def _stop() -> None:
-    """Say so, and let nothing interrupt the leaving: a second interrupt would end the process by its signal.
-
-    A native library that was stopped in the middle of loading may never return; then the alarm ends the process. An
-    interrupt that passed through `exec` (dataclasses are made by it) left the mark by which the interpreter ends itself
-    with SIGINT whatever the exit code; the next `exec` wipes it off. What was broken off between two frames is cleaned
-    up after its owner is closed: an error of that is no news to anybody.
-    """
-    import signal
-
-    exec("")
-    sys.unraisablehook = _say_nothing
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "alarm"):
-        signal.alarm(5)
+def _stop() -> NoReturn:
+    """Say so, and leave."""
+    interrupts.end_quietly()
     _say("Stopped.")
+    sys.exit(STOPPED)
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dragoman.cli import interrupts
 from dragoman.cli.keys import KeysPlace, ledger_of
 from dragoman.cli.serve import load_agent, named
 from dragoman.cli.session import DEFAULT_AGENT, Overridable, Set, agent_name
@@ -57,6 +58,7 @@ def serve_tools(
         house = House({name: load_agent(given, settings, opened)}, ledger=ledger)
         if sys.stdin.isatty():
             sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")
+        interrupts.hand_over()
         serving.serve_stdio(house, credential=credential, user=user)
 
 

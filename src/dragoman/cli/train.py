@@ -157,7 +157,7 @@ def train_part(
         _tell_how_to_go_on(folder)
         raise
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "dragoman":
+        if not error.name or error.name.partition(".")[0] == "dragoman":
             raise
         raise MissingExtraError(
             f"Training needs '{error.name}', which is not installed.",

@@ -107,7 +107,7 @@ def _named() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "dragoman":
+        if not error.name or error.name.partition(".")[0] == "dragoman":
             raise
         raise _missing(error.name) from error
 
