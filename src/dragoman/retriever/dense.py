@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
+from dragoman.retriever.said import less_what_was_said, losses
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
@@ -56,14 +57,15 @@ class DenseRetriever:
             for search, vector in zip(asked, vectors, strict=True)
         ]
         answers = find(self._store.nearest, asked, queries)
-        return merged(
-            requests, [(search, self._rank(way, search, hits)) for search, hits in zip(asked, answers, strict=True)]
-        )
+        lost = losses(self._encoder, self._store.nearest, asked, way.said, pool=self._pool)
+        found = zip(asked, answers, lost, strict=True)
+        return merged(requests, [(search, self._rank(way, search, hits, less)) for search, hits, less in found])
 
-    def _rank(self, way: Way, search: Search, hits: Sequence[Hit]) -> list[Evidence]:
+    def _rank(self, way: Way, search: Search, hits: Sequence[Hit], lost: Mapping[str, float]) -> list[Evidence]:
         if not hits:
             return []
-        scored = [(hit.score, Candidate(hit.passage, hit.score)) for hit in hits]
+        candidates = [less_what_was_said(Candidate(hit.passage, hit.score), lost) for hit in hits]
+        scored = [(candidate.cosine or 0.0, candidate) for candidate in candidates]
         top = preferred(search, scored)[: search.request.k]
         if way.head is not None:
             return [evidence for _, evidence in calibrated(way, search, top)]

@@ -13,6 +13,7 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import About, Evidence, Hit, Request
 from dragoman.retriever.fusion import reciprocal_ranks
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.said import less_what_was_said, losses
 from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
 from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
@@ -68,6 +69,8 @@ class HybridRetriever:
         nearest = find(self._store.nearest, asked, meanings)
         fused = [self._fuse(*found) for found in zip(asked, lexical, nearest, strict=True)]
         self._complete(asked, fused, vectors)
+        lost = losses(self._encoder, self._store.nearest, asked, way.said, pool=self._pool)
+        fused = [[less_what_was_said(each, less) for each in found] for found, less in zip(fused, lost, strict=True)]
         return merged(
             requests, [(search, self._rank(way, search, found)) for search, found in zip(asked, fused, strict=True)]
         )

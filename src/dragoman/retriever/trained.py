@@ -13,6 +13,7 @@ from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.core.values import Evidence, SourceName
 from dragoman.models.part import Head, Part, open_part
 from dragoman.retriever.judge import Candidate
+from dragoman.retriever.said import Said
 from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search
 
 BI, CROSS = "retriever.bi", "retriever.cross"
@@ -30,6 +31,8 @@ class Way:
     query: Asked = _QUERY
     dependency: Dependency = _DEPENDENCY
     mix: Mapping[str, float] = field(default_factory=dict)
+    said: Mapping[SourceName, Said] = field(default_factory=dict)
+    """What a passage of a source loses where the agent has said as much already."""
     head: Head | None = None
     part: Part | None = None
 
@@ -77,7 +80,9 @@ class Trained:
         query: Asked = self._query or _option(part, "query", get_args(Asked), _QUERY)
         dependency: Dependency = self._dependency or _option(part, "dependency", get_args(Dependency), _DEPENDENCY)
         shares = part.options.get("mix") or {}
-        return Way(query, dependency, {name: float(share) for name, share in shares.items()}, part.head(HEAD), part)
+        mix = {name: float(share) for name, share in shares.items()}
+        said = {name: Said(**learned) for name, learned in (part.options.get("said") or {}).items()}
+        return Way(query, dependency, mix, said, part.head(HEAD), part)
 
 
 def calibrated(way: Way, search: Search, candidates: Sequence[Candidate]) -> list[tuple[float, Evidence]]:

@@ -15,6 +15,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.retriever.linked import Titles
+from dragoman.retriever.said import replies
 from dragoman.retriever.search import Asked, Dependency, Search, searches
 from dragoman.retriever.vectors import spoken
 from dragoman.train.contract import Corpus
@@ -40,6 +41,8 @@ class Question:
     gold: frozenset[int]
     candidates: tuple[int, ...]
     offered: tuple[int, ...]
+    replied: tuple[str, ...] = ()
+    """What the agent has said before."""
 
     @property
     def wrong(self) -> tuple[int, ...]:
@@ -149,6 +152,7 @@ class _Making:
                 frozenset(self._numbers(mine)),
                 candidates,
                 offered,
+                replies(example.context),
             )
 
     def _pools(

@@ -15,29 +15,39 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.core.errors import TrainingError
+from dragoman.core.values import SourceName
 from dragoman.models.trunk import Encoded, Pooling, Tokens, Trunk, at_once, embed
+from dragoman.retriever.said import Said
 from dragoman.retriever.vectors import MIX
 from dragoman.train.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
 from dragoman.train.pairs import Pairs, Question
-from dragoman.train.ranking import contrastive, first_right, ranked
+from dragoman.train.rank_vectors import Vectors
+from dragoman.train.ranking import contrastive
 from dragoman.train.spec import Recipe
 
 _COLDEST = 100.0
 """Cosines are multiplied by no more."""
+_SLOPE, _BEYOND = 0.2, 0.5
+"""Where the learned loss of what was said already begins."""
 
 
 class Towers(Trunk):
-    """A trunk, and what only its training or its queries need: the temperature and the shares of a mix.
+    """A trunk, and what only its training or its queries need: the temperature, the shares of a mix, and what
+    passages of some sources lose where they were `said` already.
 
     Both towers are the one trunk. What is `beside` is no part of the model that is exported.
     """
 
-    def __init__(self, trunk: Trunk, *, temperature: float, mix: bool) -> None:
+    def __init__(self, trunk: Trunk, *, temperature: float, mix: bool, said: Sequence[SourceName] = ()) -> None:
         pooling: Pooling = trunk.pooling
         super().__init__(trunk.encoder, {}, pooling=pooling)
+        self.sources = tuple(said)
         self.beside = nn.ParameterDict({"coldness": nn.Parameter(torch.tensor(-math.log(temperature)))})
         if mix:
             self.beside["mix"] = nn.Parameter(torch.zeros(len(MIX)))
+        if said:
+            self.beside["slope"] = nn.Parameter(torch.full((len(said),), _SLOPE))
+            self.beside["beyond"] = nn.Parameter(torch.full((len(said),), _BEYOND))
 
     @property
     def coldness(self) -> Tensor:
@@ -50,6 +60,20 @@ class Towers(Trunk):
         if "mix" not in self.beside:
             return {}
         return dict(zip(MIX, torch.softmax(self.beside["mix"], 0), strict=True))
+
+    def said(self) -> dict[SourceName, Said]:
+        """What was learned of each source's passages that were said already."""
+        if not self.sources:
+            return {}
+        learned = zip(self.beside["slope"].tolist(), self.beside["beyond"].tolist(), strict=True)
+        return {name: Said(slope, beyond) for name, (slope, beyond) in zip(self.sources, learned, strict=True)}
+
+    def lost(self, nearness: Tensor, sources: Sequence[SourceName]) -> Tensor:
+        """What texts lose of their cosines, (Q, P), by how near the nearest reply is to them, (Q, P)."""
+        known = [self.sources.index(name) for name in sources]
+        slope, beyond = self.beside["slope"][known], self.beside["beyond"][known]
+        found: Tensor = slope[:, None] * (nearness - beyond[:, None]).clamp(min=0)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +126,8 @@ class BiTask:
             )
         self._encoded = tokens.encode(train.texts)
         self._said = [dict(zip(q.said, tokens.encode(list(q.said.values())), strict=True)) for q in train.questions]
+        told = [q.replied if q.source in towers.sources else () for q in train.questions]
+        self._replied = [tokens.encode(list(replied)) for replied in told]
         self._words: Hard = by_words(train, analyse, negatives.words) if negatives.words else {}
         self._hard: Hard = self._words
 
@@ -127,7 +153,7 @@ class BiTask:
         right, wrong, own = self._masks(questions, taken, places)
         vectors = self._vectors([self._encoded[place] for place in places])  # (P, D)
         queries = self._queries([self._said[row] for row in batch])  # (Q, D)
-        scores = queries @ vectors.T * self._towers.coldness
+        scores = (queries @ vectors.T - self._lost(batch, vectors)) * self._towers.coldness
         loss = contrastive(scores, right & own, wrong)
         return loss + self._listwise * contrastive(scores, right & own, wrong & own) if self._listwise else loss
 
@@ -165,6 +191,17 @@ class BiTask:
         mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in said]
         return nn.functional.normalize(torch.stack(mixed), dim=-1)
 
+    def _lost(self, batch: Sequence[int], vectors: Tensor) -> Tensor | float:
+        """What the batch's texts lose of their cosines with its questions, (Q, P): by the nearest earlier reply."""
+        replied = [self._replied[row] for row in batch]
+        if not any(replied):
+            return 0.0
+        near = self._vectors([encoding for each in replied for encoding in each]) @ vectors.T  # (R, P)
+        never = torch.full_like(vectors[:, 0], -1.0)  # (P,): nothing was said
+        apart = torch.split(near, [len(each) for each in replied])
+        nearest = [rows.amax(0) if len(rows) else never for rows in apart]
+        return self._towers.lost(torch.stack(nearest), [self._train.questions[row].source for row in batch])
+
     def _vectors(self, encodings: Sequence[Encoded]) -> Tensor:
         """Unit vectors with their gradients, (N, D)."""
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
@@ -179,62 +216,25 @@ class BiTask:
 
     def _mine(self) -> Hard:
         """What this model takes for right and is not."""
-        queries, texts = self.embedded(self._train)
+        found = self.embedded(self._train)
         count, ceiling = self._negatives.mined, self._negatives.ceiling
-        return by_vectors(self._train, queries.numpy(), texts.numpy(), count, ceiling=ceiling)
+        return by_vectors(self._train, found.queries.numpy(), found.texts.numpy(), count, ceiling=ceiling)
 
-    def embedded(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        """The unit vectors of the questions of some pairs, (Q, D), and of their texts, (N, D)."""
-        said = list(dict.fromkeys(text for question in pairs.questions for text in question.said.values()))
-        texts = embed(self._towers, self._tokens, pairs.texts, device=self._device)
-        parts = dict(zip(said, embed(self._towers, self._tokens, said, device=self._device), strict=True))
+    def embedded(self, pairs: Pairs) -> Vectors:
+        """What the model makes of some pairs as it is now."""
+
+        def read(texts: Sequence[str]) -> Tensor:
+            return embed(self._towers, self._tokens, texts, device=self._device)
+
         shares = {name: float(share.detach()) for name, share in self._towers.shares().items()}
-        return query_matrix(pairs, parts, shares), texts
+        return Vectors.of(pairs, read, shares, self._towers.said())
 
     def measure(self) -> Mapping[str, float]:
-        queries, texts = self.embedded(self._dev)
+        found = self.embedded(self._dev)
         coldness = float(self._towers.coldness.detach())
-        return measured(self._dev, queries, texts) | {
-            "loss": dev_loss(self._dev, queries, texts, coldness),
+        return found.measured() | {
+            "loss": found.loss(coldness),
             "temperature": 1.0 / coldness,
             **{f"share/{name}": float(share.detach()) for name, share in self._towers.shares().items()},
+            **{f"said/{name}": said.slope for name, said in self._towers.said().items()},
         }
-
-
-def query_matrix(pairs: Pairs, parts: Mapping[str, Tensor], shares: Mapping[str, float]) -> Tensor:
-    """Unit vectors of questions, (Q, D), from those of the texts that they say; as `query_vectors` makes them."""
-    rows = [
-        torch.stack([shares.get(name, 1.0) * parts[text] for name, text in question.said.items()]).sum(0)
-        for question in pairs.questions
-    ]
-    return nn.functional.normalize(torch.stack(rows), dim=-1)
-
-
-def measured(pairs: Pairs, queries: Tensor, texts: Tensor) -> dict[str, float]:
-    """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: over all candidates."""
-    ranks: dict[str, list[int | None]] = {"": []}
-    for question, vector in zip(pairs.questions, queries, strict=True):
-        if not question.gold:
-            continue
-        rank = _rank(question, question.offered, texts, vector)
-        whole = rank if question.offered == question.candidates else _rank(question, question.candidates, texts, vector)
-        ranks[""].append(rank)
-        ranks.setdefault(f"/{question.source}", []).append(rank)
-        ranks.setdefault(f"/{question.source}/all", []).append(whole)
-    return {f"{name}{suffix}": value for suffix, found in ranks.items() for name, value in ranked(found).items()}
-
-
-def dev_loss(pairs: Pairs, queries: Tensor, texts: Tensor, coldness: float) -> float:
-    """Eq. 5 over each question's own candidates."""
-    losses = []
-    for question, vector in zip(pairs.questions, queries, strict=True):
-        right = torch.tensor([[place in question.gold for place in question.candidates]])
-        if bool(right.any()):
-            scores = (texts[list(question.candidates)] @ vector).unsqueeze(0) * coldness
-            losses.append(float(contrastive(scores, right, ~right)))
-    return sum(losses) / max(1, len(losses))
-
-
-def _rank(question: Question, places: Sequence[int], texts: Tensor, vector: Tensor) -> int | None:
-    scores = (texts[list(places)] @ vector).tolist()
-    return first_right(scores, [place in question.gold for place in places])

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.codec import Json
-from dragoman.core.values import Evidence, Request
+from dragoman.core.values import Evidence, Request, SourceName
 from dragoman.models.onnx import OnnxEncoder
 from dragoman.models.part import FILE, Part, sha256
 from dragoman.models.scorer import Scorer
+from dragoman.retriever.said import replies
 from dragoman.retriever.search import Search, searches
 from dragoman.retriever.trained import BI, CROSS, HEAD, Trained, Way
 from dragoman.retriever.vectors import query_vectors
 from dragoman.train.relevance_labels import Judged
 from dragoman.train.relevance_pools import Pool
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
 
 
 class BiLabels:
@@ -37,14 +41,19 @@ class BiLabels:
         if not pools:
             return []
         queries = query_vectors(self._encoder, _searches(self._way, pools), self._way.mix)
-        texts = list(dict.fromkeys(passage.indexed for pool in pools for passage in pool.candidates))
-        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
+        replied = [replies(pool.example.context) if pool.source.name in self._way.said else () for pool in pools]
+        texts = dict.fromkeys(passage.indexed for pool in pools for passage in pool.candidates)
+        each = list(texts | dict.fromkeys(reply for told in replied for reply in told))
+        vectors = dict(zip(each, self._encoder.encode(each), strict=True))
+
+        def score(vector: FloatArray, query: FloatArray, told: Sequence[str], source: SourceName) -> float:
+            nearness = max((float(vectors[reply] @ vector) for reply in told), default=-1.0)
+            lost = self._way.said[source].lost(nearness) if told else 0.0
+            return self._way.relevance(float(vector @ query) - lost, source)
+
         return [
-            [
-                self._way.relevance(float(vectors[passage.indexed] @ query), pool.source.name)
-                for passage in pool.candidates
-            ]
-            for pool, query in zip(pools, queries, strict=True)
+            [score(vectors[passage.indexed], query, told, pool.source.name) for passage in pool.candidates]
+            for pool, query, told in zip(pools, queries, replied, strict=True)
         ]
 
 

@@ -150,6 +150,44 @@ def test_a_mix_is_learned_and_stored_with_the_part(bi):
     assert all(abs(shares[name] - 1 / 3) > 1e-5 for name in ("last", "history")), "the shares moved"
 
 
+def going_on(count, seed):
+    """Two passages about what is asked, in words of their own; what is right is the one that no reply has told."""
+    dice = random.Random(seed)
+    examples = []
+    for i in range(count):
+        asked = dice.choice(list(MEANT))
+        dialogue, told = f"g{seed}-{i}", dice.randrange(2)
+        texts = [f"the {MEANT[asked]} is open", f"the {MEANT[asked]} is here"]
+        pool = tuple(Passage(f"{dialogue}/{place}", "NOTES", text, position=place) for place, text in enumerate(texts))
+        context = Context.of(
+            f"what of the {asked}", texts[told], f"what of the {asked}", scope=Scope("t", dialogue), dialogue=dialogue
+        )
+        gold = Gold(True, ("NOTES",), (f"{dialogue}/{1 - told}",))
+        examples.append(Example(f"{dialogue}#1", context, (NOTES,), pool, gold))
+    return Corpus((), tuple(examples))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("said", "least", "most"), [(True, 0.9, 1.0), (False, 0.3, 0.7)])
+def test_what_was_said_already_is_learned_to_count_less(base, tmp_path, said, least, most):
+    given = job(
+        tmp_path,
+        base,
+        "retriever.bi",
+        model={"said": said, "layers": 1},
+        train={"epochs": 8, "rate": 1e-2, "head_rate": 1e-2},
+    )
+    part = learners.create("retriever.bi").fit(replace(given, train=going_on(80, 1), dev=going_on(40, 2)))
+    assert ("said" in part.options) == said
+    assert not said or part.options["said"]["NOTES"]["slope"] > 0.2, "it began there"
+    encoder = OnnxEncoder(weights=str(part.folder))
+
+    def retrieve(example):
+        return dense(encoder, example, part=str(part.folder)).retrieve([Request(example.context, (NOTES,), k=2)])[0]
+
+    assert least <= hits(retrieve, going_on(40, 3)) <= most
+
+
 @pytest.mark.slow
 def test_a_part_says_how_it_is_asked_and_what_it_measured(bi, cross):
     assert bi.options["query"] == "mix"

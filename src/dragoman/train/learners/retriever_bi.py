@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -13,11 +14,16 @@ from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_so
 from dragoman.train.registry import learners
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from torch import Tensor
 
     from dragoman.core.protocols import FloatArray
+    from dragoman.core.values import SourceName
     from dragoman.models.scorer import Scorer
+    from dragoman.retriever.said import Said
     from dragoman.train.rank_bi import Towers
+    from dragoman.train.rank_vectors import Vectors
 
 KIND = "retriever.bi"
 _CANDIDATES = 12_000
@@ -30,6 +36,8 @@ class BiModel(Model):
     temperature: float = Field(default=0.05, gt=0)
     """Where the learned temperature begins."""
     listwise: float = Field(default=1.0, ge=0)
+    said: bool = False
+    """Learn, a source at a time, what a passage loses where the agent has said as much already."""
 
 
 @learners.register(KIND)
@@ -57,7 +65,8 @@ class BiEncoderLearner:
             dropout=spec.dropout,
             seed=job.recipe.train.seed,
         )
-        towers = Towers(trunk, temperature=spec.temperature, mix=given.query == "mix")
+        sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
+        towers = Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources))
         task = BiTask(
             towers,
             tokens,
@@ -74,14 +83,14 @@ class BiEncoderLearner:
         metrics = fit(task, job)
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=job.recipe.train.seed)
-        reading = _Reading(judged, spec, _shares(towers))
+        reading = _Reading(judged, spec, _shares(towers), towers.said())
         return finish(
             towers,
             tokens,
             job,
             kind=KIND,
             heads={"relevance": Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.cosines)},
-            options={**given.model_dump(), "pooling": spec.pooling, "mix": _shares(towers)},
+            options={**given.model_dump(), "pooling": spec.pooling, "mix": _shares(towers), **_told(towers)},
             max_tokens=spec.max_tokens,
             output="states",
             measure=reading.hit,
@@ -94,49 +103,48 @@ class BiEncoderLearner:
 class _Reading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
-    def __init__(self, dev: Pairs, spec: BiModel, shares: Mapping[str, float]) -> None:
+    def __init__(self, dev: Pairs, spec: BiModel, shares: Mapping[str, float], said: Mapping[SourceName, Said]) -> None:
         self._dev = dev
         self._spec = spec
         self._shares = shares
+        self._said = said
         self.last: list[float] = []
 
     def cosines(self, scorer: Scorer) -> FloatArray:
         """The cosine of every question with each candidate that is offered, (N, 1)."""
         import numpy as np
 
-        queries, texts = self._vectors(scorer)
-        rows = [
-            float(texts[place] @ vector)
-            for question, vector in zip(self._dev.questions, queries, strict=True)
-            for place in question.candidates
-        ]
+        vectors = self._vectors(scorer)
+        questions = enumerate(self._dev.questions)
+        rows = [score for nth, each in questions for score in vectors.scores(nth, each.candidates).tolist()]
         self.last = [rows[row] for row in offered(self._dev)]
         return np.array(self.last, dtype=np.float32).reshape(-1, 1)
 
     def hit(self, scorer: Scorer) -> float:
         """Hit@1 over what is offered."""
-        import torch
+        return self._vectors(scorer).measured()["hit@1"]
 
-        from dragoman.train.rank_bi import measured
-
-        queries, texts = self._vectors(scorer)
-        return measured(self._dev, torch.from_numpy(queries), torch.from_numpy(texts))["hit@1"]
-
-    def _vectors(self, scorer: Scorer) -> tuple[FloatArray, FloatArray]:
-        import numpy as np
+    def _vectors(self, scorer: Scorer) -> Vectors:
         import torch
 
         from dragoman.models.onnx import OnnxEncoder
-        from dragoman.train.rank_bi import query_matrix
+        from dragoman.train.rank_vectors import Vectors
 
         encoder = OnnxEncoder(
             weights=str(scorer.part.folder), max_tokens=self._spec.max_tokens, pooling=self._spec.pooling, cache=0
         )
-        said = list(dict.fromkeys(text for question in self._dev.questions for text in question.said.values()))
-        parts = dict(zip(said, torch.from_numpy(encoder.encode(said)), strict=True))
-        queries = query_matrix(self._dev, parts, self._shares).numpy()
-        return np.asarray(queries, dtype=np.float32), encoder.encode(self._dev.texts)
+
+        def read(texts: Sequence[str]) -> Tensor:
+            return torch.from_numpy(encoder.encode(texts))
+
+        return Vectors.of(self._dev, read, self._shares, self._said)
 
 
 def _shares(towers: Towers) -> dict[str, float]:
     return {name: float(share.detach()) for name, share in towers.shares().items()}
+
+
+def _told(towers: Towers) -> dict[str, object]:
+    """What the part's options say of passages that were said already; nothing where that was not learned."""
+    said = {name: asdict(learned) for name, learned in towers.said().items()}
+    return {"said": said} if said else {}
