@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.core.errors import WeightsError
 from dragoman.core.values import Context, Request, Scope, Source
 from dragoman.retriever import DenseRetriever, HybridRetriever
 from dragoman.retriever.said import REMEMBERED, Said, losses, replies
@@ -75,6 +76,13 @@ def test_a_part_that_learned_it_goes_on_to_the_next_thing(name, store, encoder, 
     [worn] = [piece for piece in after if piece.id == "d-fare"]
     assert worn.scores["said"] < 0, "the trace tells it"
     assert {piece.id for piece in before} == {piece.id for piece in after}, "nothing is hidden"
+
+
+@pytest.mark.parametrize("said", [{"DOCUMENTS": {"slope": 1.0, "curve": 2}}, {"DOCUMENTS": 3}, ["DOCUMENTS"]])
+def test_a_part_of_another_version_is_refused(store, encoder, tmp_path, said):
+    retriever = DenseRetriever(store=store, encoder=encoder, analyse=analyse, part=part(tmp_path, said=said))
+    with pytest.raises(WeightsError, match=r"said = .* which this version does not know"):
+        retriever.warm_up()
 
 
 @pytest.mark.parametrize("kind", [DenseRetriever, HybridRetriever])

@@ -81,8 +81,7 @@ class Trained:
         dependency: Dependency = self._dependency or _option(part, "dependency", get_args(Dependency), _DEPENDENCY)
         shares = part.options.get("mix") or {}
         mix = {name: float(share) for name, share in shares.items()}
-        said = {name: Said(**learned) for name, learned in (part.options.get("said") or {}).items()}
-        return Way(query, dependency, mix, said, part.head(HEAD), part)
+        return Way(query, dependency, mix, _said(part), part.head(HEAD), part)
 
 
 def calibrated(way: Way, search: Search, candidates: Sequence[Candidate]) -> list[tuple[float, Evidence]]:
@@ -110,8 +109,19 @@ def log_odds(probability: float) -> float:
 def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:
     value = part.options.get(name, default)
     if value not in known:
-        raise WeightsError(
-            f"The part '{part.folder}' was trained with {name} = {value!r}, which this version does not know.",
-            remedy="Train it again, or run it with the version that made it.",
-        )
+        raise _unknown(part, name)
     return value
+
+
+def _said(part: Part) -> dict[SourceName, Said]:
+    try:
+        return {name: Said(**learned) for name, learned in (part.options.get("said") or {}).items()}
+    except (TypeError, AttributeError) as error:
+        raise _unknown(part, "said") from error
+
+
+def _unknown(part: Part, name: str) -> WeightsError:
+    return WeightsError(
+        f"The part '{part.folder}' was trained with {name} = {part.options[name]!r}, which this version does not know.",
+        remedy="Train it again, or run it with the version that made it.",
+    )
