@@ -13,6 +13,7 @@ from dragoman.core.home import home
 from dragoman.server.keys import Key
 from dragoman.server.ledger import DAY, Spent, too_many_tokens, too_many_turns
 from dragoman.stores.transaction import transaction
+from dragoman.stores.wal import use_wal
 
 if TYPE_CHECKING:
     import apsw
@@ -143,7 +144,7 @@ class SqliteLedger:
         try:
             self._path.chmod(0o600)
             connection.set_busy_timeout(round(self._busy_seconds * 1000))
-            connection.pragma("journal_mode", "WAL")
+            use_wal(connection, self._busy_seconds)
             connection.pragma("synchronous", "NORMAL")
             self._migrate(connection)
         except BaseException:

@@ -17,6 +17,7 @@ from dragoman.core.errors import InputError, StoreCorruptError, StoreError, Stor
 from dragoman.core.values import Scope
 from dragoman.stores.schema import MIGRATIONS, SCOPED_TABLES, Migration, migrate
 from dragoman.stores.transaction import transaction
+from dragoman.stores.wal import use_wal
 
 if TYPE_CHECKING:
     import apsw
@@ -234,10 +235,10 @@ class Database:
         try:
             connection.set_busy_timeout(round(self._busy_seconds * 1000))
             connection.pragma("page_size", _PAGE)
+            connection.pragma("secure_delete", "ON")
+            use_wal(connection, self._busy_seconds)
             # FULL: a commit waits for the disk, so that what was acknowledged survives a power cut too.
             for name, value in (
-                ("secure_delete", "ON"),
-                ("journal_mode", "WAL"),
                 ("synchronous", "FULL"),
                 ("foreign_keys", "ON"),
                 ("temp_store", "MEMORY"),  # sorting must not leave content in a temporary file

@@ -101,9 +101,13 @@ def _step(connection: apsw.Connection, number: int, migration: Migration) -> Non
     connection.execute(f"PRAGMA user_version = {number}")
 
 
+_STATE = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+    FROM pragma_user_version, pragma_application_id"""
+
+
 def _version(connection: apsw.Connection, path: str, newest: int) -> int:
-    version, application = int(connection.pragma("user_version")), int(connection.pragma("application_id"))
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    # In one statement, so that all of it is of one moment: another process may be making the tables.
+    [(version, application, tables)] = connection.execute(_STATE)
     if application != APPLICATION and (application or version or tables):
         raise StoreCorruptError(
             f"'{path}' is an SQLite database, but not a store of Dragoman.",
@@ -116,4 +120,4 @@ def _version(connection: apsw.Connection, path: str, newest: int) -> int:
             remedy="Upgrade Dragoman, or give another path.",
             path=path,
         )
-    return version
+    return int(version)
