@@ -193,6 +193,28 @@ def test_split_says_what_was_dropped(own, tmp_path):
     assert f"Dropped: {dropped} dialogue" in result.output
 
 
+def test_split_draws_a_control(own, tmp_path):
+    pairs = [[f"fact {number % 30}", f"fact {number * 7 // 9 % 30}"] for number in range(90)]
+    rows = [
+        row(number, evidence=[], candidates=[{"id": text, "source": "PERSONA", "text": text} for text in set(texts)])
+        for number, texts in enumerate(pairs)
+    ]
+    result = run("split", own(*rows), "--by", "evidence", "--control", "--out", str(tmp_path / "cut"))
+    assert result.exit_code == 0
+    parts = json.loads((tmp_path / "cut" / "split.json").read_text())["parts"]
+    assert parts["control"]["turns"] == parts["train"]["turns"]
+    assert parts["control"]["held_out_seen"] > 0
+    assert f"Control: {100 * parts['control']['held_out_seen']:.1f} % of the held-out evidence" in result.output
+
+
+@pytest.mark.parametrize("wrong", [["--by", "folds"], ["--by", "evidence", "--parts", "train=1,control=1"], []])
+def test_a_control_that_cannot_be_is_refused(own, tmp_path, wrong):
+    path = own(*(row(number) for number in range(9)))
+    result = run("split", path, "--control", "--out", str(tmp_path / "cut"), *wrong)
+    assert isinstance(result.exception, InputError)
+    assert not (tmp_path / "cut").exists()
+
+
 def test_split_into_folds(own, tmp_path):
     path = own(*(row(number) for number in range(9)))
     result = run("split", path, "--by", "folds", "--folds", "3", "--out", str(tmp_path / "cut"))

@@ -144,6 +144,86 @@ def test_by_evidence_says_that_none_is_seen(own, tmp_path):
     assert report.parts["train"].seen is None
 
 
+@pytest.fixture
+def tangled(tmp_path):
+    """Dialogues of one to three turns that share facts with others, so that some are dropped by evidence."""
+    turns = [
+        example(f"d{n}#{turn}", dialogue=f"d{n}", evidence=[f"fact {n % 40}", f"fact {n * 7 // 9 % 40}"])
+        for n in range(120)
+        for turn in range(1 + n % 3)
+    ]
+    write_jsonl(turns, tmp_path / "tangled.jsonl")
+    return Jsonl(file=tmp_path / "tangled.jsonl")
+
+
+def test_a_control_is_as_long_as_train_and_knows_the_evidence(tangled, tmp_path):
+    report = split_files([tangled], tmp_path / "cut", by="evidence", control=True)
+    assert list(report.parts) == ["train", "dev", "test", "control"]
+    turns = {name: read(part.file) for name, part in report.parts.items()}
+    held = [*turns["dev"], *turns["test"]]
+    assert report.dropped_dialogues and abs(len(turns["control"]) - len(turns["train"])) < 3
+    assert dialogues(turns["control"]).isdisjoint(dialogues(held))
+    assert dialogues(turns["control"]) <= dialogues(turns["train"]) | set(report.dropped_dialogues)
+    ours, theirs = (
+        {passage.text for found in part for passage in found.candidates} for part in (turns["control"], held)
+    )
+    assert report.parts["control"].held_out_seen == len(ours & theirs) / len(theirs) > 0
+
+
+def test_the_summary_tells_the_control_apart(tangled, tmp_path):
+    report = split_files([tangled], tmp_path / "cut", by="evidence", control=True)
+    parts = json.loads((tmp_path / "cut" / "split.json").read_text())["parts"]
+    control = parts["control"]
+    assert control["held_out_seen"] == round(report.parts["control"].held_out_seen, 6)
+    assert (control["file"], control["turns"]) == ("control.jsonl", len(read(tmp_path / "cut" / "control.jsonl")))
+    assert "evidence_seen" not in control
+    assert all("held_out_seen" not in part for name, part in parts.items() if name != "control")
+
+
+def test_a_control_changes_no_other_part(tangled, tmp_path):
+    for folder, wanted in (("a", True), ("b", True), ("c", False)):
+        split_files([tangled], tmp_path / folder, by="evidence", seed=2, control=wanted)
+    written = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    assert written == {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+    without = {path.name: path.read_bytes() for path in (tmp_path / "c").iterdir()}
+    assert written.keys() - without.keys() == {"control.jsonl"}
+    assert {name for name in without if written[name] != without[name]} == {"split.json"}
+
+
+def test_dialogues_that_open_alike_come_into_a_control_together(tmp_path):
+    logs = [
+        example(f"{n}-{log}", f"{n} {OPENING}", evidence=[f"fact {n % 40}", f"fact {n * 7 // 9 % 40}"])
+        for n in range(80)
+        for log in range(2)
+    ]
+    write_jsonl(logs, tmp_path / "logs.jsonl")
+    report = split_files([Jsonl(file=tmp_path / "logs.jsonl")], tmp_path / "cut", by="evidence", control=True)
+    drawn = dialogues(read(report.parts["control"].file))
+    assert drawn == {f"{name.partition('-')[0]}-{log}" for name in drawn for log in range(2)}
+    assert abs(report.parts["control"].turns - report.parts["train"].turns) < 2
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"by": "dialogue"}, "A cut by dialogue has no control"),
+        ({"by": "folds"}, "A cut by folds has no control"),
+        ({"by": "evidence", "parts": {"train": 0.8, "control": 0.2}}, "A part is named 'control'"),
+    ],
+)
+def test_a_control_that_cannot_be_is_refused(own, tmp_path, options, what):
+    with pytest.raises(InputError, match=what) as caught:
+        split_files([own()], tmp_path / "cut", control=True, **options)
+    assert caught.value.remedy
+    assert not (tmp_path / "cut").exists()
+
+
+def test_a_part_may_be_named_control_where_none_is_drawn(own, tmp_path):
+    split_files([own()], tmp_path / "cut", by="evidence", parts={"train": 0.8, "control": 0.2})
+    parts = json.loads((tmp_path / "cut" / "split.json").read_text())["parts"]
+    assert parts["control"]["evidence_seen"] == 0
+
+
 def test_by_dialogue_says_how_much_is_seen(own, tmp_path):
     report = split_files([own(40)], tmp_path / "cut", parts={"train": 0.5, "test": 0.5})
     train, test = (

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
-from dragoman.datasets.cut import Unit, cut, shares_of
+from dragoman.datasets.cut import Unit, control, cut, shares_of
 from dragoman.datasets.holdout import held_out
 
 THREE = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -75,12 +75,81 @@ def test_order_of_the_units_decides_nothing(units, by, random):
     assert set(made.dropped) == set(again.dropped)
 
 
+@st.composite
+def cuts(draw):
+    """Units with evidence, how long each is, and a cut of them by it."""
+    units = [*draw(unit_lists(most=30)), Unit("bound", frozenset("a"))]
+    turns = {unit.id: draw(st.integers(1, 9)) for unit in units}
+    return units, turns, cut(units, by="evidence", seed=draw(st.integers(0, 99)))
+
+
+@given(cuts(), st.integers(0, 99), st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_control_is_as_long_as_the_first_part_and_holds_nothing_held_out(found, seed, stratify):
+    units, turns, made = found
+    drawn = control(units, made, turns=turns, seed=seed, stratify=stratify)
+    first, *others = made.parts.values()
+    assert len(set(drawn)) == len(drawn)
+    assert set(drawn) <= {*first, *made.dropped}
+    assert set(drawn).isdisjoint(name for ids in others for name in ids)
+    missing = sum(turns[name] for name in first) - sum(turns[name] for name in drawn)
+    assert abs(missing) < max(turns.values())
+
+
+@given(cuts(), st.randoms(use_true_random=False), st.booleans())
+@settings(deadline=None, max_examples=15)
+def test_order_of_the_units_does_not_decide_the_control(found, random, stratify):
+    units, turns, made = found
+    drawn = control(units, made, turns=turns, seed=3, stratify=stratify)
+    assert list(drawn) == [unit.id for unit in units if unit.id in drawn], "they keep that order, though"
+    shuffled = units[:]
+    random.shuffle(shuffled)
+    assert set(control(shuffled, made, turns=turns, seed=3, stratify=stratify)) == set(drawn)
+
+
+def tangled(count=200):
+    """Units that all hang together by their evidence, so that many are dropped; a tenth looks nothing up."""
+    return [
+        Unit(
+            f"d{number}",
+            frozenset({f"e{number % 50}", f"e{number * 7 // 9 % 50}"}),
+            ("A" if number % 10 else "NULL",) * 3,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("stratify", [True, False])
+def test_another_seed_draws_another_control(stratify):
+    units = tangled()
+    made, turns = cut(units, by="evidence"), {unit.id: 3 for unit in units}
+    first, again, other = (control(units, made, turns=turns, seed=seed, stratify=stratify) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_control_has_the_mix_of_what_it_is_drawn_from():
+    units = tangled()
+    made, turns = cut(units, by="evidence"), {unit.id: 3 for unit in units}
+    drawn = control(units, made, turns=turns)
+    rare = {unit.id for unit in units if "NULL" in unit.decisions}
+    pool = {*made.parts["train"], *made.dropped}
+    assert made.dropped and len(drawn) == len(made.parts["train"])
+    assert abs(len(rare.intersection(drawn)) - len(rare & pool) * len(drawn) / len(pool)) <= 1
+
+
+def test_where_nothing_was_dropped_the_control_is_the_first_part():
+    units = [Unit(f"d{number}", frozenset({f"e{number // 2}"})) for number in range(100)]
+    made = cut(units, by="evidence")
+    assert control(units, made, turns={unit.id: 2 for unit in units}) == made.parts["train"]
+
+
 PROGRAM = """
-from dragoman.datasets.cut import Unit, cut
+from dragoman.datasets.cut import Unit, control, cut
 words = "abcdefghijklmnopqrstuvwxyz"
 units = [Unit(f"d{i}", frozenset(words[(i * k) % 26] for k in (3, 5, 7)), ("A",) * (i % 3)) for i in range(60)]
 for by in ("dialogue", "evidence", "folds"):
     print(cut(units, by=by, seed=5))
+print(control(units, cut(units, by="evidence", seed=5), turns={unit.id: 2 for unit in units}, seed=5))
 """
 
 

@@ -191,6 +191,12 @@ def split(
     stratify: Annotated[
         bool, typer.Option("--stratify/--no-stratify", help="Give all parts the same mix of plans.")
     ] = True,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control", help="By evidence: also control.jsonl, as long as the first part, its evidence uncut."
+        ),
+    ] = False,
     kind: KindOption = None,
     options: Options = None,
 ) -> None:
@@ -198,18 +204,25 @@ def split(
 
     By evidence, no text that dev or test can be answered from occurs in train; dialogues that stand between are dropped
     and counted. The parts are JSON lines; split.json beside them says how they came about.
+
+    The control has as many turns as train, drawn from train and the dropped dialogues together. Two models, one trained
+    on each, show what unseen evidence costs, apart from what fewer turns do.
     """
     from dragoman.datasets.split_files import split_files
 
     shares = _shares(parts)
     sets = [_opened(file, kind, options) for file in files]
     with _reading():
-        report = split_files(sets, out, by=by.value, parts=shares, folds=folds, seed=seed, stratify=stratify)
+        report = split_files(
+            sets, out, by=by.value, parts=shares, folds=folds, seed=seed, stratify=stratify, control=control
+        )
     _warn_left_out(report.problems)
-    _print_split(report)
+    _print_split(report, control=control)
 
 
-def _print_split(report: SplitReport) -> None:
+def _print_split(report: SplitReport, *, control: bool) -> None:
+    from dragoman.datasets.split_files import CONTROL
+
     rows = show.table("part", ">dialogues", ">turns", ">evidence seen", "file")
     for name, part in report.parts.items():
         seen = "" if part.seen is None else f"{100 * part.seen:.1f} %"
@@ -220,6 +233,9 @@ def _print_split(report: SplitReport) -> None:
             f"Dropped: {len(report.dropped_dialogues)} dialogues, {report.dropped_turns} turns, which share evidence "
             "with both sides."
         )
+    held_out_seen = report.parts[CONTROL].held_out_seen if control else None
+    if held_out_seen is not None:
+        typer.echo(f"Control: {100 * held_out_seen:.1f} % of the held-out evidence occurs in it.")
     first = next(iter(report.parts.values()))
     typer.echo(f"Next: dragoman data check {shlex.quote(str(first.file))}")
 

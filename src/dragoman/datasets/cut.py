@@ -72,6 +72,29 @@ def cut(
     return _gathered(listed, placed, shares)
 
 
+def control(
+    units: Iterable[Unit], made: Cut, *, turns: Mapping[str, int], seed: int = 1, stratify: bool = True
+) -> tuple[str, ...]:
+    """Units with as many turns as the first part of a cut, drawn from that part and from what was dropped.
+
+    Whoever learns from them learns as much as from the first part, but may meet the evidence that is held out. The
+    number of turns differs by less than those of one unit.
+    """
+    first = next(iter(made.parts.values()))
+    allowed = frozenset({*first, *made.dropped})
+    listed = [unit for unit in units if unit.id in allowed]
+    wanted, total = sum(turns[name] for name in first), sum(turns[unit.id] for unit in listed)
+    drawn: set[str] = set()
+    taken = passed = 0
+    for unit in _arranged(listed, seed=seed, stratify=stratify, block=math.ceil(total / max(wanted, 1))):
+        # Its own length does not decide whether a unit is taken, so that long ones are drawn as often as short ones.
+        if taken * total <= passed * wanted and wanted:
+            drawn.add(unit.id)
+            taken += turns[unit.id]
+        passed += turns[unit.id]
+    return tuple(unit.id for unit in listed if unit.id in drawn)
+
+
 def shares_of(parts: Mapping[str, float] | None, *, by: By, folds: int = FOLDS) -> dict[str, float]:
     """The parts' names and shares, which are brought to a sum of one."""
     if by == "folds":

@@ -16,12 +16,14 @@ from dragoman.core.examples import Dataset, Example, Problem
 from dragoman.core.values import Passage, Source, SourceName
 from dragoman.datasets.check import decision
 from dragoman.datasets.cut import FOLDS, By, Cut, Unit, cut, shares_of
-from dragoman.datasets.split import units
+from dragoman.datasets.cut import control as control_of
+from dragoman.datasets.split import Units, units
 from dragoman.datasets.writing import Rows, TextFile, peeked, together, write_passages
 
 _PART = re.compile(r"\w[\w.-]*")
 SUMMARY = "split.json"
 CORPUS = "passages.jsonl"
+CONTROL = "control"
 
 
 class Pool:
@@ -99,7 +101,10 @@ def _renamed(example: Example, prefix: str) -> Example:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part. `seen` is the share of its evidence that occurs in the first part as well, None for that one."""
+    """A written part. `seen` is the share of its evidence that occurs in the first part as well, None for that one.
+
+    The control has none either, but `held_out_seen`: the share of the held-out parts' evidence that occurs in it.
+    """
 
     file: Path
     dialogues: int
@@ -107,6 +112,7 @@ class Part:
     sha256: str
     decisions: Mapping[str, int]
     seen: float | None = None
+    held_out_seen: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +128,11 @@ class Report:
 
 @dataclass(slots=True)
 class _Target:
-    """A file that is being written, and which parts of the cut go into it."""
+    """A file that is being written, and which parts of the cut, or else which dialogues, go into it."""
 
     name: str
     takes: frozenset[str]
+    drawn: frozenset[str]
     rows: Rows
     file: TextFile
     dialogues: set[str] = field(default_factory=set)
@@ -141,20 +148,29 @@ def split_files(
     folds: int = FOLDS,
     seed: int = 1,
     stratify: bool = True,
+    control: bool = False,
 ) -> Report:
     """Cut sets, pooled where there are several, into JSON lines under a folder, with `split.json` about it.
 
+    With `control`, a cut by evidence has one part more, as long as the first and drawn from all that is not held out.
     The sets are read twice and never held whole. All files appear, or none.
     """
     pool, out = Pool(sets), Path(folder)
     shares = shares_of(parts, by=by, folds=folds)
     _check_names(shares)
+    if control:
+        _check_control(shares, by=by)
     pool.tell_apart()
     problems: list[Problem] = []
-    found = units(_good(pool.examples(), problems), pool.passages())
+    lengths: Counter[str] = Counter()
+    found = units(_good(pool.examples(), problems, lengths), pool.passages())
     made = cut(found.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
     place = found.places(made)
     wanted = _wanted(made, by=by)
+    drawn: dict[str, frozenset[str]] = {}
+    if control:
+        wanted[CONTROL] = frozenset()
+        drawn[CONTROL] = _drawn(found, made, lengths, seed=seed, stratify=stratify)
     first, passages = peeked(pool.passages())
     corpus = first is not None
     try:
@@ -176,13 +192,16 @@ def split_files(
                 passages=f"{up}{CORPUS}" if corpus else None,
                 shared=shared,
             )
-            targets.append(_Target(name, takes, rows, file))
+            targets.append(_Target(name, takes, drawn.get(name, frozenset()), rows, file))
         dropped = _write(pool.examples(), place, targets, problems)
         seen = _seen(found.units, wanted, place)
         written = {target.name: _part(target, seen[target.name]) for target in targets}
+        if control:
+            held_out_seen = _held_out_seen(found.units, made, drawn[CONTROL])
+            written[CONTROL] = replace(written[CONTROL], held_out_seen=held_out_seen)
         lost = tuple(dialogue for dialogue in found.of if dialogue not in place)
         report = Report(out, written, lost, dropped, tuple(problems))
-        summary = _summary(report, pool, by=by, seed=seed, stratify=stratify, shares=shares)
+        summary = _summary(report, pool, by=by, seed=seed, stratify=stratify, shares=shares, control=control)
         files[len(wanted)].write(json.dumps(summary, ensure_ascii=False, indent=2).encode("utf-8") + b"\n")
     return report
 
@@ -193,11 +212,19 @@ def _check_names(names: Iterable[str]) -> None:
             raise InputError(f"'{name}' cannot name a part.", remedy="Use letters, digits, '-', '_' and '.'.")
 
 
-def _good(examples: Iterable[Example | Problem], problems: list[Problem]) -> Iterator[Example]:
+def _check_control(names: Iterable[str], *, by: By) -> None:
+    if by != "evidence":
+        raise InputError(f"A cut by {by} has no control.", remedy="Cut by evidence (--by evidence), or ask for none.")
+    if CONTROL in names:
+        raise InputError(f"A part is named '{CONTROL}', as the control is.", remedy="Give that part another name.")
+
+
+def _good(examples: Iterable[Example | Problem], problems: list[Problem], lengths: Counter[str]) -> Iterator[Example]:
     for example in examples:
         if isinstance(example, Problem):
             problems.append(example)
         else:
+            lengths[example.context.dialogue] += 1
             yield example
 
 
@@ -212,6 +239,15 @@ def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
     return files
 
 
+def _drawn(found: Units, made: Cut, lengths: Mapping[str, int], *, seed: int, stratify: bool) -> frozenset[str]:
+    """The dialogues of the control."""
+    turns: Counter[str] = Counter()
+    for dialogue, unit in found.of.items():
+        turns[unit] += lengths[dialogue]
+    chosen = frozenset(control_of(found.units, made, turns=turns, seed=seed, stratify=stratify))
+    return frozenset(dialogue for dialogue, unit in found.of.items() if unit in chosen)
+
+
 def _write(
     examples: Iterable[Example | Problem],
     place: Mapping[str, str],
@@ -222,15 +258,16 @@ def _write(
     dropped = 0
     good = (example for example in examples if isinstance(example, Example))
     for number, example in enumerate(good, start=1):
-        part = place.get(example.context.dialogue)
+        dialogue = example.context.dialogue
+        part = place.get(dialogue)
         dropped += part is None
         for target in targets:
-            if part in target.takes:
+            if part in target.takes or dialogue in target.drawn:
                 wrong = target.rows.add(example)
                 if wrong is not None:
                     problems.append(Problem(target.name, number, f"{example.id}: {wrong}"))
                     continue
-                target.dialogues.add(example.context.dialogue)
+                target.dialogues.add(dialogue)
                 if example.gold.plan is not None:
                     target.decisions[decision(example.gold.plan)] += 1
     return dropped
@@ -254,23 +291,34 @@ def _seen(
     return shares
 
 
+def _held_out_seen(found: Sequence[Unit], made: Cut, drawn: frozenset[str]) -> float | None:
+    """The share of the evidence of all parts but the first that the control holds."""
+    _, *others = made.parts.values()
+    outside = {name for ids in others for name in ids}
+    held = frozenset[str]().union(*(unit.evidence for unit in found if unit.id in outside))
+    own = frozenset[str]().union(*(unit.evidence for unit in found if unit.id in drawn))
+    return len(held & own) / len(held) if held else None
+
+
 def _part(target: _Target, seen: float | None) -> Part:
     decisions = dict(sorted(target.decisions.items(), key=lambda pair: (-pair[1], pair[0])))
     return Part(target.file.path, len(target.dialogues), target.rows.count, target.file.sha256, decisions, seen)
 
 
 def _summary(
-    report: Report, pool: Pool, *, by: By, seed: int, stratify: bool, shares: Mapping[str, float]
+    report: Report, pool: Pool, *, by: By, seed: int, stratify: bool, shares: Mapping[str, float], control: bool
 ) -> dict[str, Json]:
     parts: dict[str, Json] = {}
     for name, part in report.parts.items():
+        drawn = control and name == CONTROL
+        seen = part.held_out_seen if drawn else part.seen
         parts[name] = {
             "file": part.file.relative_to(report.folder).as_posix(),
             "dialogues": part.dialogues,
             "turns": part.turns,
             "sha256": part.sha256,
             "decisions": dict(part.decisions),
-            "evidence_seen": None if part.seen is None else round(part.seen, 6),
+            "held_out_seen" if drawn else "evidence_seen": None if seen is None else round(seen, 6),
         }
     return {
         "by": by,
