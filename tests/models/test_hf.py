@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dragoman.core.errors import ConfigError, MissingExtraError, WeightsError
+from dragoman.core.errors import ConfigError, MissingExtraError, ModelError, WeightsError
 from dragoman.core.values import Message, Prompt
 from dragoman.models import weights
 from dragoman.models.answer import Answer
@@ -70,6 +70,40 @@ def test_torch_that_is_missing_is_an_extra_with_a_remedy(monkeypatch, tiny_causa
 def test_four_bits_without_a_gpu_are_refused_with_a_remedy(tiny_causal):
     with pytest.raises(WeightsError, match='quantise = "none"'):
         HfModel(weights=str(tiny_causal), device="cpu", quantise="4bit").warm_up()
+
+
+@pytest.mark.parametrize(("rank", "device", "expected"), [(0, "cuda", 0), (3, "cuda", 3), (3, "cuda:1", 1)])
+def test_four_bits_are_loaded_on_the_gpu_of_the_process(tiny_causal, monkeypatch, rank, device, expected):
+    import torch
+    import transformers
+
+    from dragoman.models import causal
+
+    asked = []
+    monkeypatch.setattr(causal, "is_four_bit", lambda quantise, device: True)
+    monkeypatch.setattr(causal, "_four_bit", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: rank)
+    load = transformers.AutoModelForCausalLM.from_pretrained
+
+    def loaded(folder, **given):
+        asked.append(given.pop("device_map"))
+        return load(folder, dtype=given["dtype"])
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", loaded)
+    causal.load_causal(tiny_causal, device=device, quantise="4bit")
+    assert asked == [{"": expected}]
+
+
+def test_a_device_without_room_for_the_model_is_told(tiny_causal, monkeypatch):
+    import torch
+    import transformers
+
+    def full(*given, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "to", full)
+    with pytest.raises(ModelError, match=r"no memory on 'cpu' for the language model.*smaller model"):
+        HfModel(weights=str(tiny_causal), device="cpu").warm_up()
 
 
 def test_automatic_quantisation_loads_plain_weights_where_there_is_no_gpu(tiny_causal):

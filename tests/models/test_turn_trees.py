@@ -14,7 +14,7 @@ from dragoman.core.values import Context
 from dragoman.models.masks import dense_mask
 from dragoman.models.spelling import spell
 from dragoman.models.tree import laid_out
-from dragoman.models.turn_trees import checking, judged, judging, writing
+from dragoman.models.turn_trees import checking, fitted, judged, judging, lost, trunk, writing
 from dragoman.models.unified import Candidate, Judging, Shape, Turns, Writing
 from dragoman.text.view import View
 
@@ -94,6 +94,22 @@ def test_the_oldest_turns_give_way_first_and_are_counted():
     assert told(turns().trunk(CONTEXT, 2)[0]) == "k\n"
     with pytest.raises(InputError, match="no room"):
         turns().trunk(CONTEXT, 0)
+
+
+def test_what_was_cut_is_told():
+    small = turns(window=20, response=4, candidate=3)
+    asked = Writing(Context.of("hi", "x" * 30), Written(("P",), (Shown("P", "abcd", 1), Shown("P", "abc", 2))))
+    kept, dropped = fitted(small, asked, dialogue=0)
+    planted = writing(small, kept)
+    assert told(planted.segments[0].tokens).startswith("x")
+    expected = {"turns_left_out": 1.0, "turn_cut": 1.0, "evidence_left_out": 1.0}
+    assert lost(small, kept, planted, dropped) == expected
+    assert lost(small, asked, planted, 0) == {"turns_left_out": 1.0, "turn_cut": 1.0, "evidence_cut": 1.0}
+
+
+def test_a_turn_that_just_fits_is_not_cut():
+    assert not trunk(turns(window=7, response=4), Context.of("ok"), room=4).cut
+    assert trunk(turns(window=6, response=4), Context.of("ok"), room=4).cut
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(1, 60))

@@ -250,6 +250,8 @@ def test_evidence_longer_than_the_window_is_cut_or_left_out_and_said(make):
     draft = runtime.write([Writing(CONTEXT, Written(("DOCUMENTS",), many))], max_tokens=8)[0]
     assert len(runtime.server.written[0]["prompt"]) + 40 <= 300
     assert draft.notes["evidence_left_out"] > 0
+    long = runtime.write([Writing(CONTEXT, Written(("DOCUMENTS",), huge[:1]))], max_tokens=8)[0]
+    assert long.notes["evidence_cut"] == 1
     assert runtime.judge([Judging(CONTEXT, (Candidate("DOCUMENTS", huge[0].text),))])[0][0] <= 1.0
     assert len(runtime.server.asked[0]["prompt"]) <= 300
 

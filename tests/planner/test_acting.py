@@ -153,7 +153,7 @@ def test_unknown_source_is_named_warned_of_and_not_asked(lend_unified, shape, ca
     assert plan.sources == ("PERSONA",)
     assert "WEATHER" not in plan.probabilities
     assert "not known to the part, so not asked: WEATHER" in plan.reason
-    assert "retrain" in caplog.text
+    assert "retrain" in caplog.text and 'planner.unknown = "describe"' in caplog.text
 
 
 def test_unknown_source_is_asked_by_its_description_where_it_is_close(lend_unified, shape):
@@ -178,6 +178,8 @@ def test_turns_that_found_no_room_are_told(make_unified, lend_unified):
     long = Context.of(*(f"Turn number {n} of a dialogue that is long." for n in range(9)))
     plan = ActingPlanner(part="lent").plan([long], SOURCES)[0]
     assert "turns found no room" in plan.reason
+    plan = ActingPlanner(part="lent").plan([Context.of("a long turn " * 200)], SOURCES)[0]
+    assert "the beginning of the newest turn found no room" in plan.reason
 
 
 @pytest.mark.parametrize("layout", ["paper", "plain"])

@@ -146,6 +146,39 @@ def test_out_of_memory_with_a_single_row_is_told(tiny, tmp_path):
         fit(tiny.TinyTask(after=full), tiny.job(tmp_path))
 
 
+def test_out_of_memory_of_batches_by_tokens_says_how_many_fit(tiny, tmp_path):
+    class ByTokens(tiny.TinyTask):
+        batch_tokens, sizes = 512, [40] * tiny.ROWS
+
+    def full(task, batch):
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(TrainingError, match="2 of them fit, 80 tokens") as caught:
+        fit(ByTokens(after=full), tiny.job(tmp_path))
+    assert "model.batch_tokens=80 --set train.accumulate=4" in caught.value.remedy
+
+    def no_room(task, batch):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(TrainingError, match="Not even one fits, in a batch of 512 tokens") as caught:
+        fit(ByTokens(after=no_room), tiny.job(tmp_path))
+    assert "model.batch_tokens=256" in caught.value.remedy
+
+
+def test_out_of_memory_over_dev_is_told_and_the_checkpoint_kept(tiny, tmp_path):
+    class Wide(tiny.TinyTask):
+        def measure(self):
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(TrainingError, match=r"while dev was measured after epoch 1.*kept in") as caught:
+        fit(Wide(), tiny.job(tmp_path))
+    assert "run the same command again" in caught.value.remedy
+    task = tiny.TinyTask()
+    fit(task, tiny.job(tmp_path))
+    assert len(task.seen) < 3 * 6  # some steps of the first epoch were kept
+
+
 def test_other_errors_of_a_task_are_its_own(tiny, tmp_path):
     def wrong(task, batch):
         raise RuntimeError("shapes do not match")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 
 from dragoman.core.errors import ConfigError, TrainingError
@@ -75,6 +78,40 @@ def test_another_sweep_is_refused_and_afresh_begun_anew(recipe, counting, tmp_pa
     sweep(recipe, load_sweep(["model.weight=0.9"]), DATA, tmp_path / "out", options=FEW, fresh=True)
     assert open_part(tmp_path / "out").options == {"weight": 0.9}
     assert [path.name for path in (tmp_path / "out" / "trials").iterdir()] == ["000"]
+
+
+def test_a_sweep_of_other_data_is_refused_and_its_part_kept(recipe, counting, tmp_path):
+    spec, out, turns = load_sweep(["model.weight=0.9,0.4"]), tmp_path / "out", tmp_path / "turns.jsonl"
+
+    def swept(count):
+        turn = '{{"dialogue": "{0}", "context": [{{"speaker": "user", "text": "{0}?"}}], "retrieve": {1}}}\n'
+        turns.write_text("".join(turn.format(n, "true" if n % 2 else "false") for n in range(count)))
+        sweep(recipe, spec, {"train": [str(turns)]}, out)
+
+    swept(40)
+    shutil.rmtree(out / "trials" / "001")  # as if it had been stopped before that
+    before = (out / "part.json").read_bytes()
+    with pytest.raises(TrainingError, match=r"another sweep \(what differs: data\).*--fresh"):
+        swept(60)
+    assert (out / "part.json").read_bytes() == before
+    swept(40)
+    assert [job.folder.name for job in counting.jobs] == ["000", "001", "001"]
+
+
+def test_a_sweep_with_other_options_of_the_data_is_refused(recipe, tmp_path):
+    spec = load_sweep(["model.weight=0.9"])
+    sweep(recipe, spec, DATA, tmp_path / "out", options=FEW)
+    with pytest.raises(TrainingError, match=r"what differs: options"):
+        sweep(recipe, spec, DATA, tmp_path / "out", options={"dialogues": 25})
+
+
+def test_a_sweep_of_a_version_that_said_nothing_of_the_data_goes_on(recipe, counting, tmp_path):
+    spec, file = load_sweep(["model.weight=0.9"]), tmp_path / "out" / "sweep.json"
+    sweep(recipe, spec, DATA, tmp_path / "out", options=FEW)
+    table = json.loads(file.read_text())
+    file.write_text(json.dumps({name: table[name] for name in ("recipe", "sweep")}))
+    sweep(recipe, spec, DATA, tmp_path / "out", options=FEW)
+    assert len(counting.jobs) == 1
 
 
 def test_a_trial_that_fails_is_told_and_the_others_go_on(recipe, tmp_path):

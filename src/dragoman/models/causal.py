@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from dragoman.core.errors import MissingExtraError, WeightsError
+from dragoman.core.errors import ConfigError, MissingExtraError, ModelError, WeightsError
 from dragoman.core.home import home
 from dragoman.core.values import Message
 from dragoman.models import weights as catalogue
@@ -74,6 +74,15 @@ class Causal:
         named = told if isinstance(told, list | tuple) else (told, self.tokenizer.eos_token_id)
         return frozenset(int(token) for token in named if token is not None)
 
+    def refuse_longer(self, tokens: int, setting: str) -> None:
+        """Refuse texts of more tokens than the model has places for; `setting` is what asks for them."""
+        most = getattr(self.model.config, "max_position_embeddings", None)
+        if most is not None and tokens > most:
+            raise ConfigError(
+                f"{setting} = {tokens} is more than the {most} tokens that the base reads.",
+                remedy=f"Set {setting} to {most} or less, or take a base with a longer window.",
+            )
+
     def logits(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """The logits of the next token after each row, (B, V), float32.
 
@@ -128,12 +137,18 @@ def load_causal(
     place = catalogue.path(weights)
     four = is_four_bit(quantise, device)
     dtype = torch.bfloat16 if four else _dtype(precision, place, device)
-    extra: dict[str, Any] = {"quantization_config": _four_bit(), "device_map": {"": 0}} if four else {}
+    extra: dict[str, Any] = {"quantization_config": _four_bit(), "device_map": {"": _number(device)}} if four else {}
     try:
         with _quiet():
             folder = _unpacked(weights) if is_gguf(place) else place
             tokenizer = _tokenizer(folder, place)
             model = _library().AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **extra)
+            model = model if four else model.to(device)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ModelError(
+            f"There is no memory on '{device}' for the language model '{place}'.",
+            remedy='Free some, give device = "cpu", a smaller model, or four bits where there is a GPU (quantise).',
+        ) from error
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise WeightsError(
             f"No causal language model can be loaded from '{place}': {str(error).splitlines()[0][:200]}",
@@ -142,7 +157,7 @@ def load_causal(
         ) from error
     model.requires_grad_(False)
     model.eval()
-    return Causal(model if four else model.to(device), tokenizer, device)
+    return Causal(model, tokenizer, device)
 
 
 def load_tokenizer(weights: str | Path) -> Any:
@@ -177,6 +192,12 @@ def _four_bit() -> Any:
         bnb_4bit_use_double_quant=True,
         bnb_4bit_compute_dtype=torch.bfloat16,
     )
+
+
+def _number(device: str) -> int:
+    """The number of a GPU; where several processes train, each has one of its own."""
+    told = torch.device(device).index
+    return int(torch.cuda.current_device() if told is None else told)
 
 
 def _unpacked(weights: str | Path) -> Path:

@@ -16,12 +16,14 @@ from dragoman.models.unified import Candidate, Judging, Order, Turns, Writing
 class Planted:
     """The segments of a turn; `candidates` are the judged ones, whose similarity is said after their last token.
 
-    `left_out` is the number of the dialogue's oldest turns that found no room.
+    `left_out` is the number of the dialogue's oldest turns that found no room; where the newest one alone was too long,
+    its beginning is `cut`.
     """
 
     segments: tuple[Segment, ...]
     candidates: tuple[int, ...] = ()
     left_out: int = 0
+    cut: bool = False
 
     def grown(self, *segments: Segment) -> Planted:
         """The tree with further segments at its end."""
@@ -33,7 +35,8 @@ def trunk(turns: Turns, context: Context, plan: Order | None = None, *, room: in
     after = turns.plan(plan) if plan is not None and turns.shape.layout != "tree" else ()
     kept = turns.shape.window - len(after) - (turns.shape.response if room is None else room)
     said, left_out = turns.trunk(context, kept)
-    return Planted((Segment((*said, *after)),), left_out=left_out)
+    cut = len(said) == kept and turns.is_cut(context, kept)
+    return Planted((Segment((*said, *after)),), left_out=left_out, cut=cut)
 
 
 def judging(turns: Turns, asked: Judging) -> Planted:
@@ -73,7 +76,7 @@ def writing(turns: Turns, asked: Writing) -> Planted:
     if turns.shape.layout != "paper":
         after = (*turns.plan(written.plan), *turns.evidence(written.evidence))
         found = trunk(turns, asked.context, room=len(after) + turns.shape.response)
-        return Planted((Segment((*found.segments[0].tokens, *after)),), left_out=found.left_out)
+        return replace(found, segments=(Segment((*found.segments[0].tokens, *after)),))
     branches = [judged(turns, shown) for shown in written.evidence]
     room = max(map(len, branches), default=0) + turns.shape.response
     found = trunk(turns, asked.context, written.plan, room=room)
@@ -96,6 +99,17 @@ def fitted(turns: Turns, asked: Writing, *, dialogue: int = 64) -> tuple[Writing
         del kept[worst]
     dropped = len(written.evidence) - len(kept)
     return (replace(asked, written=replace(written, evidence=tuple(kept))) if dropped else asked), dropped
+
+
+def lost(turns: Turns, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
+    """What found no room, as a reply's notes say it: `asked` is what was written, without the `dropped` evidence."""
+    counts = {
+        "turns_left_out": planted.left_out,
+        "turn_cut": planted.cut,
+        "evidence_left_out": dropped,
+        "evidence_cut": sum(turns.is_too_long(shown.text) for shown in asked.written.evidence),
+    }
+    return {name: float(count) for name, count in counts.items() if count}
 
 
 def judged(turns: Turns, shown: Shown) -> tuple[int, ...]:

@@ -162,6 +162,10 @@ class Turns:
             left_out, most = (left_out, middle) if fits else (middle + 1, most)
         return tuple(self._said(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
 
+    def is_cut(self, context: Context, room: int) -> bool:
+        """Whether even the newest turn alone is longer than `room` tokens, so that its beginning is lost."""
+        return len(self._said(replace(context, turns=context.turns[-1:]))) > room
+
     def plan(self, order: Order) -> tuple[int, ...]:
         """[SOURCE] K.. [EOS]."""
         return self.ids(self.shape.grammar.plan(order))
@@ -183,6 +187,13 @@ class Turns:
     def response(self, text: str) -> tuple[int, ...]:
         """The response and its end."""
         return (*self.encode(text)[: self.shape.response - 1], self.end)
+
+    def is_too_long(self, text: str) -> bool:
+        """Whether a piece of evidence is longer than a candidate may be, so that its end is lost."""
+        most = self.shape.candidate
+        if len(text.encode("utf-8", "replace")) <= most:  # no token is shorter than a byte
+            return False
+        return len(self._cut(text, most + 1)) > most
 
     def ids(self, pieces: Sequence[Piece], *, cut: int | None = None) -> tuple[int, ...]:
         found: list[int] = []

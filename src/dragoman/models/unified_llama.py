@@ -184,8 +184,7 @@ class LlamaUnified:
         fitted, dropped = turn_trees.fitted(self.turns, asked)
         planted = turn_trees.writing(self.turns, fitted)
         tokens = planted.segments[-1].tokens
-        left = {"turns_left_out": planted.left_out, "evidence_left_out": dropped}
-        notes = {name: float(count) for name, count in left.items() if count}
+        notes = turn_trees.lost(self.turns, fitted, planted, dropped)
         most = min(max_tokens, self.shape.response)
         body = self._saying() | {"prompt": list(tokens), "n_predict": most, "id_slot": self._slots.take(tokens)}
         if asked.ending:

@@ -271,11 +271,7 @@ class TorchUnified:
         """The row of a response, and what had to be left out."""
         fitted, dropped = turn_trees.fitted(opened.turns, asked)
         found = turn_trees.writing(opened.turns, fitted)
-        notes: dict[str, str | float] = {}
-        if found.left_out:
-            notes["turns_left_out"] = found.left_out
-        if dropped:
-            notes["evidence_left_out"] = dropped
+        notes = turn_trees.lost(opened.turns, fitted, found, dropped)
         return Row(found.segments, ((len(found.segments) - 1, -1),)), notes
 
     def _tokens(

@@ -110,12 +110,16 @@ class ActingPlanner:
         known = {name for name in graph.names if name in opened.shape.grammar.sources}
         strange = tuple(name for name in graph.names if name not in known)
         if strange:
-            log.warning("The part was not trained with the sources %s: retrain it to plan them.", ", ".join(strange))
+            log.warning(
+                "The part was not trained with the sources %s: retrain it to plan them%s.",
+                ", ".join(strange),
+                ', or set planner.unknown = "describe"' if self._unknown == "never" else "",
+            )
         orders = legal_orders(graph, known)
         chances = self._chances(opened, turns, [source for source in graph if source.name in known], orders)
         described = self._described(turns, [graph[name] for name in strange])
         return [
-            _plan(graph, chance, near, strange, self._cut(opened, context))
+            _plan(graph, chance, near, strange, self._lost(opened, context))
             for context, chance, near in zip(turns, chances, described, strict=True)
         ]
 
@@ -180,10 +184,14 @@ class ActingPlanner:
         ]
 
     @staticmethod
-    def _cut(opened: UnifiedPart, context: Context) -> int:
-        """How many of the oldest turns found no room."""
+    def _lost(opened: UnifiedPart, context: Context) -> list[str]:
+        """What of the dialogue found no room."""
         turns = getattr(opened.runtime, "turns", None)
-        return turn_trees.trunk(turns, context).left_out if turns is not None else 0
+        if turns is None:
+            return []
+        read = turn_trees.trunk(turns, context)
+        oldest = [f"the oldest {read.left_out} turns found no room"] if read.left_out else []
+        return [*oldest, *(["the beginning of the newest turn found no room"] if read.cut else [])]
 
 
 def legal_orders(graph: SourceGraph, known: set[SourceName], *, most: int = MOST_ORDERS) -> tuple[Order, ...]:
@@ -223,7 +231,7 @@ def _plan(
     chances: Mapping[Order, float],
     near: Mapping[SourceName, float],
     strange: Sequence[SourceName],
-    cut: int,
+    lost: Sequence[str],
 ) -> Plan:
     """The most probable order, with what was added to it by description, and why."""
     best = max(chances, key=lambda order: (chances[order], -len(order)))
@@ -238,8 +246,7 @@ def _plan(
     if asked:
         close = ", ".join(f"{name} {near[name]:.2f}" for name in asked)
         notes.append(f"not known to the part, asked by description: {close}")
-    if cut:
-        notes.append(f"the oldest {cut} turns found no room")
+    notes += lost
     probabilities = {name: chance for name, chance in marginals.items() if name in named}
     probabilities |= {name: min(1.0, near[name]) for name in asked}
     return Plan(tuple((name,) for name in names), probabilities, "; ".join(notes))

@@ -19,7 +19,7 @@ from dragoman.core.errors import TrainingError, UnknownNameError
 from dragoman.train.checkpoint import Checkpoints, State, identity
 from dragoman.train.contract import Job, Progress, Task
 from dragoman.train.logs import Logs, Silent
-from dragoman.train.memory import is_out_of_memory, largest_fitting, release, told
+from dragoman.train.memory import is_out_of_memory, largest_fitting, release, told, told_of_dev
 from dragoman.train.optimise import adamw, factor, set_rate, trainable
 from dragoman.train.parallel import Ranks
 from dragoman.train.randomness import own_chance, repeatable
@@ -31,7 +31,8 @@ def fit(task: Task, job: Job, *, folder: Path | None = None) -> Mapping[str, flo
     """Train a task, leave its model with the best weights, return dev's measures of them.
 
     Checkpoints, the log and the best weights lie in `folder`, the job's own where none is given. A task may name
-    parameters, or modules that hold them, as `head_parameters`: they get `train.head_rate`.
+    parameters, or modules that hold them, as `head_parameters`: they get `train.head_rate`. One whose batches are made
+    by tokens says how many as `batch_tokens`, and those of each row as `sizes`: what is said where memory runs out.
     """
     place = job.folder if folder is None else folder
     stage = "Training" if folder is None or folder == job.folder else f"Training {folder.name}"
@@ -151,8 +152,7 @@ class _Loop:
         self._model.eval()
         measures: dict[str, float] = {}
         if self._ranks.is_first:
-            with torch.no_grad():
-                measures = {name: float(value) for name, value in self._task.measure().items()}
+            measures = self._measured()
         measures = self._ranks.told(measures)
         if wanted not in measures:
             raise UnknownNameError("train.metric", wanted, measures, remedy="Set one of these, with --fresh.")
@@ -171,6 +171,15 @@ class _Loop:
         else:
             state.stale += 1
         return is_best, measures
+
+    def _measured(self) -> dict[str, float]:
+        try:
+            with torch.no_grad():
+                return {name: float(value) for name, value in self._task.measure().items()}
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise told_of_dev(self._state.epoch + 1, self._folder, self._job.device) from error
 
     def _autocast(self) -> AbstractContextManager[object]:
         """Half precision where it is asked for, or where it pays: on a GPU that computes in it."""
@@ -213,7 +222,12 @@ class _Loop:
 
         fits = largest_fitting(batch, attempt)
         where = f"in epoch {self._state.epoch + 1}, batch {number + 1}"
-        return told(self._spec, len(batch), fits, where, self._job.device)
+        return told(self._spec, len(batch), fits, where, self._job.device, tokens=self._tokens_of(batch[:fits]))
+
+    def _tokens_of(self, rows: Sequence[int]) -> int | None:
+        """The tokens of some rows, or of a batch where there are none; None where the task does not count in them."""
+        most: int | None = getattr(self._task, "batch_tokens", None)
+        return most if most is None or not rows else sum(self._task.sizes[row] for row in rows)  # type: ignore[attr-defined]  # beside batch_tokens
 
 
 def _on(model: torch.nn.Module, device: str) -> torch.nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
@@ -45,9 +46,14 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str) -> TrainingError:
-    """The error that says which batch size fits, and by which accumulation the steps stay the same."""
-    what = f"Memory ran out on {'the GPU' if device != 'cpu' else 'this machine'} {where}, with {tried} rows at a time."
+def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str, *, tokens: int | None = None) -> TrainingError:
+    """The error that says which batch size fits, and by which accumulation the steps stay the same.
+
+    Where batches are made by tokens, `tokens` are those of the rows that fit, or of a batch where none does.
+    """
+    what = f"Memory ran out on {_place(device)} {where}, with {tried} rows at a time."
+    if tokens is not None:
+        return _told_by_tokens(spec, what, tried, fits, tokens)
     if not fits:
         return TrainingError(
             f"{what} Not even one row fits.",
@@ -61,3 +67,35 @@ def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str) -> Trai
         fits=fits,
         accumulate=parts,
     )
+
+
+def told_of_dev(epoch: int, folder: Path, device: str) -> TrainingError:
+    """The error where memory ran out over dev, which is read in batches of the same size."""
+    return TrainingError(
+        f"Memory ran out on {_place(device)} while dev was measured after epoch {epoch}. The last good checkpoint is "
+        f"kept in '{folder}'.",
+        remedy="Free some memory and run the same command again; or set a smaller train.batch (of a unified model: "
+        "model.batch_tokens) with --fresh.",
+    )
+
+
+def _told_by_tokens(spec: LoopSpec, what: str, tried: int, fits: int, tokens: int) -> TrainingError:
+    if not fits:  # a row may be as wide as a batch, however little lies in it
+        return TrainingError(
+            f"{what} Not even one fits, in a batch of {tokens} tokens.",
+            remedy=f"Give --set model.batch_tokens={max(64, tokens // 2)} or less, --set model.checkpointing=true, "
+            "shorter inputs or a smaller model, with --fresh.",
+            fits=0,
+        )
+    parts = -(-tried // fits) * spec.accumulate
+    return TrainingError(
+        f"{what} {fits} of them fit, {tokens} tokens.",
+        remedy=f"Give --set model.batch_tokens={max(64, tokens)} --set train.accumulate={parts} (about the same rows a "
+        "step), or --set model.checkpointing=true, with --fresh.",
+        fits=fits,
+        accumulate=parts,
+    )
+
+
+def _place(device: str) -> str:
+    return "this machine" if device == "cpu" else "the GPU"

@@ -34,6 +34,7 @@ from dragoman.train.sweep_trials import STUDY, TRIALS, Ordered, Trials
 __all__ = ["RangeSpec", "SweepSpec", "Swept", "Trial", "deciding", "load_sweep", "sweep"]
 
 SWEEP = "sweep.json"
+_OF_DATA = ("data", "options")
 _NOT_COPIED = (LOG, CHECKPOINT, EVENTS)
 _INSTEAD_OF_LOSS = {
     "critic.nli": "accuracy",
@@ -100,10 +101,9 @@ def sweep(
         return load_recipe(recipe, {**given, **settings})
 
     with_settings({name: _any_of(entry) for name, entry in spec.parameters.items()})  # a wrong path is told at once
-    _claim(folder, with_settings({}), spec, fresh=fresh)
-
     who = workers or InProcess()
     ordered = Ordered(data, command, skip_bad=skip_bad, device=device, options=options or {})
+    _claim(folder, with_settings({}), spec, ordered, fresh=fresh)
     trials = Trials(with_settings, ordered, spec, folder, metric=deciding(with_settings({}), spec), workers=who)
     done = list(trials.grid(report) if spec.is_grid else trials.study(report))
     good = [trial for trial in done if trial.score is not None]
@@ -124,11 +124,13 @@ def deciding(recipe: Recipe, spec: SweepSpec) -> str:
     return _INSTEAD_OF_LOSS.get(recipe.kind, named) if named == "loss" else named
 
 
-def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, *, fresh: bool) -> None:
-    """Make the folder a sweep's; one of another sweep is refused unless afresh."""
+def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, fresh: bool) -> None:
+    """Make the folder a sweep's; one of another sweep, or of other data, is refused unless afresh."""
     asked = {
         "recipe": recipe.model_dump(mode="json", exclude={"about", "name", "licence"}),
         "sweep": spec.model_dump(mode="json", exclude={"trials"} if not spec.is_grid else set()),
+        "data": sorted(map(list, ordered.files(recipe))),
+        "options": json.loads(json.dumps(dict(ordered.options), default=str)),
     }
     file = folder / SWEEP
     with writing(folder):
@@ -142,9 +144,10 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, *, fresh: bool) -> Non
                 before = json.loads(file.read_text(encoding="utf-8"))
             except ValueError:
                 before = None
-            if before != json.loads(json.dumps(asked)):
+            other = _other(before, json.loads(json.dumps(asked)))
+            if other:
                 raise TrainingError(
-                    f"'{folder}' holds another sweep. Nothing was changed.",
+                    f"'{folder}' holds another sweep (what differs: {', '.join(other)}). Nothing was changed.",
                     remedy="Give --fresh to throw it away and begin anew, or another folder with --out.",
                     path=str(folder),
                 )
@@ -152,6 +155,13 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, *, fresh: bool) -> Non
             raise TrainingError(f"'{folder}' is not empty and holds no sweep.", remedy="Give --out a new folder.")
         folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, json.dumps(asked, indent=1) + "\n")
+
+
+def _other(before: object, asked: Mapping[str, Any]) -> list[str]:
+    """What a folder was asked for that is not what is asked for now; an older version said nothing of the data."""
+    if not isinstance(before, Mapping):
+        return [SWEEP]
+    return [name for name in asked if before.get(name) != asked[name] and (name in before or name not in _OF_DATA)]
 
 
 def _take(best: Path, folder: Path) -> Part:

@@ -141,6 +141,11 @@ class UnifiedTask:
         return frozenset(name for name, _ in self.model.named_parameters() if name.endswith(".rows"))
 
     @property
+    def batch_tokens(self) -> int:
+        """The most tokens of a batch."""
+        return self._settings.tokens
+
+    @property
     def sizes(self) -> Sequence[int]:
         """About how many tokens each turn has."""
         return self._sizes

@@ -138,6 +138,7 @@ class _Training:
 
         table = self._model
         causal = load_causal(table.base, device=job.device, quantise=table.quantise)
+        causal.refuse_longer(self._input.tokens, "input.tokens")
         spec = LoraSpec(table.rank, table.alpha, table.dropout, table.targets)
         causal = add_adapter(causal, spec, seed=job.recipe.train.seed)
         if table.checkpointing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
@@ -14,7 +15,7 @@ from dragoman.models import weights as catalogue
 from dragoman.models.bases import base_digest, is_gguf
 from dragoman.models.chooser import LIGHT_ADAPTER
 from dragoman.models.hf import require_torch
-from dragoman.models.part import Part, open_part, write_part
+from dragoman.models.part import PARENT, Part, open_part, write_part
 from dragoman.models.unified import KIND, Order, Shape, Turns
 from dragoman.train.checks import LEAST
 from dragoman.train.contract import Job, Progress
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from dragoman.train.sequences import Sequences
     from dragoman.train.unified_measures import Outcome
     from dragoman.train.unified_task import UnifiedTask
+
+_TRIAL = "work"
+"""Where a part lies that is not done yet."""
 
 
 @learners.register(KIND)
@@ -91,7 +95,7 @@ class _Training:
         outcomes = task.final(best)
         names = save_weights(task.causal, job.folder, kept=self._model.weights, base=self._model.base)
         names += self._light(turns)
-        part = self._ended(self._written(outcomes, turns, names), task)
+        part = write_part(self._ended(self._calibrated(outcomes, turns, names), names, task), names)
         ranks.wait()
         return part
 
@@ -133,6 +137,7 @@ class _Training:
         job, table = self._job, self._model
         four = table.quantise if table.weights == "lora" else "none"
         causal = load_causal(table.base, device=job.device, quantise=four, precision="float32")
+        causal.refuse_longer(self._input.window, "input.window")
         vocabulary = tokenizer_vocabulary(causal.tokenizer, vocabulary_rows(causal))
         apart = told_apart(causal, vocabulary.reserved) if table.tokens == "reserved" else None
         spelling = spell(self._shape.grammar, table.tokens, vocabulary, apart=apart)
@@ -241,8 +246,8 @@ class _Training:
         write_gguf_adapter(folder, base, precision=table.light)
         return (LIGHT_ADAPTER,)
 
-    def _written(self, outcomes: Sequence[Outcome], turns: Turns, names: tuple[str, ...]) -> Part:
-        """Fit offsets and calibrations on dev, and write the part."""
+    def _calibrated(self, outcomes: Sequence[Outcome], turns: Turns, names: tuple[str, ...]) -> Part:
+        """The part with offsets and calibrations that were fitted on dev; it is not written yet."""
         from dragoman.train.finish import made_from
         from dragoman.train.unified_measures import measures
 
@@ -267,10 +272,13 @@ class _Training:
             "runtime": "llamacpp" if LIGHT_ADAPTER in names else "torch",
         }
         heads = {SIMILARITY: calibrated(outcomes, job.recipe.calibrate.method)}
-        return write_part(Part(job.folder, KIND, heads, options, made=made), names)
+        return Part(job.folder, KIND, heads, options, made=made)
 
-    def _ended(self, part: Part, task: UnifiedTask) -> Part:
-        """The part with the end of its responses fitted, where that is wanted."""
+    def _ended(self, part: Part, names: tuple[str, ...], task: UnifiedTask) -> Part:
+        """The part with the end of its responses fitted, where that is wanted.
+
+        Until then it lies in a folder of its own, which shares the files: one that was stopped here is not finished.
+        """
         from dragoman.models.unified_open import Device, open_unified
         from dragoman.train.endings import fit_ending
 
@@ -280,11 +288,15 @@ class _Training:
         job = self._job
         job.report(Progress("Fitting the end of responses", 0, 1))
         device: Device = "cuda" if job.device.startswith("cuda") else "cpu"
-        runtime = open_unified(job.folder, runtime="torch", device=device).runtime
+        trial = job.folder / _TRIAL
+        trial.mkdir(exist_ok=True)
+        write_part(replace(part, folder=trial, shares=PARENT), names)
+        runtime = open_unified(trial, runtime="torch", device=device).runtime
         found = fit_ending(runtime, asked, max_tokens=self._shape.response)
+        rmtree(trial)
         told = {"ending/before": found.before, "ending/after": found.after}
         made = {**part.made, "metrics": {**part.made["metrics"], **told}}
-        return write_part(replace(part, options={**part.options, "ending": found.value}, made=made), tuple(part.files))
+        return replace(part, options={**part.options, "ending": found.value}, made=made)
 
     def _refuse_unknown_metric(self) -> None:
         """A slip in `train.metric` is told before anything is learned."""
