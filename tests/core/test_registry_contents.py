@@ -36,6 +36,7 @@ KNOWN = {
         "retriever.joint.v1",
         "retriever.linked.v1",
         "retriever.okapi.v1",
+        "retriever.paired.v1",
         "retriever.prompted.v1",
         "retriever.rerank.v1",
         "retriever.sparse.v1",

@@ -6,6 +6,7 @@ from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.joint import JointRetriever
 from dragoman.retriever.linked import LinkedRetriever
 from dragoman.retriever.okapi import OkapiRetriever
+from dragoman.retriever.paired import PairedRetriever
 from dragoman.retriever.prompted import PromptedRetriever
 from dragoman.retriever.rerank import RerankRetriever
 from dragoman.retriever.sparse import SparseRetriever
@@ -18,6 +19,7 @@ __all__ = [
     "JointRetriever",
     "LinkedRetriever",
     "OkapiRetriever",
+    "PairedRetriever",
     "PromptedRetriever",
     "RerankRetriever",
     "SearchText",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -20,7 +20,7 @@ from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Judging, Order
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
-from dragoman.retriever.search import merge_by_relevance
+from dragoman.retriever.paired import best, paired
 from dragoman.retriever.trained import log_odds
 
 log = logging.getLogger(__name__)
@@ -177,31 +177,9 @@ def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: 
     judged = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.offered]
     if pairs:
         children = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.ahead]
-        judged = _paired(judged, children, by_id | {piece.id: score(piece) for piece in (*judged, *children)})
-    lists: dict[SourceName, list[Evidence]] = {source.name: [] for source in asked.request.sources}
-    for piece in judged:
-        lists[piece.source].append(piece)
-    k = asked.request.k
-
-    def rank(piece: Evidence) -> tuple[float, float]:
-        return -piece.scores.get("pair", score(piece)), -score(piece)
-
-    return merge_by_relevance([sorted(pieces, key=rank)[:k] for pieces in lists.values()])
-
-
-def _paired(pieces: Sequence[Evidence], children: Sequence[Evidence], score: Mapping[str, float]) -> list[Evidence]:
-    """Each piece with the score of the best pair that it is in; one that has neither parent nor child keeps its own."""
-    best: dict[str, float] = {}
-    for child in (*pieces, *children):
-        parent = child.passage.parent or ""
-        if parent in score:
-            pair = score[parent] * score[child.id]
-            best |= {id_: max(best.get(id_, 0.0), pair) for id_ in (parent, child.id)}
-    parents = {child.passage.parent for child in children}
-    # a parent without a child is no pair where others of its source have one
-    paired = {piece.source for piece in pieces if piece.id in parents}
-    alone = {piece.id: 0.0 if piece.source in paired else score[piece.id] for piece in pieces}
-    return [replace(piece, scores={**piece.scores, "pair": best.get(piece.id, alone[piece.id])}) for piece in pieces]
+        judged = paired(judged, children, by_id | {piece.id: score(piece) for piece in (*judged, *children)})
+    names = [source.name for source in asked.request.sources]
+    return best(judged, names, asked.request.k, {piece.id: score(piece) for piece in judged})
 
 
 def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, first: float) -> Evidence:
