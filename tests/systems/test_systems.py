@@ -193,3 +193,17 @@ def test_the_sample_config_of_a_system_is_that_composition(parts, tmp_path, name
         assert assistant.agent.names.items() >= composed.items()
         reply = assistant.ask("When does the ferry leave?")
         assert reply.trace.of("gate")
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_the_sample_config_of_unims_plans_judges_writes_and_refines_by_one_model(weights_home, monkeypatch, tmp_path):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(weights_home))
+    with load(Path(__file__).parents[2] / "examples" / "unims", state=tmp_path) as assistant:
+        reply = assistant.ask("When does the fish market open?")
+    [planned] = reply.trace.of("planner")
+    assert planned.component == "planner.acting.v1" and "PERSONA>DOCUMENTS" in planned.value.reason
+    for note in reply.trace.of("retriever"):
+        assert all("similarity" in piece.scores for piece in note.value.evidence)
+    assert reply.trace.of("reader")[0].component == "reader.unified.v1" and reply.trace.of("refiner")
+    assert reply.text.strip()
