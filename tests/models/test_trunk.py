@@ -101,6 +101,28 @@ def test_first_layers_can_be_kept_alone(make_bert):
     assert len(trunk.encoder.encoder.layer) == trunk.encoder.config.num_hidden_layers == 1
 
 
+def test_what_is_frozen_reads_the_same_in_training_and_the_rest_does_not(make_bert):
+    trunk, tokens = load_trunk(make_bert(), {"gate": 1}, max_tokens=16)
+    for module in trunk.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+    given = rows(tokens, *TEXTS)
+
+    def twice():
+        with torch.no_grad():
+            return torch.equal(trunk.states(given), trunk.states(given))
+
+    trunk.train()
+    assert not twice()
+    trunk.freeze()
+    assert trunk.training and twice()
+    trunk.freeze(layers=1)
+    trunk.train()
+    assert not twice()
+    trunk.eval()
+    assert twice()
+
+
 def test_freezing_leaves_heads_and_last_layers_to_be_trained(opened):
     trunk, _ = opened
     trunk.freeze(layers=1)

@@ -41,6 +41,7 @@ class Trunk(nn.Module):
         self.pooling = pooling
         self.dropout = nn.Dropout(dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(encoder.config.hidden_size, size) for name, size in heads.items()})
+        self._frozen: list[nn.Module] = []
 
     @property
     def width(self) -> int:
@@ -74,12 +75,22 @@ class Trunk(nn.Module):
         return frozenset(name for name, _ in self.named_parameters() if name.startswith("heads."))
 
     def freeze(self, *, layers: int | None = None, embeddings: bool = True) -> None:
-        """Keep the embeddings, and the first `layers` layers (None: all), as they were trained before."""
-        if embeddings:
-            self.encoder.embeddings.requires_grad_(False)
+        """Keep the embeddings, and the first `layers` layers (None: all), as they were trained before.
+
+        What does not learn needs no dropout either: it reads a text the same way in training, which is quicker.
+        """
         found = list(self.encoder.encoder.layer)
-        for layer in found if layers is None else found[:layers]:
-            layer.requires_grad_(False)
+        kept = found if layers is None else found[:layers]
+        self._frozen = [*([self.encoder.embeddings] if embeddings else []), *kept]
+        for module in self._frozen:
+            module.requires_grad_(False)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Trunk:
+        super().train(mode)
+        for module in self._frozen:
+            module.eval()
+        return self
 
 
 class Encoded(NamedTuple):
