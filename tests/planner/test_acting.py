@@ -146,21 +146,24 @@ def test_candidates_of_a_large_source_are_the_retrievers(lend_unified, shape, st
     assert texts == ["Ferry\nA ferry ticket costs 34 francs."]
 
 
-def test_unknown_source_is_named_warned_of_and_not_asked(lend_unified, shape, caplog):
+@pytest.mark.parametrize("options", [{}, {"encoder": ScriptedEncoder(), "unknown": "never"}])
+def test_unknown_source_is_named_warned_of_and_not_asked_without_encoder_or_wish(lend_unified, shape, caplog, options):
     runtime = Fixed(shape, {("PERSONA",): 1.0})
     with caplog.at_level(logging.WARNING, "dragoman"):
-        plan = planned(lend_unified, runtime, sources=(*SOURCES, WEATHER))
+        plan = planned(lend_unified, runtime, sources=(*SOURCES, WEATHER), **options)
     assert plan.sources == ("PERSONA",)
     assert "WEATHER" not in plan.probabilities
     assert "not known to the part, so not asked: WEATHER" in plan.reason
-    assert "retrain" in caplog.text and 'planner.unknown = "describe"' in caplog.text
+    assert "not trained with the sources WEATHER: they are never asked until it is" in caplog.text
 
 
-def test_unknown_source_is_asked_by_its_description_where_it_is_close(lend_unified, shape):
+def test_unknown_source_is_asked_by_its_description_where_it_is_close(lend_unified, shape, caplog):
     lend_unified(Fixed(shape, {("PERSONA",): 1.0}))
-    planner = ActingPlanner(part="lent", encoder=ScriptedEncoder(), unknown="describe", closeness=0.4)
+    planner = ActingPlanner(part="lent", encoder=ScriptedEncoder())
     turns = [Context.of("the weather and the tide"), Context.of("who are you")]
-    near, far = planner.plan(turns, (*SOURCES, WEATHER))
+    with caplog.at_level(logging.WARNING, "dragoman"):
+        near, far = planner.plan(turns, (*SOURCES, WEATHER))
+    assert "WEATHER: they are asked by their descriptions until it is" in caplog.text
     assert near.sources == ("PERSONA", "WEATHER")
     assert "asked by description: WEATHER 1.00" in near.reason
     assert far.sources == ("PERSONA",)
@@ -169,7 +172,7 @@ def test_unknown_source_is_asked_by_its_description_where_it_is_close(lend_unifi
 
 def test_unknown_source_is_not_asked_without_what_it_needs(lend_unified, shape):
     lend_unified(Fixed(shape, {(): 1.0}))
-    planner = ActingPlanner(part="lent", encoder=ScriptedEncoder(), unknown="describe")
+    planner = ActingPlanner(part="lent", encoder=ScriptedEncoder())
     assert planner.plan([Context.of("the weather and the tide")], (*SOURCES, WEATHER))[0].is_null
 
 

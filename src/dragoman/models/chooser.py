@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from dragoman.core.errors import WeightsError
+from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import models
 from dragoman.core.values import Prompt
@@ -95,9 +95,16 @@ class Chooser:
         return found
 
     def _is_light(self) -> bool:
-        if self._runtime == "auto":
-            return LIGHT_ADAPTER in self.part.files and is_gguf(catalogue.path(self._base))
-        return self._runtime == "llamacpp"
+        if self._runtime == "torch":
+            return False
+        obstacle = "" if LIGHT_ADAPTER in self.part.files else f"it has no {LIGHT_ADAPTER}"
+        if not obstacle and not is_gguf(catalogue.path(self._base)):
+            obstacle = f"its base '{self._base}' is no GGUF file"
+        if obstacle and self._runtime == "llamacpp":
+            raise ConfigError(
+                f"The part '{self.part.folder}' cannot run in llama.cpp: {obstacle}.", remedy='Set runtime = "torch".'
+            )
+        return not obstacle
 
     def _check_base(self) -> None:
         """Refuse another base than the adapter was trained on."""

@@ -41,8 +41,9 @@ class ActingPlanner:
             training fitted where it is not given.
         offsets: added to the log-probability of each order: "part" are those that training fitted, "none" leaves them
             out, a table gives them by order ("PERSONA>DOCUMENTS"; "" is NULL).
-        unknown: a source that the part was not trained with is never asked, nor one that needs it ("never"), or where
-            the dialogue's last turn is at least as close to its description as `closeness` ("describe").
+        unknown: a source that the part was not trained with is asked where the dialogue's last turn is at least as
+            close to its description as `closeness` ("describe"; without an encoder nobody can tell), or never, nor
+            one that needs it ("never").
         names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
         runtime, device, base: where the model runs, and on which weights.
     """
@@ -59,7 +60,7 @@ class ActingPlanner:
         small: int = 64,
         average: float | None = None,
         offsets: Literal["part", "none"] | dict[str, float] = "part",
-        unknown: Literal["never", "describe"] = "never",
+        unknown: Literal["describe", "never"] = "describe",
         closeness: float = 0.4,
         names: dict[str, str] | None = None,
         runtime: Runtime = "auto",
@@ -85,13 +86,13 @@ class ActingPlanner:
         self._small = small
         self._average = average
         self._offsets = offsets
-        self._unknown = unknown
+        self._looks = unknown == "describe" and encoder is not None
         self._closeness = closeness
 
     @staticmethod
     def spared(options: Mapping[str, object]) -> frozenset[str]:
-        """What it does not draw on with some options: no store unless it reads candidates, no encoder unless it looks
-        at descriptions, so that nobody has to load one for it.
+        """What it does not draw on with some options: no store unless it reads candidates, no encoder unless it is told
+        to look at descriptions, so that nobody has to load one for it.
         """
         store = frozenset() if options.get("aware") else frozenset({"store"})
         return store if options.get("unknown") == "describe" else store | {"encoder"}
@@ -110,11 +111,8 @@ class ActingPlanner:
         known = {name for name in graph.names if name in opened.shape.grammar.sources}
         strange = tuple(name for name in graph.names if name not in known)
         if strange:
-            log.warning(
-                "The part was not trained with the sources %s: retrain it to plan them%s.",
-                ", ".join(strange),
-                ', or set planner.unknown = "describe"' if self._unknown == "never" else "",
-            )
+            told = "they are asked by their descriptions" if self._looks else "they are never asked"
+            log.warning("The part was not trained with the sources %s: %s until it is.", ", ".join(strange), told)
         orders = legal_orders(graph, known)
         chances = self._chances(opened, turns, [source for source in graph if source.name in known], orders)
         described = self._described(turns, [graph[name] for name in strange])
@@ -171,10 +169,8 @@ class ActingPlanner:
 
     def _described(self, turns: Sequence[Context], strange: Sequence[Source]) -> list[dict[SourceName, float]]:
         """How close each turn is to the descriptions of the sources that the part does not know, where one looks."""
-        if self._unknown == "never" or not strange:
+        if self._encoder is None or not self._looks or not strange:
             return [{} for _ in turns]
-        if self._encoder is None:
-            raise ConfigError('planner.acting: unknown = "describe" needs an encoder.', remedy="Give it one.")
         texts = [source.description or source.name for source in strange]
         vectors = self._encoder.encode([*(context.last for context in turns), *texts])
         close = vectors[: len(turns)] @ vectors[len(turns) :].T  # (turns, sources)
