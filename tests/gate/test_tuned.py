@@ -135,8 +135,9 @@ def test_torch_that_is_missing_is_an_extra_with_a_remedy(made, monkeypatch):
 
 
 def test_the_light_runtime_needs_the_adapter_in_its_format(made):
-    with pytest.raises(WeightsError, match=r"has no adapter\.gguf"):
+    with pytest.raises(ConfigError, match=r"cannot run in llama.cpp: it has no adapter\.gguf") as caught:
         TunedGate(part=made(), runtime="llamacpp").warm_up()
+    assert caught.value.remedy == 'Set runtime = "torch".'
 
 
 def test_what_the_model_is_asked_has_every_field_under_its_title():

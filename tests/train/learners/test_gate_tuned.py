@@ -91,13 +91,6 @@ def test_the_gate_scores_as_the_learner_measured(learned):
     assert learned.made["metrics"]["f1"] == pytest.approx(expected)
 
 
-def test_a_part_that_llama_cpp_cannot_run_says_why(learned):
-    gate = TunedGate(part=str(learned.folder), runtime="llamacpp")
-    with pytest.raises(ConfigError, match=r"cannot run in llama.cpp: it has no adapter.gguf") as caught:
-        gate.decide([Context.of("when boat 77?")])
-    assert caught.value.remedy == 'Set runtime = "torch".'
-
-
 @pytest.mark.parametrize(
     "fields",
     [
