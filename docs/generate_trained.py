@@ -50,7 +50,7 @@ training stand in [results](results.md), the shape of the model in [the unified 
 - Rows of "mean of three", "without the mask", seen and unseen evidence, and SAFARI's Tables 7 and 8 were computed with
   products in TF32, the others in float32.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part. "On seen evidence" is its
-  control: 3,226 turns of all dialogues that are not measured, in which 86 % of the measured evidence occurs.
+  control: 3,226 turns of all dialogues that are not held out, in which 82 % of the held-out evidence occurs.
 - RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's.
 - PK-ICR's rows were measured on two cores Neoverse-N1, 2026-11-16, with parts of the same H200.
 """

@@ -9,6 +9,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Gate
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.core.warming import warm
 
 _LEAST = 1e-6
 _EVEN = 0.5
@@ -45,10 +46,7 @@ class TogetherGate:
 
     def warm_up(self) -> None:
         """Load what both need."""
-        for gate in self._gates:
-            load = getattr(gate, "warm_up", None)
-            if load is not None:
-                load()
+        warm(*self._gates)
 
     def close(self) -> None:
         """Free what either holds."""

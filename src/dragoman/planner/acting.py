@@ -17,6 +17,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Encoder, Retriever, Store
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Request, Source, SourceName
+from dragoman.core.warming import warm
 from dragoman.models import candidates as offers
 from dragoman.models import turn_trees
 from dragoman.models.choice import normalise
@@ -99,9 +100,7 @@ class ActingPlanner:
 
     def warm_up(self) -> None:
         """Load the weights, and what the candidates' retriever needs."""
-        load = getattr(self._retriever, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._retriever)
         self._unified.warm_up()
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:

@@ -14,6 +14,7 @@ from dragoman.core.protocols import Critic
 from dragoman.core.registry import readers
 from dragoman.core.tokens import Shown, Written, tenths
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName, Usage
+from dragoman.core.warming import warm
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Shape, Writing
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
@@ -88,9 +89,7 @@ class UnifiedReader:
 
     def warm_up(self) -> None:
         """Load the weights, and the critic's."""
-        load = getattr(self._critic, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._critic)
         self._unified.warm_up()
 
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:

@@ -17,6 +17,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Retriever, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
+from dragoman.core.warming import warm
 from dragoman.models import candidates as offers
 from dragoman.models.unified import Judging, Order
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
@@ -96,9 +97,7 @@ class EvaluatingRetriever:
 
     def warm_up(self) -> None:
         """Load the weights, and what the inner retriever needs."""
-        load = getattr(self._inner, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._inner)
         self._unified.warm_up()
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:

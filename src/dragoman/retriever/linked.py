@@ -15,6 +15,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Retriever, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import SHARED_USER, Context, Evidence, Passage, Request, Scope
+from dragoman.core.warming import warm
 from dragoman.text.names import Names, common_words
 
 _KEPT = 16
@@ -79,9 +80,7 @@ class LinkedRetriever:
 
     def warm_up(self) -> None:
         """Load what the inner retriever needs."""
-        load = getattr(self._inner, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._inner)
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         read: dict[tuple[Scope, str], Titles] = {}

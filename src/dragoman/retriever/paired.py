@@ -12,6 +12,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Retriever
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request, Source, SourceName
+from dragoman.core.warming import warm
 from dragoman.retriever.search import merge_by_relevance
 
 PAIR = "pair"
@@ -40,9 +41,7 @@ class PairedRetriever:
 
     def warm_up(self) -> None:
         """Load what the inner retriever needs."""
-        load = getattr(self._inner, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._inner)
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         asked = [self._asked(request) for request in requests]

@@ -11,6 +11,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Retriever
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
+from dragoman.core.warming import warm
 from dragoman.models.scorer import Scorer
 from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search, merged, searches
 from dragoman.retriever.trained import CROSS, HEAD, Trained, Way, log_odds
@@ -49,9 +50,7 @@ class RerankRetriever:
 
     def warm_up(self) -> None:
         """Load the weights, those of the inner retriever too."""
-        load = getattr(self._inner, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._inner)
         self._loaded(self._trained.way()).warm_up()
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:

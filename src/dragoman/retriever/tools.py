@@ -20,6 +20,7 @@ from dragoman.core.errors import EndpointError
 from dragoman.core.protocols import Encoder, Retriever
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, Scope, SourceName
+from dragoman.core.warming import warm
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import Analyse, Search, merge_by_relevance, searches
@@ -68,9 +69,7 @@ class ToolRetriever:
 
     def warm_up(self) -> None:
         """Load what the other retriever needs."""
-        load = getattr(self._inner, "warm_up", None)
-        if load is not None:
-            load()
+        warm(self._inner)
 
     def retrieve(self, requests: Sequence[Request]) -> list[Found]:
         rows = self._inner.retrieve(requests)
