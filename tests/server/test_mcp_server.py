@@ -105,7 +105,8 @@ def test_nothing_but_protocol_is_on_standard_output(folder, home, tmp_path):
             served.stdin.flush()
             if "id" in line:
                 answers.append(json.loads(served.stdout.readline()))
-        rest, said = served.communicate(timeout=60)
+        served.stdin.close()
+        rest, said = served.stdout.read(), served.stderr.read()
     assert [answer["id"] for answer in answers] == [1, 2] and rest == b""
     assert answers[1]["result"]["structuredContent"] == {"facts": []}
     assert b"broken.pdf" in said and served.returncode == 0

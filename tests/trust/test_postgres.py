@@ -75,12 +75,14 @@ def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(own_ser
     chance, put, removed, said, unheard = random.Random(17), set(), set(), set(), set()
     for round_ in range(4):
         command = [sys.executable, "-c", WRITER, own_server.url(), str(tmp_path / "state"), str(round_ * 1000)]
-        writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with (tmp_path / "errors").open("w") as errors:
+            writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         heard = [writer.stdout.readline().split() for _ in range(chance.randint(5, 60))]
         kill(own_server)
-        rest, errors = writer.communicate(timeout=120)
-        heard += [line.split() for line in rest.splitlines()]
-        assert heard.pop() == ["lost", "0"], (heard[-3:], errors)
+        heard += [line.split() for line in writer.stdout]  # not `communicate`: it drops what was read ahead
+        writer.stdout.close()
+        writer.wait(120)
+        assert heard.pop() == ["lost", "0"], (heard[-3:], (tmp_path / "errors").read_text())
         for verb, number in heard:
             {"put": put, "said": said, "removed": removed}[verb].add(int(number))
         last = int(heard[-1][1])
