@@ -1,5 +1,7 @@
 """The cross-encoder over another retriever's candidates."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -22,13 +24,17 @@ class Inner:
     def __init__(self, *passages):
         self.passages = passages
         self.asked = []
+        self.relevance = 0.5  # of every passage, or by its id
 
     def retrieve(self, requests):
         self.asked += requests
         return [
-            [Evidence(p, 0.5, {"bm25": 1.0}) for p in self.passages if p.source in {s.name for s in r.sources}][: r.k]
-            for r in requests
+            [self.found(p) for p in self.passages if p.source in {s.name for s in r.sources}][: r.k] for r in requests
         ]
+
+    def found(self, passage):
+        relevance = self.relevance[passage.id] if isinstance(self.relevance, dict) else self.relevance
+        return Evidence(passage, relevance, {"bm25": 1.0})
 
 
 class Words:
@@ -142,6 +148,37 @@ def test_where_calibration_is_flat_the_score_decides(tmp_path):
     retriever = RerankRetriever(inner=Inner(FERRY, MUSEUM), part=part(tmp_path, flat))
     [found] = retriever.retrieve([Request(Context.of("Museum ticket?"), (DOCUMENTS,))])
     assert ids(found) == ["museum", "ferry"]
+
+
+def test_the_first_stage_keeps_its_share_of_the_log_odds(tmp_path):
+    """Odds of 1 : 1 and e : 1, evenly: e ** 0.5 : 1; a quarter of e ** -3 : 1 and three of e : 1 cancel out."""
+    inner, known = Inner(MUSEUM), part(tmp_path)  # 2 * 1 - 1: the part's log-odds are 1
+    asked = Request(Context.of("Museum?"), (DOCUMENTS,))
+    [[even]] = RerankRetriever(inner=inner, part=known, first=0.5).retrieve([asked])
+    assert even.relevance == pytest.approx(1 / (1 + math.exp(-0.5)))
+    assert even.scores == {"bm25": 1.0, "first": 0.5, "rerank": 1.0}
+    inner.relevance = 1 / (1 + math.exp(3))
+    [[level]] = RerankRetriever(inner=inner, part=known, first=0.25).retrieve([asked])
+    assert level.relevance == pytest.approx(0.5)
+    [[alone]] = RerankRetriever(inner=inner, part=known, first=1.0).retrieve([asked])
+    assert alone.relevance == pytest.approx(inner.relevance)
+
+
+def test_a_sure_first_stage_can_hold_its_best_against_the_pair(tmp_path):
+    sure = Inner(FERRY, MUSEUM)
+    sure.relevance = {"ferry": 0.999, "museum": 0.01}
+    asked = Request(Context.of("Museum ticket?"), (DOCUMENTS,))
+    order = {
+        share: ids(RerankRetriever(inner=sure, part=part(tmp_path), first=share).retrieve([asked])[0])
+        for share in (0.0, 0.5)
+    }
+    assert order == {0.0: ["museum", "ferry"], 0.5: ["ferry", "museum"]}
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5])
+def test_a_share_outside_of_0_to_1_is_refused(share):
+    with pytest.raises(ConfigError, match=r"retriever\.rerank: first"):
+        RerankRetriever(inner=Inner(), part="x", first=share)
 
 
 def test_a_pool_of_none_is_refused():

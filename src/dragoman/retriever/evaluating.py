@@ -7,7 +7,6 @@ was.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from dragoman.models import candidates as offers
 from dragoman.models.unified import Judging, Order
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.retriever.paired import best, paired
-from dragoman.retriever.trained import log_odds
+from dragoman.retriever.trained import log_odds, mixed
 
 log = logging.getLogger(__name__)
 Children: TypeAlias = Literal["filter", "pairs", "off"]
@@ -186,8 +185,5 @@ def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, firs
         return piece
     head = opened.head
     label = piece.source if piece.source in head.calibrations else None
-    relevance = head.probability(log_odds(similarity), label)
-    if first:
-        mixed = (1.0 - first) * log_odds(relevance) + first * log_odds(piece.relevance)
-        relevance = 1.0 / (1.0 + math.exp(-mixed))
+    relevance = mixed(head.probability(log_odds(similarity), label), piece.relevance, first)
     return replace(piece, relevance=relevance, scores={**piece.scores, "similarity": similarity})

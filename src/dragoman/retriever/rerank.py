@@ -14,16 +14,18 @@ from dragoman.core.values import Evidence, Request
 from dragoman.core.warming import warm
 from dragoman.models.scorer import Scorer
 from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search, merged, searches
-from dragoman.retriever.trained import CROSS, HEAD, Trained, Way, log_odds
+from dragoman.retriever.trained import CROSS, HEAD, Trained, Way, log_odds, mixed
 
 
 @retrievers.register("rerank.v1")
 class RerankRetriever:
     """Puts the best `pool` of each source that `inner` finds in order of what a trained part makes of each pair.
 
-    All pairs of a batch are scored in one pass, by length. Relevance is the part's calibrated probability. `query` and
-    `dependency` are those that the part was trained with, unless they are given: with "filter" only the children of the
-    given evidence stay, with "query" it is read too, with "prefer" its children are moved up.
+    All pairs of a batch are scored in one pass, by length. Relevance is the part's calibrated probability, or, with
+    `first` above 0, that and the relevance of `inner`, mixed as log-odds: `first` is the share of `inner`, whose
+    relevance should be a probability too. `query` and `dependency` are those that the part was trained with, unless
+    they are given: with "filter" only the children of the given evidence stay, with "query" it is read too, with
+    "prefer" its children are moved up.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class RerankRetriever:
         inner: Retriever,
         part: str,
         pool: int = 20,
+        first: float = 0.0,
         query: Asked | None = None,
         dependency: Dependency | None = None,
         batch: int = 32,
@@ -40,8 +43,11 @@ class RerankRetriever:
     ) -> None:
         if pool < 1:
             raise ConfigError(f"retriever.rerank: pool = {pool}.", remedy="Give at least 1.")
+        if not 0.0 <= first <= 1.0:
+            raise ConfigError(f"retriever.rerank: first = {first}.", remedy="Give a share from 0 to 1.")
         self._inner = inner
         self._pool = pool
+        self._first = first
         self._trained = Trained(part, folder, kind=CROSS, query=query, dependency=dependency)
         self._batch = batch
         self._threads = threads
@@ -66,7 +72,7 @@ class RerankRetriever:
         ]
         scores = iter(self._loaded(way).scores(pairs, HEAD)[:, 0].tolist() if pairs else ())
         ranked = [
-            (search, _ranked(way, search, [(next(scores), piece) for piece in pieces]))
+            (search, _ranked(way, search, self._first, [(next(scores), piece) for piece in pieces]))
             for search, pieces in zip(asked, offered, strict=True)
         ]
         return merged(requests, ranked)
@@ -87,11 +93,11 @@ def _offered(search: Search, found: Sequence[Evidence]) -> list[Evidence]:
     return [piece for piece in mine if piece.passage.parent is None or piece.passage.parent in search.parents]
 
 
-def _ranked(way: Way, search: Search, scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
+def _ranked(way: Way, search: Search, first: float, scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
     """The evidence, best first; where calibration makes two alike, by their scores."""
     keyed = []
     for score, piece in scored:
-        relevance = way.relevance(score, search.source.name)
+        relevance = mixed(way.relevance(score, search.source.name), piece.relevance, first)
         liked = PREFERENCE if search.prefers(piece.passage) else 0.0
         judged = replace(piece, relevance=relevance, scores={**piece.scores, "first": piece.relevance, "rerank": score})
         keyed.append((log_odds(relevance) + liked, score, judged))

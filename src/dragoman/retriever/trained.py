@@ -106,6 +106,13 @@ def log_odds(probability: float) -> float:
     return math.log(inside / (1.0 - inside))
 
 
+def mixed(relevance: float, first: float, share: float) -> float:
+    """The probability whose log-odds are those of `relevance` and, for `share` of it, of a first stage's relevance."""
+    if not share:
+        return relevance
+    return 1.0 / (1.0 + math.exp((share - 1.0) * log_odds(relevance) - share * log_odds(first)))
+
+
 def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:
     value = part.options.get(name, default)
     if value not in known:
