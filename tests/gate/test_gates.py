@@ -1,10 +1,14 @@
 """Gates: whether to look anything up."""
 
+import math
+
 import pytest
 
-from dragoman.core.errors import ConfigError
+from dragoman.core.errors import ConfigError, DragomanError
 from dragoman.core.values import Context, Draft
 from dragoman.gate import AlwaysGate, NeverGate, PromptedGate, RandomGate, SimilarityGate, UncertaintyGate
+from dragoman.models.calibration import Logistic
+from dragoman.models.part import Head, Part, write_part
 
 
 class WordEncoder:
@@ -94,6 +98,26 @@ def test_the_prompted_gate_uses_the_probability_of_true():
     verdict = gate.decide([Context.of("When does the boat leave?")])[0]
     assert (verdict.retrieve, verdict.probability) == (True, 0.4)
     assert "When does the boat leave?" in model.prompts[0].messages[-1].content
+
+
+def test_a_prompted_gate_with_a_part_is_calibrated_and_asks_as_the_part_says(tmp_path):
+    head = Head(("retrieve",), {"retrieve": Logistic(0.5, -1.0)}, {"retrieve": 0.3})
+    write_part(Part(tmp_path, "gate.prompted", {"gate": head}, {"style": "in-context"}), ())
+    model = ChoosingModel(probability=0.8)
+    gate = PromptedGate(language_model=model, part=str(tmp_path))
+    (verdict,) = gate.decide([Context.of("When?")])
+    # log-odds ln 4, x .5 - 1
+    assert verdict.probability == pytest.approx(1 / (1 + math.exp(1 - math.log(4) / 2)))
+    assert (verdict.retrieve, gate.threshold, verdict.reason) == (True, 0.3, "prompted in-context: True 0.80")
+    assert [message.role for message in model.prompts[0].messages].count("assistant") >= 2
+    strict = PromptedGate(language_model=model, part=str(tmp_path), threshold=0.9)
+    assert not strict.decide([Context.of("When?")])[0].retrieve
+
+
+def test_a_part_of_another_gate_is_refused(tmp_path):
+    write_part(Part(tmp_path, "gate.uncertainty", {"gate": Head(("retrieve",), {})}, {}), ())
+    with pytest.raises(DragomanError, match=r"gate\.uncertainty"):
+        PromptedGate(language_model=ChoosingModel(), part=str(tmp_path)).warm_up()
 
 
 def test_the_prompted_gate_in_context_shows_examples_first():

@@ -7,7 +7,7 @@ import pytest
 from dragoman.core.errors import ConfigError
 from dragoman.core.values import Context, Draft
 from dragoman.gate import UncertaintyGate
-from dragoman.gate.uncertainty import doubt, log_odds
+from dragoman.gate.uncertainty import doubt
 from dragoman.models.calibration import Logistic
 from dragoman.models.part import Head, Part, write_part
 
@@ -56,12 +56,6 @@ def test_the_least_likely_token_must_be_told():
 
 def test_an_empty_draft_is_full_doubt_by_either_measure():
     assert doubt(Draft("", 0.0), "mean") == doubt(Draft("", 0.0), "least") == 1.0
-
-
-def test_certainty_has_finite_odds():
-    assert log_odds(0.0) == pytest.approx(math.log(1e-6), rel=1e-5)
-    assert log_odds(1.0) == pytest.approx(-log_odds(0.0))
-    assert log_odds(0.5) == 0.0
 
 
 def test_nothing_is_asked_about_nothing():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import WeightsError
-from dragoman.models.calibration import Isotonic, Logistic, from_json, to_json
+from dragoman.models.calibration import Isotonic, Logistic, from_json, log_odds, mixed, to_json
 
 
 def test_logistic_by_hand():
@@ -24,6 +24,26 @@ def test_without_a_fit_the_score_is_the_log_odds():
 @given(st.floats(-1e6, 1e6), st.floats(0.001, 100), st.floats(-100, 100))
 def test_logistic_is_a_probability_for_any_score(score, scale, bias):
     assert 0.0 <= Logistic(scale, bias).probability(score) <= 1.0
+
+
+def test_log_odds_are_finite_and_the_inverse_of_the_logistic():
+    assert log_odds(0.5) == 0.0
+    assert log_odds(Logistic().probability(1.7)) == pytest.approx(1.7)
+    assert -25 < log_odds(0.0) < log_odds(1.0) < 25
+    assert log_odds(0.0, edge=1e-6) == pytest.approx(math.log(1e-6), rel=1e-5)
+    assert log_odds(1.0, edge=1e-6) == pytest.approx(-log_odds(0.0, edge=1e-6))
+
+
+def test_two_probabilities_are_mixed_by_their_log_odds():
+    # ln 9 and -ln 9 evenly: 0; three quarters of ln 9 and a quarter of -ln 9: ln 3
+    assert mixed(0.9, 0.1, 0.5) == pytest.approx(0.5)
+    assert mixed(0.9, 0.1, 0.75) == pytest.approx(0.75)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_a_mix_lies_between_the_two_and_a_share_of_nothing_changes_nothing(first, second, share):
+    assert mixed(first, second, 0.0) == second
+    assert min(first, second) - 1e-8 <= mixed(first, second, share) <= max(first, second) + 1e-8
 
 
 def test_isotonic_is_a_line_between_its_points_and_flat_beyond():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain, combinations
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.values import Context, Source
-from dragoman.models.calibration import Logistic
+from dragoman.models.calibration import Logistic, log_odds
 from dragoman.models.part import Head, open_part
 from dragoman.models.scorer import Scorer
-from dragoman.planner.classifier import ClassifierPlanner, _odds, best_legal
+from dragoman.planner.classifier import ClassifierPlanner, best_legal
 from dragoman.sources.graph import SourceGraph
 from dragoman.testing import PlannerConformance
 from dragoman.text.view import View
@@ -20,6 +21,7 @@ from dragoman.text.view import View
 PERSONA, DOCUMENTS = Source("persona"), Source("documents", needs=("persona",))
 TURNS = [Context.of("hello"), Context.of("what is the price of a room"), Context.of("who are you")]
 OPTIONS = {"view": View().to_json()}
+odds = partial(log_odds, edge=1e-6)
 
 
 def legal(probabilities, thresholds=None, sources=(PERSONA, DOCUMENTS)):
@@ -88,7 +90,7 @@ def test_plan_is_legal_and_none_is_better(world):
     assert set(chosen) <= set(probabilities)
 
     def worth(names):
-        return sum(_odds(probabilities[name]) - _odds(thresholds[name]) for name in names)
+        return sum(odds(probabilities[name]) - odds(thresholds[name]) for name in names)
 
     every = chain.from_iterable(combinations(probabilities, size) for size in range(len(probabilities) + 1))
     closed = [some for some in every if {source.name for source in graph.close(some)} == set(some)]

@@ -9,7 +9,6 @@ from dragoman.models.calibration import Logistic
 from dragoman.models.part import Head, Part, write_part
 from dragoman.retriever import DenseRetriever, HybridRetriever
 from dragoman.retriever.search import search_text, searches
-from dragoman.retriever.trained import log_odds
 from dragoman.retriever.vectors import query_vectors, spoken
 from dragoman.text.analyse import analyse
 
@@ -118,9 +117,3 @@ def test_a_history_runs_from_the_last_turn_back():
     assert search_text(context, "history").text == "three two one"
     assert search_text(context, "last").text == "three"
     assert (search_text(context, "mix").turn, search_text(context, "mix").text) == ("three", "three two one")
-
-
-def test_log_odds_are_finite_and_the_inverse_of_the_logistic():
-    assert log_odds(0.5) == 0.0
-    assert log_odds(Logistic().probability(1.7)) == pytest.approx(1.7)
-    assert -25 < log_odds(0.0) < log_odds(1.0) < 25

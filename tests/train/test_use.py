@@ -82,8 +82,8 @@ def test_of_a_shared_model_each_part_is_named(tmp_path):
 @pytest.mark.parametrize(
     "kind",
     [
-        "gate.linear", "gate.encoder", "gate.attention", "gate.tuned", "gate.uncertainty", "planner.classifier",
-        "retriever.bi", "retriever.cross", "retriever.joint", "critic.nli",
+        "gate.linear", "gate.encoder", "gate.attention", "gate.tuned", "gate.uncertainty", "gate.prompted",
+        "planner.classifier", "retriever.bi", "retriever.cross", "retriever.joint", "critic.nli",
     ],
 )  # fmt: skip
 def test_every_kind_names_components_that_exist_and_tables_that_a_config_takes(tmp_path, kind):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from dragoman.core.errors import ConfigError
@@ -10,8 +9,9 @@ from dragoman.core.protocols import Gate
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.core.warming import warm
+from dragoman.models.calibration import mixed
 
-_LEAST = 1e-6
+_EDGE = 1e-6
 _EVEN = 0.5
 
 
@@ -37,7 +37,8 @@ class TogetherGate:
         """The probability from which something is looked up."""
         if self._threshold is not None:
             return self._threshold
-        return self._mean([float(getattr(gate, "threshold", _EVEN)) for gate in self._gates])
+        first, second = (float(getattr(gate, "threshold", _EVEN)) for gate in self._gates)
+        return mixed(first, second, self._share, edge=_EDGE)
 
     @property
     def reads_evidence(self) -> bool:
@@ -67,12 +68,7 @@ class TogetherGate:
         return [self._verdict(pair, threshold) for pair in both]
 
     def _verdict(self, pair: Sequence[Verdict], threshold: float) -> Verdict:
-        probability = self._mean([one.probability for one in pair])
+        first, second = (one.probability for one in pair)
+        probability = mixed(first, second, self._share, edge=_EDGE)
         said = " and ".join(f"{one.probability:.2f}" for one in pair)
         return Verdict(probability >= threshold, probability, f"probabilities {said}, threshold {threshold:.2f}")
-
-    def _mean(self, probabilities: Sequence[float]) -> float:
-        """The probability whose log-odds are the weighed mean of two."""
-        first, second = (min(1 - _LEAST, max(_LEAST, one)) for one in probabilities)
-        mean = self._share * math.log(first / (1 - first)) + (1 - self._share) * math.log(second / (1 - second))
-        return 1 / (1 + math.exp(-mean))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -12,13 +11,10 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Draft, Evidence, Prompt, Verdict
-from dragoman.models.part import Head, open_part
+from dragoman.gate.answered import Answered
 
 KIND = "gate.uncertainty"
-HEAD = "gate"
-LABEL = "retrieve"
 Measure: TypeAlias = Literal["mean", "least"]
-_EDGE = 1e-6
 
 
 @gates.register("uncertainty.v1")
@@ -45,43 +41,33 @@ class UncertaintyGate:
         self._model = language_model
         self._language = language
         self._name = name
-        self._threshold = threshold
         self._max_tokens = max_tokens
         self._measure: Measure = measure
-        self._part = part
-        self._folder = folder
-        self._head: Head | None = None
+        self._answered = Answered(KIND, part, folder, threshold)
 
     def warm_up(self) -> None:
         """Read the calibration, where there is one."""
-        if self._part is not None and self._head is None:
-            part = open_part(self._part, kind=KIND, folder=self._folder)
-            self._max_tokens, self._measure = int(part.options["max_tokens"]), part.options["measure"]
-            self._head = part.head(HEAD)
+        self._answered.options()
 
     @property
     def threshold(self) -> float:
         """The probability, or without a part the doubt, from which something is looked up."""
-        self.warm_up()
-        if self._threshold is not None:
-            return self._threshold
-        return 0.5 if self._head is None else self._head.threshold(LABEL)
+        return self._answered.threshold
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
     ) -> Sequence[Verdict]:
         if not turns:
             return []
-        self.warm_up()
+        trained = self._answered.options()
+        measure: Measure = trained.get("measure", self._measure)
         asked = [question(context, self._language, self._name) for context in turns]
-        drafts = self._model.generate(asked, max_tokens=self._max_tokens)
-        return [self._verdict(doubt(draft, self._measure)) for draft in drafts]
-
-    def _verdict(self, found: float) -> Verdict:
-        if self._head is None:
-            return Verdict(found >= self.threshold, found, "doubt of an unaided draft")
-        probability = self._head.probability(log_odds(found), LABEL)
-        return Verdict(probability >= self.threshold, probability, f"doubt {found:.2f} of an unaided draft")
+        drafts = self._model.generate(asked, max_tokens=int(trained.get("max_tokens", self._max_tokens)))
+        said = "of an unaided draft"
+        return [
+            self._answered.verdict(found, f"doubt {said}", f"doubt {found:.2f} {said}")
+            for found in (doubt(draft, measure) for draft in drafts)
+        ]
 
 
 def question(context: Context, language: str = "en", name: str = "Dragoman") -> Prompt:
@@ -102,9 +88,3 @@ def doubt(draft: Draft, measure: Measure = "mean") -> float:
             )
         trust = float(told)
     return min(1.0, max(0.0, 1.0 - trust))
-
-
-def log_odds(found: float) -> float:
-    """A doubt as the score that a calibration reads."""
-    inside = min(1.0 - _EDGE, max(_EDGE, found))
-    return math.log(inside / (1.0 - inside))

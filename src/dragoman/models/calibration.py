@@ -46,6 +46,19 @@ class Isotonic:
 Calibration: TypeAlias = Logistic | Isotonic
 
 
+def log_odds(probability: float, *, edge: float = 1e-9) -> float:
+    """The inverse of the logistic function; within `edge` of 0 and 1 it stays where it is, so that it is finite."""
+    inside = min(1.0 - edge, max(edge, probability))
+    return math.log(inside / (1.0 - inside))
+
+
+def mixed(first: float, second: float, share: float, *, edge: float = 1e-9) -> float:
+    """The probability whose log-odds are the mean of those of two, in which the first one's `share` is from 0 to 1."""
+    if not share:
+        return second
+    return Logistic().probability(share * log_odds(first, edge=edge) + (1.0 - share) * log_odds(second, edge=edge))
+
+
 def to_json(calibration: Calibration) -> dict[str, Any]:
     """What a part's file says of it."""
     if isinstance(calibration, Logistic):

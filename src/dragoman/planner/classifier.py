@@ -7,13 +7,13 @@ wanted strongly pulls in what it needs, one that barely passed is dropped.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Source, SourceName
+from dragoman.models.calibration import log_odds
 from dragoman.models.part import Head
 from dragoman.models.scorer import LazyScorer
 from dragoman.sources.graph import SourceGraph
@@ -74,7 +74,8 @@ def best_legal(
     Sources that pass together with all that they need are always in it; only among the others is there a choice.
     Of equal sums the smaller set is taken.
     """
-    worth = {name: _odds(probability) - _odds(thresholds[name]) for name, probability in probabilities.items()}
+    cut = {name: log_odds(threshold, edge=_EDGE) for name, threshold in thresholds.items()}
+    worth = {name: log_odds(chance, edge=_EDGE) - cut[name] for name, chance in probabilities.items()}
     passing = [name for name in graph.names if name in worth and probabilities[name] >= thresholds[name]]
     closed = {name: {source.name for source in graph.close([name])} for name in passing}
     wanted = [name for name in passing if closed[name] <= set(worth)]
@@ -88,8 +89,3 @@ def best_legal(
             if found > gain:
                 best, gain = tried, found
     return tuple(source.name for source in graph.order if source.name in best)
-
-
-def _odds(probability: float) -> float:
-    held = min(max(probability, _EDGE), 1.0 - _EDGE)
-    return math.log(held / (1.0 - held))

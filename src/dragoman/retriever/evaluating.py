@@ -18,10 +18,10 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.core.warming import warm
 from dragoman.models import candidates as offers
+from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.unified import Judging, Order
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.retriever.paired import best, paired
-from dragoman.retriever.trained import log_odds, mixed
 
 log = logging.getLogger(__name__)
 Children: TypeAlias = Literal["filter", "pairs", "off"]
@@ -185,5 +185,5 @@ def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, firs
         return piece
     head = opened.head
     label = piece.source if piece.source in head.calibrations else None
-    relevance = mixed(head.probability(log_odds(similarity), label), piece.relevance, first)
+    relevance = mixed(piece.relevance, head.probability(log_odds(similarity), label), first)
     return replace(piece, relevance=relevance, scores={**piece.scores, "similarity": similarity})

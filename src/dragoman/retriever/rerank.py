@@ -12,9 +12,10 @@ from dragoman.core.protocols import Retriever
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
 from dragoman.core.warming import warm
+from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.scorer import Scorer
 from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search, merged, searches
-from dragoman.retriever.trained import CROSS, HEAD, Trained, Way, log_odds, mixed
+from dragoman.retriever.trained import CROSS, HEAD, Trained, Way
 
 
 @retrievers.register("rerank.v1")
@@ -97,7 +98,7 @@ def _ranked(way: Way, search: Search, first: float, scored: Sequence[tuple[float
     """The evidence, best first; where calibration makes two alike, by their scores."""
     keyed = []
     for score, piece in scored:
-        relevance = mixed(way.relevance(score, search.source.name), piece.relevance, first)
+        relevance = mixed(piece.relevance, way.relevance(score, search.source.name), first)
         liked = PREFERENCE if search.prefers(piece.passage) else 0.0
         judged = replace(piece, relevance=relevance, scores={**piece.scores, "first": piece.relevance, "rerank": score})
         keyed.append((log_odds(relevance) + liked, score, judged))

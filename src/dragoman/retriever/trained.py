@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, get_args
 
 from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.core.values import Evidence, SourceName
+from dragoman.models.calibration import log_odds
 from dragoman.models.part import Head, Part, open_part
 from dragoman.retriever.judge import Candidate
 from dragoman.retriever.said import Said
@@ -21,7 +21,6 @@ BI, CROSS = "retriever.bi", "retriever.cross"
 HEAD = "relevance"
 _DEPENDENCY: Dependency = "prefer"
 _QUERY: Asked = "standalone"
-_SMALLEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +97,6 @@ def calibrated(way: Way, search: Search, candidates: Sequence[Candidate]) -> lis
 def liking(search: Search, candidate: Candidate) -> float:
     """What being a child of the given evidence adds to the log-odds where dependency prefers."""
     return PREFERENCE if search.prefers(candidate.passage) else 0.0
-
-
-def log_odds(probability: float) -> float:
-    """The inverse of the logistic function, finite at 0 and 1."""
-    inside = min(1.0 - _SMALLEST, max(_SMALLEST, probability))
-    return math.log(inside / (1.0 - inside))
-
-
-def mixed(relevance: float, first: float, share: float) -> float:
-    """The probability whose log-odds are those of `relevance` and, for `share` of it, of a first stage's relevance."""
-    if not share:
-        return relevance
-    return 1.0 / (1.0 + math.exp((share - 1.0) * log_odds(relevance) - share * log_odds(first)))
 
 
 def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:

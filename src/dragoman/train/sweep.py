@@ -41,6 +41,7 @@ _INSTEAD_OF_LOSS = {
     "gate.attention": "f1",
     "gate.encoder": "auc",
     "gate.linear": "f1",
+    "gate.prompted": "f1",
     "gate.uncertainty": "f1",
     "retriever.joint": "f1",
     "shared": "mean",

@@ -1,0 +1,47 @@
+"""When a language model's True means that something should be looked up: a calibration and a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dragoman.gate.prompted import KIND, Style, answers, question
+from dragoman.models.part import Part
+from dragoman.train import gate_answers
+from dragoman.train.contract import Job
+from dragoman.train.gate_answers import InputTable
+from dragoman.train.registry import learners
+from dragoman.train.tables import typed
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import LanguageModel
+    from dragoman.core.values import Prompt
+
+FILE = "answers.jsonl"
+
+
+class ModelTable(gate_answers.ModelTable):
+    """The language model that is asked, and how."""
+
+    style: Style = "zero-shot"
+
+
+@learners.register(KIND)
+class GatePrompted:
+    """Asks a language model the papers' question of each turn, once."""
+
+    def fit(self, job: Job) -> Part:
+        table = typed(ModelTable, job.recipe.model, "model")
+        language = typed(InputTable, job.recipe.input, "input").spoken(job)
+
+        def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
+            return [{"true": found} for found in answers(model, asked)]
+
+        return gate_answers.fit_answers(
+            job,
+            table,
+            gate_answers.Answers(job, table, ask, file=FILE, value="true", doing="Asking"),
+            lambda example: question(example.context, table.style, language),
+            kind=KIND,
+            options={"style": table.style, "language": language},
+        )
