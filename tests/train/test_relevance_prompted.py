@@ -1,7 +1,10 @@
 """Labels by a language model: strict parsing, asking again, and answers that are never paid for twice."""
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -165,6 +168,25 @@ class TestAnswers:
         rest = answers(ScriptedModel())
         rest.choose(prompts, ("0.0", "1.0"))
         assert rest.paid == 8
+
+    def test_many_may_open_a_new_file_at_the_same_moment(self, tmp_path):
+        at_once = threading.Barrier(6)
+
+        def ask(number, file):
+            known = Answers(ScriptedModel(), file, identity={})
+            at_once.wait()
+            try:
+                known.choose([Prompt.user(f"{number}"), Prompt.user("all")], ("a", "b"))
+            finally:
+                known.close()
+
+        with ThreadPoolExecutor(6) as pool:
+            for round_ in range(10):
+                list(pool.map(partial(ask, file=tmp_path / f"{round_}.db"), range(6)))
+        later = Answers(ScriptedModel(), tmp_path / "9.db", identity={})
+        later.choose([Prompt.user(f"{number}") for number in range(6)], ("a", "b"))
+        later.close()
+        assert later.paid == 0
 
     def test_no_prompt_is_kept_in_words(self, answers, pools, tmp_path):
         known = answers(ScriptedModel())

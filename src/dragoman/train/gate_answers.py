@@ -64,7 +64,7 @@ class ModelTable(Table):
         return f"{self.kind}/{options}"
 
 
-class Answers:
+class AskedOnce:
     """The numbers of a training, a line each in its folder, never what was said; a training that was stopped goes on.
 
     `ask` gives a row of figures for each prompt, of which `value` is the one that counts.
@@ -150,7 +150,7 @@ class Answers:
 def fit_answers(
     job: Job,
     table: ModelTable,
-    answers: Answers,
+    answers: AskedOnce,
     question: Callable[[Example], Prompt],
     *,
     kind: str,

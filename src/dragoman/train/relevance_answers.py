@@ -83,8 +83,8 @@ class Answers:
         try:
             if self._database is None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
+                # no write-ahead log: a new file is switched to it under a lock that SQLite does not wait for
                 self._database = sqlite3.connect(self._file, timeout=_PATIENCE)
-                self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute(
                     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)"
                 )

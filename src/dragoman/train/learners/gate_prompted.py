@@ -40,7 +40,7 @@ class GatePrompted:
         return gate_answers.fit_answers(
             job,
             table,
-            gate_answers.Answers(job, table, ask, file=FILE, value="true", doing="Asking"),
+            gate_answers.AskedOnce(job, table, ask, file=FILE, value="true", doing="Asking"),
             lambda example: question(example.context, table.style, language),
             kind=KIND,
             options={"style": table.style, "language": language},

@@ -57,7 +57,7 @@ class GateUncertainty:
         return gate_answers.fit_answers(
             job,
             table,
-            gate_answers.Answers(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
+            gate_answers.AskedOnce(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
             lambda example: question(example.context, language, given.name),
             kind=KIND,
             options={"measure": table.measure, "max_tokens": table.max_tokens, "language": language},
