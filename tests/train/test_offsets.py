@@ -66,7 +66,7 @@ def test_offsets_of_one_population_are_alike_whatever_turns_were_drawn():
         gold = [P if dice.random() < chance else NULL for chance in rare]
         moved = fit_offsets([{NULL: 1 - chance, P: chance} for chance in rare], gold).offsets
         lifts.append(moved.get(P, 0.0) - moved.get(NULL, 0.0))
-    assert statistics.pstdev(lifts) < 0.2
+    assert statistics.pstdev(lifts) < 0.3
     assert 0.6 < statistics.mean(lifts) < 1.2
 
 
