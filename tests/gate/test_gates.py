@@ -108,7 +108,7 @@ def test_a_prompted_gate_with_a_part_is_calibrated_and_asks_as_the_part_says(tmp
     (verdict,) = gate.decide([Context.of("When?")])
     # log-odds ln 4, x .5 - 1
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(1 - math.log(4) / 2)))
-    assert (verdict.retrieve, gate.threshold, verdict.reason) == (True, 0.3, "prompted in-context: True 0.80")
+    assert (verdict.retrieve, gate.threshold, verdict.reason) == (True, 0.3, "prompted in-context: 0.80")
     assert [message.role for message in model.prompts[0].messages].count("assistant") >= 2
     strict = PromptedGate(language_model=model, part=str(tmp_path), threshold=0.9)
     assert not strict.decide([Context.of("When?")])[0].retrieve

@@ -1,54 +1,64 @@
-"""What a language model's number of a turn is worth: as it is, or as a trained part calibrates it."""
+"""Gates that ask a language model for a number of each turn: as it is, or as a trained part calibrates it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.values import Verdict
+from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.models.calibration import log_odds
-from dragoman.models.part import Head, Part, open_part
+from dragoman.models.part import Part, open_part
 
 HEAD = "gate"
 LABEL = "retrieve"
 _EDGE = 1e-6
 
 
-class Answered:
-    """Makes verdicts of numbers from 0 to 1; without a part a number is the probability itself, cut at one half."""
+class AnsweredGate:
+    """Opens where the number, from 0 to 1, is at or above the threshold.
 
-    def __init__(self, kind: str, part: str | None, folder: Path | None, threshold: float | None) -> None:
+    Without a part the number is the probability itself, cut at one half. A part of `kind` makes the probability of it,
+    and says where to cut and how the model is to be asked; it holds for the language model that it was fitted with.
+    """
+
+    def __init__(self, kind: str, *, part: str | None, folder: Path | None, threshold: float | None) -> None:
         self._kind = kind
         self._name = part
         self._folder = folder
         self._threshold = threshold
         self._part: Part | None = None
 
-    def options(self) -> Mapping[str, Any]:
-        """How the part's numbers were come by; nothing without a part."""
-        part = self._opened()
-        return {} if part is None else part.options
+    def warm_up(self) -> None:
+        """Read the calibration, where there is one."""
+        self._opened()
 
     @property
     def threshold(self) -> float:
         """The probability from which something is looked up."""
         if self._threshold is not None:
             return self._threshold
-        head = self._head()
-        return 0.5 if head is None else head.threshold(LABEL)
-
-    def verdict(self, found: float, reason: str, calibrated: str) -> Verdict:
-        """The verdict, with a reason for the number as it is and one for what was made of it."""
-        head = self._head()
-        if head is None:
-            return Verdict(found >= self.threshold, found, reason)
-        probability = head.probability(score(found), LABEL)
-        return Verdict(probability >= self.threshold, probability, calibrated)
-
-    def _head(self) -> Head | None:
         part = self._opened()
-        return None if part is None else part.head(HEAD)
+        return 0.5 if part is None else part.head(HEAD).threshold(LABEL)
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        if not turns:
+            return []
+        part = self._opened()
+        found, told = self.answers(turns, {} if part is None else part.options)
+        return [self._verdict(part, number, told) for number in found]
+
+    def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
+        """A number for each turn, asked as the part was fitted, and what it is called."""
+        raise NotImplementedError
+
+    def _verdict(self, part: Part | None, found: float, told: str) -> Verdict:
+        if part is None:
+            return Verdict(found >= self.threshold, found, told)
+        probability = part.head(HEAD).probability(score(found), LABEL)
+        return Verdict(probability >= self.threshold, probability, f"{told}: {found:.2f}")
 
     def _opened(self) -> Part | None:
         if self._name is not None and self._part is None:

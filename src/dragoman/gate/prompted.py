@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dragoman import prompts
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
-from dragoman.core.values import Context, Evidence, Prompt, Verdict
-from dragoman.gate.answered import Answered
+from dragoman.core.values import Context, Prompt
+from dragoman.gate.answered import AnsweredGate
 
 KIND = "gate.prompted"
 Style: TypeAlias = Literal["zero-shot", "in-context"]
@@ -18,11 +18,11 @@ _YES, _NO = "True", "False"
 
 
 @gates.register("prompted.v1")
-class PromptedGate:
-    """Asks the model; the probability is that of True against False, never of what it happens to write.
+class PromptedGate(AnsweredGate):
+    """Asks the model; the number is the probability of True against False, never of what it happens to write.
 
     With a trained `part` that is made into the probability that something should be looked up; the part then says in
-    which style is asked, and where the threshold lies. It holds for the language model that it was fitted with.
+    which style is asked, and where the threshold lies.
     """
 
     def __init__(
@@ -35,29 +35,15 @@ class PromptedGate:
         part: str | None = None,
         folder: Path | None = None,
     ) -> None:
+        super().__init__(KIND, part=part, folder=folder, threshold=threshold)
         self._model = language_model
         self._language = language
         self._style: Style = style
-        self._answered = Answered(KIND, part, folder, threshold)
 
-    def warm_up(self) -> None:
-        """Read the calibration, where there is one."""
-        self._answered.options()
-
-    @property
-    def threshold(self) -> float:
-        """The probability from which something is looked up."""
-        return self._answered.threshold
-
-    def decide(
-        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
-    ) -> Sequence[Verdict]:
-        if not turns:
-            return []
-        style: Style = self._answered.options().get("style", self._style)
-        found = answers(self._model, [question(context, style, self._language) for context in turns])
-        said = f"prompted {style}"
-        return [self._answered.verdict(each, said, f"{said}: {_YES} {each:.2f}") for each in found]
+    def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
+        style: Style = trained.get("style", self._style)
+        asked = [question(context, style, self._language) for context in turns]
+        return chosen(self._model, asked), f"prompted {style}"
 
 
 def question(context: Context, style: Style, language: str = "en") -> Prompt:
@@ -65,6 +51,6 @@ def question(context: Context, style: Style, language: str = "en") -> Prompt:
     return prompts.get(f"gate-{style}.v1", language).format(dialogue=prompts.dialogue(context, language))
 
 
-def answers(model: LanguageModel, asked: Sequence[Prompt]) -> list[float]:
+def chosen(model: LanguageModel, asked: Sequence[Prompt]) -> list[float]:
     """How likely the model says True, and not False."""
     return [choice[_YES] for choice in model.choose(asked, (_YES, _NO))]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dragoman import prompts
 from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
-from dragoman.core.values import Context, Draft, Evidence, Prompt, Verdict
-from dragoman.gate.answered import Answered
+from dragoman.core.values import Context, Draft, Prompt
+from dragoman.gate.answered import AnsweredGate
 
 KIND = "gate.uncertainty"
 Measure: TypeAlias = Literal["mean", "least"]
 
 
 @gates.register("uncertainty.v1")
-class UncertaintyGate:
+class UncertaintyGate(AnsweredGate):
     """Drafts a reply without retrieval; opens where the doubt of the draft is at or above `threshold`.
 
     The doubt is one less the draft's confidence (`measure = "mean"`), or less the probability of its least likely
@@ -38,36 +38,18 @@ class UncertaintyGate:
         part: str | None = None,
         folder: Path | None = None,
     ) -> None:
+        super().__init__(KIND, part=part, folder=folder, threshold=threshold)
         self._model = language_model
         self._language = language
-        self._name = name
+        self._persona = name
         self._max_tokens = max_tokens
         self._measure: Measure = measure
-        self._answered = Answered(KIND, part, folder, threshold)
 
-    def warm_up(self) -> None:
-        """Read the calibration, where there is one."""
-        self._answered.options()
-
-    @property
-    def threshold(self) -> float:
-        """The probability, or without a part the doubt, from which something is looked up."""
-        return self._answered.threshold
-
-    def decide(
-        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
-    ) -> Sequence[Verdict]:
-        if not turns:
-            return []
-        trained = self._answered.options()
+    def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
         measure: Measure = trained.get("measure", self._measure)
-        asked = [question(context, self._language, self._name) for context in turns]
+        asked = [question(context, self._language, self._persona) for context in turns]
         drafts = self._model.generate(asked, max_tokens=int(trained.get("max_tokens", self._max_tokens)))
-        said = "of an unaided draft"
-        return [
-            self._answered.verdict(found, f"doubt {said}", f"doubt {found:.2f} {said}")
-            for found in (doubt(draft, measure) for draft in drafts)
-        ]
+        return [doubt(draft, measure) for draft in drafts], "doubt of an unaided draft"
 
 
 def question(context: Context, language: str = "en", name: str = "Dragoman") -> Prompt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.gate.prompted import KIND, Style, answers, question
+from dragoman.gate.prompted import KIND, Style, chosen, question
 from dragoman.models.part import Part
 from dragoman.train import gate_answers
 from dragoman.train.contract import Job
@@ -35,7 +35,7 @@ class GatePrompted:
         language = typed(InputTable, job.recipe.input, "input").spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
-            return [{"true": found} for found in answers(model, asked)]
+            return [{"true": found} for found in chosen(model, asked)]
 
         return gate_answers.fit_answers(
             job,
