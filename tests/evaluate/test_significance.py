@@ -307,6 +307,6 @@ def test_ten_thousand_turns_are_drawn_and_folded_within_a_second_a_metric():
     scores = folded_scores(counts, lambda sums: quotient(2 * sums[:, 0], sums.sum(axis=1)))
     draws = Draws.of(names)
     list(draws)
-    began = time.perf_counter()
+    began = time.process_time()
     interval(scores, draws)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

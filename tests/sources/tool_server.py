@@ -39,7 +39,7 @@ def heard() -> list[str]:
 
 @server.tool()
 def slow(query: str) -> str:
-    time.sleep(3)
+    time.sleep(6)
     return "late"
 
 

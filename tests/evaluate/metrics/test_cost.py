@@ -106,10 +106,10 @@ def test_wrong_options_are_refused(metric, options):
 
 
 def test_a_thousand_draws_of_ten_thousand_turns_are_quick():
-    from time import perf_counter
+    from time import process_time
 
     scores = Latency(statistic="p95").score([took(n / 7) for n in range(10_000)])
     weights = np.ones((1000, 10_000))
-    began = perf_counter()
+    began = process_time()
     assert len(scores.values(weights)) == 1000
-    assert perf_counter() - began < 3
+    assert process_time() - began < 3

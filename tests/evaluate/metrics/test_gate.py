@@ -196,6 +196,6 @@ def test_a_thousand_draws_of_two_thousand_turns_take_under_three_seconds():
     labels, probabilities = chance.random(2000) < 0.1, chance.random(2000)
     weights = chance.integers(0, 4, (1000, 2000)).astype(float)
     for measure in (curves.roc_auc_of, curves.average_precision_of):
-        began = time.perf_counter()
+        began = time.process_time()
         measure(labels, probabilities)(weights)
-        assert time.perf_counter() - began < 3
+        assert time.process_time() - began < 3

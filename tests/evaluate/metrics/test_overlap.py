@@ -164,11 +164,11 @@ def test_both_are_metrics_found_by_name():
 
 
 def test_a_thousand_draws_of_ten_thousand_turns_are_quick():
-    from time import perf_counter
+    from time import process_time
 
     turns = turns_of([("the cat sat", "the cat sat down")]) * 10_000
     scores = Bleu(order=2).score(turns)
     weights = np.ones((1000, len(turns)))
-    began = perf_counter()
+    began = process_time()
     assert len(scores.values(weights)) == 1000
-    assert perf_counter() - began < 3
+    assert process_time() - began < 3
