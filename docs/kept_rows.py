@@ -96,12 +96,14 @@ def _joined(old: Table, new: Table) -> Table:
             if name not in again and set(had) <= set(order):
                 groups.setdefault(group, {})[name] = [had.get(column, "") for column in order]
     names = {name for rows in groups.values() for name in rows} - again
+    if any("(paper" in cell for rows in groups.values() for cells in rows.values() for cell in cells):
+        names.add("paper")  # the note that says whose figures these are
     notes = dict.fromkeys([*new.notes, *(note for note in old.notes if _speaks(note, names))])
     return Table(new.title, new.columns, groups, sorted(notes, key=_rank))
 
 
 def _speaks(note: str, names: set[str]) -> bool:
-    """Whether an old note is about one of the rows that stayed."""
+    """Whether an old note is about one of the rows that stayed, or their figures."""
     return note[2:].partition(":")[0] in names
 
 

@@ -96,3 +96,11 @@ def test_rows_of_a_set_that_has_other_turns_go(kept_rows):
 def test_a_row_with_a_figure_that_is_no_column_any_more_goes(kept_rows):
     (old,), (new,) = kept_rows.read(OLD).values(), kept_rows.read(NEW.replace("seconds", "minutes")).values()
     assert kept_rows.joined(old, new).tables["Set A, dev"].groups == {"trained": {"mine": ["80.0 ±1.0", "0.4", "9.0"]}}
+
+
+@pytest.mark.parametrize(("figure", "stays"), [("70.0 ±2.0 (paper 71.0)", True), ("70.0 ±2.0", False)])
+def test_whose_figures_stand_beside_ours_is_told_while_they_do(kept_rows, figure, stays):
+    note = "- paper: as printed there; not measured here."
+    page = OLD.replace("**70.0** ±2.0", figure).replace("- mine: As it was.", f"{note}\n- mine: As it was.")
+    (old,), (new,) = kept_rows.read(page).values(), kept_rows.read(NEW).values()
+    assert (note in kept_rows.joined(old, new).tables["Set A, dev"].notes) is stays
