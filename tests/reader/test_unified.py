@@ -235,3 +235,18 @@ def test_near_zero_the_first_draft_is_said(make_unified, lend_unified):
 def test_odd_options_are_refused(odd):
     with pytest.raises(ConfigError, match=next(iter(odd))):
         UnifiedReader(part="lent", **odd)
+
+
+def test_what_goes_round_in_circles_is_said_once(lend_unified, shape):
+    lend_unified(Writer(shape, "At nine" + ", and it leaves from pier two" * 9))
+    reader = UnifiedReader(part="lent")
+    draft = reader.read([TASK])[0]
+    assert draft.text == "At nine, and it leaves from pier two" and draft.notes["finish"] == "circle"
+    *pieces, streamed = reader.stream(TASK)
+    assert "".join(pieces) == streamed.text == draft.text and len(pieces) > 3
+
+
+def test_drafts_are_compared_without_their_circles(lend_unified, shape):
+    lend_unified(Drafter(shape, "It is at nine. " * 20, "It is at nine.", "It is in the evening at ten, I think."))
+    draft = UnifiedReader(part="lent", drafts=3).read([TASK])[0]
+    assert draft.text == "It is at nine." and draft.notes["finish"] == "circle"

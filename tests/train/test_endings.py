@@ -1,4 +1,4 @@
-"""The end of responses, fitted to a model whose lengths are known."""
+"""The end of responses, fitted to models whose lengths are known."""
 
 import math
 
@@ -7,24 +7,31 @@ import pytest
 from dragoman.core.tokens import Written
 from dragoman.core.values import Context, Draft
 from dragoman.models.unified import Writing
-from dragoman.train.endings import fit_ending
+from dragoman.train.endings import fit_ending, likeness
 
-ASKED = [(Writing(Context.of("Hi."), Written(("P",))), "x" * 40)] * 3
+WORDS = [f"w{number}" for number in range(40)]
+REPLY = " ".join(WORDS)
+ASKED = [(Writing(Context.of("Hi."), Written(("P",))), REPLY)] * 3
 
 
 class Model:
-    """Responses of 40 characters where the end is moved by `right`; the lower the number, the longer they are."""
+    """Says people's words, 40 of them where the end is moved by `right`; the lower the number, the more words.
 
-    def __init__(self, right, steepness=0.2):
-        self.right, self.steepness, self.tried = right, steepness, []
+    What goes on for longer than people do has other words, and so has all that is said below `sense`.
+    """
+
+    def __init__(self, right, steepness=0.2, sense=-math.inf):
+        self.right, self.steepness, self.sense, self.tried = right, steepness, sense, []
 
     def write(self, asked, *, max_tokens):
-        self.tried.append(asked[0].ending)
-        length = round(40 * math.exp(self.steepness * (self.right - one.ending))) if (one := asked[0]) else 0
-        return [Draft("y" * min(length, max_tokens)) for _ in asked]
+        ending = asked[0].ending
+        self.tried.append(ending)
+        length = min(round(40 * math.exp(self.steepness * (self.right - ending))), max_tokens)
+        said = [*WORDS, *["z"] * max_tokens][:length] + ["reponame"] * (40 if ending < self.sense else 0)
+        return [Draft(" ".join(said)) for _ in asked]
 
 
-@pytest.mark.parametrize("right", [-5.0, -2.0, -0.4, 1.5])
+@pytest.mark.parametrize("right", [-3.5, -2.0, -0.4, 1.5])
 def test_responses_become_as_long_as_peoples(right):
     model = Model(right)
     found = fit_ending(model, ASKED, max_tokens=200)
@@ -40,5 +47,21 @@ def test_what_is_long_enough_is_left_alone():
 
 
 def test_a_model_that_nothing_makes_longer_keeps_its_end():
-    found = fit_ending(Model(-2.0, steepness=0.0), [(ASKED[0][0], "x" * 90)], max_tokens=200)
+    longer = [(ASKED[0][0], REPLY + " more" * 50)]
+    found = fit_ending(Model(-2.0, steepness=0.0), longer, max_tokens=200)
     assert found.value == 0.0 and found.after == found.before
+
+
+def test_length_that_is_had_by_babble_is_not_taken():
+    found = fit_ending(Model(-3.5, sense=-2.2), ASKED, max_tokens=200)
+    assert -2.2 <= found.value < -1
+
+
+def test_likeness_by_hand():
+    replies = [("a", "b", "c", "d"), ("e", "f")]
+    # 3 of 4 words are people's ("a" counts once), and 4 words for 6 cost exp(1 - 6/4)
+    assert likeness([("a", "a", "b"), ("e",)], replies) == pytest.approx(3 / 4 * math.exp(-0.5))
+    assert likeness(replies, replies) == 1.0
+    assert likeness([(), ()], replies) == 0.0
+    # what is too long loses by its words alone
+    assert likeness([("a", "b", "c", "d"), ("e", "f", "g", "h")], replies) == pytest.approx(6 / 8)

@@ -28,7 +28,7 @@ def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float
 
 def agreements(texts: Sequence[str]) -> list[Fraction]:
     """The mean similarity of each text to all others, which are at least one; exact, so that what is alike is equal."""
-    tokens = _cut(texts)
+    tokens = cut(texts)
     sums = [Fraction(0)] * len(texts)
     for place, one in enumerate(tokens):
         for other in range(place + 1, len(tokens)):
@@ -61,7 +61,7 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - row.bit_count()
 
 
-def _cut(texts: Sequence[str]) -> list[tuple[str, ...]]:
+def cut(texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Words as they stand, Chinese, Japanese and Korean by characters; what was cut is not kept."""
     analyser = Analyser(stem=False, stop_words=False)
     return [analyser(_CHARACTER.sub(r" \1 ", text)) for text in texts]

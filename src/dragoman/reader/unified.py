@@ -20,6 +20,7 @@ from dragoman.models.unified import Shape, Writing
 from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.reader.consensus import most_agreed
 from dragoman.reader.phrases import NO_ANSWER, phrase, social, spoken
+from dragoman.text.circles import Unwinding, unwound
 
 
 @readers.register("unified.v1")
@@ -42,7 +43,7 @@ class UnifiedReader:
     Similarities are those of `retriever.evaluating`, else the relevance that another retriever gave, in tenths.
     Evidence of a source that the part was not trained with is shown under the one that is most like it: about the same
     (user, bot or world), else the last. A part that never learned to reply without looking anything up says a fixed
-    phrase there.
+    phrase there. A draft that goes round in circles says once what it repeats, and `finish` is "circle" in its notes.
     """
 
     def __init__(
@@ -107,25 +108,24 @@ class UnifiedReader:
             yield draft.text
             yield draft
             return
-        held, begun = "", False  # as long as all is blank nothing is said, since something else may have to be
+        unwinding, held, begun = Unwinding(), "", False  # while all is blank nothing is said: something else may be
         for piece in opened.runtime.stream(self._writing(opened, task), max_tokens=self._max_tokens):
+            held += unwinding.rest() if isinstance(piece, Draft) else unwinding.take(piece)
+            begun = begun or bool(held.strip())
+            if begun and held:
+                yield held
+                held = ""
             if isinstance(piece, Draft):
-                draft = self._said(task, piece)
+                draft = self._said(task, _straight(piece))
                 if not begun:
                     yield draft.text
                 yield draft
-                return
-            held += piece
-            begun = begun or bool(held.strip())
-            if begun:
-                yield held
-                held = ""
 
     def _written(self, opened: UnifiedPart, tasks: Sequence[ReadTask]) -> list[Draft]:
         if not tasks:
             return []
         asked = [one for task in tasks for one in self._several(self._writing(opened, task))]
-        written = opened.runtime.write(asked, max_tokens=self._max_tokens)
+        written = [_straight(draft) for draft in opened.runtime.write(asked, max_tokens=self._max_tokens)]
         several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
         holding = self._holding(tasks, several)
         return [
@@ -197,6 +197,12 @@ class UnifiedReader:
 def _is_learned(opened: UnifiedPart, task: ReadTask) -> bool:
     """Whether the part has learned from turns like this one."""
     return opened.talks or bool(task.plan.sources or task.evidence)
+
+
+def _straight(draft: Draft) -> Draft:
+    """The draft without circles."""
+    text = unwound(draft.text)
+    return draft if text == draft.text else replace(draft, text=text, notes={**draft.notes, "finish": "circle"})
 
 
 def _chosen(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:

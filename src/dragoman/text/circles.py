@@ -1,0 +1,88 @@
+"""Texts that go round in circles: a small model that finds no end says the same again and again."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 160
+"""Characters of a round."""
+_LEAST = 30
+"""Characters that all rounds have together; what is shorter, as laughter is, may be meant."""
+_BETWEEN, _END = "，、；：,;:- \n", ".!?。！？…"
+_CLAUSE = re.compile(f"[^{re.escape(_BETWEEN.strip() + _END)}\n]*[{_END}]*")
+
+
+def unwound(text: str) -> str:
+    """The text in which what is said three times and more in a row is said once; a round that broke off is dropped."""
+    unwinding = Unwinding()
+    return unwinding.take(text) + unwinding.rest()
+
+
+class Unwinding:
+    """A text as it comes, letter by letter: all pieces that are let through are the text unwound."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._sure = self._told = 0
+        self._round = ""
+        """What is said again and again, where the text goes round in a circle by now."""
+        self._place = 0
+        """How much of a round was said last."""
+
+    def take(self, piece: str) -> str:
+        """What can be said by now: nothing that may turn out to be a circle's second round."""
+        for letter in piece:
+            if self._round and letter == self._round[self._place]:
+                self._place = (self._place + 1) % len(self._round)
+            else:
+                self._go_on(self._round[: self._place] + letter)
+        return self._fresh()
+
+    def rest(self) -> str:
+        """What is left to be said at the end."""
+        if self._round:
+            text = (self._text + _clause_left(self._text, self._round)).rstrip(_BETWEEN)
+            self._text = max(text, self._text[: self._sure], key=len)
+        self._sure = len(self._text)
+        return self._fresh()
+
+    def _go_on(self, said: str) -> None:
+        self._text, self._round, self._place = self._text + said, "", 0
+        repeated, period = _repeated(self._text)
+        first = len(self._text) - repeated
+        if period:
+            self._round, self._place = self._text[first - period : first], repeated % period
+            self._text = self._text[: max(first, self._sure)]
+        else:
+            self._sure = max(self._sure, len(self._text[:first].rstrip(_BETWEEN)))
+
+    def _fresh(self) -> str:
+        piece = self._text[self._told : self._sure]
+        self._told += len(piece)
+        return piece
+
+
+def _repeated(text: str) -> tuple[int, int]:
+    """How many letters of the end were said right before in the same order, and the size of the round of a circle.
+
+    Where it is one, the letters are those after its first round.
+    """
+    most, last = 0, len(text) - 1
+    place = text.rfind(text[-1:], max(0, last - _LONGEST), last)
+    while place >= 0:
+        period, size = last - place, 1
+        while size <= place and text[last - size] == text[place - size]:
+            size += 1
+        if size >= max(2 * period, _LEAST - period):
+            return size, period
+        most = max(most, size)
+        place = text.rfind(text[-1], max(0, last - _LONGEST), place)
+    return most, 0
+
+
+def _clause_left(said: str, next_round: str) -> str:
+    """What is missing of the clause in which a text breaks off, since a circle need not begin with a clause."""
+    if said[-1] in _BETWEEN + _END:
+        return ""
+    found = _CLAUSE.match(next_round)
+    return found.group() if found and found.end() < len(next_round) else ""

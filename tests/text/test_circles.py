@@ -1,0 +1,72 @@
+"""What is said in circles is said once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.text.circles import Unwinding, unwound
+
+
+@pytest.mark.parametrize(
+    "text, once",
+    [
+        ("我爱看电影" + "，看电影可以放松一下心情" * 8 + "，看电影", "我爱看电影，看电影可以放松一下心情"),
+        ("我喜欢体育电影" + "，我喜欢看体育电影" * 9, "我喜欢体育电影，我喜欢看体育电影"),
+        ("羽毛球" * 20, "羽毛球"),
+        ("It has a pool, " * 4 + "It has", "It has a pool"),
+        ("It has a pool. " * 4 + "It has", "It has a pool."),
+        ("Yes." + " The staff is kind and the rooms are clean." * 3, "Yes. The staff is kind and the rooms are clean."),
+        ("The room, the bar are" + " open, the bar are" * 4, "The room, the bar are open"),
+        ("Well, " + "so it goes, " * 5 + "but breakfast is good.", "Well, so it goes, but breakfast is good."),
+        ("abcdefghij" * 3 + "klmnopqrst" * 3, "abcdefghijklmnopqrst"),
+    ],
+)
+def test_circles_are_unwound(text, once):
+    assert unwound(text) == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "哈哈哈哈哈，真的真的真的好吃！",
+        "No, no, no, no, no. I meant the other one.",
+        "The pool is open. The pool is open until ten. The bar is open until two.",
+        "The pool is open until ten. The pool is open until ten. ",
+        "北京市金杜律师事务所，总部设在北京的律师事务所，拥有1000余名律师。",
+    ],
+)
+def test_what_people_may_say_is_left_alone(text):
+    assert unwound(text) == text
+
+
+CIRCLES = st.lists(st.tuples(st.text("abc，. ", max_size=14), st.integers(1, 8)), max_size=5).map(
+    lambda rounds: "".join(circle * times for circle, times in rounds)
+)
+
+
+@given(CIRCLES)
+def test_nothing_is_added(text):
+    assert len(unwound(text)) <= len(text)
+
+
+@given(CIRCLES, st.integers(1, 60))
+def test_pieces_are_the_text_unwound(text, size):
+    unwinding = Unwinding()
+    told = [unwinding.take(text[place : place + size]) for place in range(0, len(text), size)]
+    assert "".join([*told, unwinding.rest()]) == unwound(text)
+
+
+def test_what_does_not_repeat_is_said_as_it_comes():
+    unwinding, text = Unwinding(), "The hostel opens at nine and has a garden by the river."
+    heard = 0
+    for place, letter in enumerate(text, 1):
+        heard += len(unwinding.take(letter))
+        assert place - heard <= 6
+    assert heard + len(unwinding.rest()) == len(text)
+
+
+@given(st.text("abcd，", max_size=8), st.text("abcd，", min_size=1, max_size=12), st.integers(3, 40))
+def test_no_circle_is_left(before, circle, rounds):
+    text = before + circle * rounds
+    assert len(unwound(text)) <= len(before) + max(2 * len(circle), 29)
