@@ -35,8 +35,8 @@ def compare(
 ) -> None:
     """Show which turns changed between two runs, or two systems.
 
-    Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse, and
-    shows the turns that changed most.
+    Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse (p: how
+    probable such a difference is by chance, drawn over dialogues), and shows the turns that changed most.
     """
     from dragoman.evaluate.show.compare import compare_runs
 
@@ -55,9 +55,10 @@ def _print_compared(compared: Compared) -> None:
     parts = [f"{what} on {compared.changed.get(what, 0)}" for what in WHAT]
     console.print(f"{compared.turns} turns; changed: {', '.join(parts)}; the same on {compared.unchanged}.")
     if compared.counts:
-        table = show.table("measure", ">better", ">worse", ">same")
+        table = show.table("measure", ">better", ">worse", ">same", ">p")
         for count in compared.counts:
-            show.add_row(table, count.column.title, str(count.better), str(count.worse), str(count.same))
+            chance = "" if count.p is None else f"{count.p:.4f}"
+            show.add_row(table, count.column.title, str(count.better), str(count.worse), str(count.same), chance)
         console.print(table)
     for change in compared.biggest:
         _print_change(change, compared)

@@ -27,7 +27,7 @@ def test_a_run_does_not_differ_from_itself(ran):
     found = list(compare_runs(one, other))
     assert [(compared.before, compared.after) for compared in found] == [("bm25", "bm25"), ("never", "never")]
     assert all(compared.unchanged == compared.turns == 12 and compared.same_data for compared in found)
-    assert all(count.better == count.worse == 0 for compared in found for count in compared.counts)
+    assert all(count.better == count.worse == 0 and count.p is None for one in found for count in one.counts)
 
 
 def test_changes_are_counted_by_kind_and_by_measure(ran):
@@ -37,6 +37,8 @@ def test_changes_are_counted_by_kind_and_by_measure(ran):
     counts = {count.column.title: (count.better, count.worse, count.same) for count in compared.counts}
     assert counts["Hit@1"] == (6, 0, 0)
     assert counts["gate F1"] == (6, 6, 0)  # right on questions, wrong on thanks
+    chances = {count.column.title: count.p for count in compared.counts}
+    assert chances["Hit@1"] < 0.05 < chances["gate F1"]
     assert len(compared.biggest) == 3
     first = compared.biggest[0]
     assert first.turn.context[-1].text == "What does the ferry of Ellisund cost?"

@@ -12,15 +12,18 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.values import Reply
+from dragoman.evaluate.contract import mean_scores
 from dragoman.evaluate.folder import RunFolder
 from dragoman.evaluate.manifest import data_digest
 from dragoman.evaluate.record import load_run
 from dragoman.evaluate.results import Column, Outcome, Result
+from dragoman.evaluate.significance import Draws, paired
 from dragoman.evaluate.turns import KeptTurn, read_scores, read_turns
 
 What: TypeAlias = Literal["gate", "plan", "evidence", "reply"]
 WHAT: tuple[What, ...] = ("gate", "plan", "evidence", "reply")
 Scores: TypeAlias = Mapping[str, float | None]
+_DRAWS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """On how many turns a column came out better, worse and the same."""
+    """On how many turns a column came out better, worse and the same.
+
+    `p` is how probable a difference of the turns' values as large as this one is by chance: a paired bootstrap over
+    dialogues. None where no turn tells the systems apart.
+    """
 
     column: Column
     better: int
     worse: int
     same: int
+    p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
     shared = [column for title, column in columns.items() if title in known]
     changed: Counter[What] = Counter()
     tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
+    pairs: dict[str, list[tuple[str, float, float]]] = {column.title: [] for column in shared}
     biggest: list[tuple[float, int, Change]] = []
     turns = unchanged = 0
     for number, (turn, one, other, scores) in enumerate(_turns(left, right, block, before, after)):
@@ -139,6 +148,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
         for column in shared:
             if column.title in scores:
                 tallies[column.title][_verdict(column, *scores[column.title])] += 1
+                pairs[column.title].append((turn.dialogue, *scores[column.title]))
         if what:
             size = sum(_distance(column, *scores[column.title]) for column in shared if column.title in scores)
             entry = size + len(what) / 100, -number, Change(turn, one.reply, other.reply, what, scores, size)
@@ -147,7 +157,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
         raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
     same = data_digest(left.result.manifest, block) == data_digest(right.result.manifest, block)
     counts = tuple(
-        Count(column, told["better"], told["worse"], told["same"])
+        Count(column, told["better"], told["worse"], told["same"], _chance(told, pairs[column.title]))
         for column in shared
         if (told := tallies[column.title])
     )
@@ -193,6 +203,17 @@ def _verdict(column: Column, before: float, after: float) -> str:
     if math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12) or column.direction == "none":
         return "same"
     return "better" if (after > before) == (column.direction == "up") else "worse"
+
+
+def _chance(told: Counter[str], pairs: Sequence[tuple[str, float, float]]) -> float | None:
+    """The p of a paired bootstrap over the dialogues of turns with both values."""
+    if not told["better"] + told["worse"]:
+        return None
+    import numpy as np
+
+    dialogues, before, after = zip(*pairs, strict=True)
+    one, other = mean_scores(np.array(before)), mean_scores(np.array(after))
+    return paired(one, other, Draws.of(dialogues, count=_DRAWS)).p
 
 
 def _distance(column: Column, before: float, after: float) -> float:
