@@ -38,6 +38,15 @@ def test_of_large_sources_the_inner_retrievers_best(store):
     assert found[2].scores == {"first": 1.0}
 
 
+def test_without_an_inner_retriever_what_is_left_out_is_told_once(store, caplog):
+    for _ in range(2):
+        [found] = offered([REQUEST], store=store, inner=None, pool=1, small=3)
+        assert ids(found) == ["p-desk", "p-tea", "d-price", "d-pier", "d-time"]
+    assert [record.message for record in caplog.records] == [
+        "Of DOCUMENTS only the first 3 passages are judged: set an inner retriever."
+    ]
+
+
 def test_without_a_store_all_comes_from_the_inner_retriever():
     inner = StubRetriever(SHARED_PASSAGES)
     [found] = offered([REQUEST], store=None, inner=inner, pool=1, small=9)

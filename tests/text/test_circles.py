@@ -1,5 +1,7 @@
 """What is said in circles is said once."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,8 @@ from dragoman.text.circles import Unwinding, unwound
         ("It has a pool. " * 4 + "It has", "It has a pool."),
         ("Yes." + " The staff is kind and the rooms are clean." * 3, "Yes. The staff is kind and the rooms are clean."),
         ("The room, the bar are" + " open, the bar are" * 4, "The room, the bar are open"),
+        ("It has a bar" + " and it has a pool and it has a bar" * 4, "It has a bar and it has a pool and it"),
+        ("So good, " + "so good, " * 5 + "yes it is. But dear.", "So good, so good, yes it is. But dear."),
         ("Well, " + "so it goes, " * 5 + "but breakfast is good.", "Well, so it goes, but breakfast is good."),
         ("abcdefghij" * 3 + "klmnopqrst" * 3, "abcdefghijklmnopqrst"),
     ],
@@ -33,6 +37,9 @@ def test_circles_are_unwound(text, once):
         "No, no, no, no, no. I meant the other one.",
         "The pool is open. The pool is open until ten. The bar is open until two.",
         "The pool is open until ten. The pool is open until ten. ",
+        "-" * 60,
+        "|---|" + "---|" * 20,
+        "It costs 1" + "0" * 40 + " crowns.",
         "北京市金杜律师事务所，总部设在北京的律师事务所，拥有1000余名律师。",
     ],
 )
@@ -66,7 +73,24 @@ def test_what_does_not_repeat_is_said_as_it_comes():
     assert heard + len(unwinding.rest()) == len(text)
 
 
-@given(st.text("abcd，", max_size=8), st.text("abcd，", min_size=1, max_size=12), st.integers(3, 40))
+WORDS = st.lists(st.sampled_from(["so", "good,", "yes", "it", "is.", "pool,"]), min_size=1, max_size=4).map(
+    lambda words: " ".join(words) + " "
+)
+NESTED = st.lists(st.tuples(WORDS, st.integers(1, 6), WORDS, st.integers(1, 4)), max_size=3).map(
+    lambda found: "".join((inner * often + after) * times for inner, often, after, times in found)
+)
+
+
+@given(NESTED)
+def test_words_stand_only_where_they_stood(text):
+    def pairs(said):
+        words = [word.rstrip(",.") for word in said.split()]
+        return set(pairwise(words))
+
+    assert pairs(unwound(text)) <= pairs(text)
+
+
+@given(st.text("abcd，", max_size=8), st.text("abcd，", max_size=12).map("a".__add__), st.integers(3, 40))
 def test_no_circle_is_left(before, circle, rounds):
     text = before + circle * rounds
     assert len(unwound(text)) <= len(before) + max(2 * len(circle), 29)

@@ -36,7 +36,8 @@ def compare(
     """Show which turns changed between two runs, or two systems.
 
     Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse (p: how
-    probable such a difference is by chance, drawn over dialogues), and shows the turns that changed most.
+    probable such a difference of the turns' mean is by chance, drawn over dialogues, each measure by itself), and
+    shows the turns that changed most.
     """
     from dragoman.evaluate.show.compare import compare_runs
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice
+from logging import getLogger
 
 from dragoman.core.protocols import Retriever, Store
-from dragoman.core.values import Evidence, Passage, Request, Source
+from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.models.unified import Candidate
+
+log = getLogger(__name__)
 
 
 def offered(
@@ -27,7 +31,10 @@ def offered(
                 large.append(source)
                 continue
             rows = (row for row in store.passages(scope, source.name) if row.id not in request.without)
-            found[nth] += [Evidence(row, 0.0) for row in islice(rows, small if inner is not None else max(pool, small))]
+            most = small if inner is not None else max(pool, small)
+            found[nth] += [Evidence(row, 0.0) for row in islice(rows, most)]
+            if next(rows, None) is not None:
+                _tell(source.name, most)
         if large:
             asked.append((nth, replace(request, sources=tuple(large), k=max(request.k, pool))))
     if asked and inner is not None:
@@ -35,6 +42,12 @@ def offered(
         for (nth, _), evidence in zip(asked, answers, strict=True):
             found[nth] += [replace(piece, scores={**piece.scores, "first": piece.relevance}) for piece in evidence]
     return found
+
+
+@cache
+def _tell(source: SourceName, most: int) -> None:
+    """Say once what is left out."""
+    log.warning("Of %s only the first %d passages are judged: set an inner retriever.", source, most)
 
 
 def ordered(passages: Iterable[Passage]) -> list[Passage]:

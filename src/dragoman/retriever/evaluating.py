@@ -45,8 +45,8 @@ class EvaluatingRetriever:
     """Judges candidates by a part that `dragoman train unims` made.
 
     Inputs:
-        inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole, and all are
-            where there is no inner retriever.
+        inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole. Without it
+            the first `pool` passages of a source are judged, at least `small`; more are told of in the log.
         first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that
             learned little; above 0 every candidate comes from `inner`.
         dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all;

@@ -9,6 +9,7 @@ _LONGEST = 160
 _LEAST = 30
 """Characters that all rounds have together; what is shorter, as laughter is, may be meant."""
 _BETWEEN, _END = "，、；：,;:- \n", ".!?。！？…"
+_WORD = re.compile(r"[^\W_]*", re.ASCII)
 _CLAUSE = re.compile(f"[^{re.escape(_BETWEEN.strip() + _END)}\n]*[{_END}]*")
 
 
@@ -49,10 +50,14 @@ class Unwinding:
     def _go_on(self, said: str) -> None:
         self._text, self._round, self._place = self._text + said, "", 0
         repeated, period = _repeated(self._text)
+        told = self._sure - (len(self._text) - repeated)
+        if period and told > 0:  # of what was told already nothing is taken back: the circle begins after it
+            repeated -= -(-told // period) * period
+            period = period if _is_circle(repeated, period) else 0
         first = len(self._text) - repeated
-        if period:
+        if period and any(map(str.isalpha, self._text[first - period : first])):
             self._round, self._place = self._text[first - period : first], repeated % period
-            self._text = self._text[: max(first, self._sure)]
+            self._text = self._text[:first]
         else:
             self._sure = max(self._sure, len(self._text[:first].rstrip(_BETWEEN)))
 
@@ -73,16 +78,28 @@ def _repeated(text: str) -> tuple[int, int]:
         period, size = last - place, 1
         while size <= place and text[last - size] == text[place - size]:
             size += 1
-        if size >= max(2 * period, _LEAST - period):
+        if _is_circle(size, period):
             return size, period
         most = max(most, size)
         place = text.rfind(text[-1], max(0, last - _LONGEST), place)
     return most, 0
 
 
+def _is_circle(repeated: int, period: int) -> bool:
+    """Whether so many letters after a first round make three rounds, and are enough."""
+    return repeated >= max(2 * period, _LEAST - period)
+
+
 def _clause_left(said: str, next_round: str) -> str:
-    """What is missing of the clause in which a text breaks off, since a circle need not begin with a clause."""
-    if said[-1] in _BETWEEN + _END:
+    """What is missing of the clause in which a text breaks off, since a circle need not begin with a clause.
+
+    Where the circle has no end of a clause, what is missing of the word.
+    """
+    if said.rstrip()[-1:] in (*_BETWEEN, *_END):
         return ""
-    found = _CLAUSE.match(next_round)
-    return found.group() if found and found.end() < len(next_round) else ""
+    clause = _CLAUSE.match(next_round)
+    if clause and clause.end() < len(next_round):
+        return clause.group()
+    word = _WORD.match(next_round)
+    is_within = word and word.end() < len(next_round) and said[-1].isascii() and said[-1].isalnum()
+    return word.group() if word and is_within else ""

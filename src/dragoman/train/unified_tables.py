@@ -83,7 +83,7 @@ class ModelTable(Table):
     candidates: int = Field(default=0, ge=0)
     """The most candidates of a dev turn, drawn once; 0: all."""
     endings: int = Field(default=0, ge=0)
-    """On so many dev turns the end of responses is fitted, so that they are as long as people's; 0: it is not."""
+    """On so many dev turns the end of responses is fitted, so that they are most like people's; 0: it is not."""
     light: Literal["none", "f32", "f16", "q8_0"] = "f16"
     """Write the adapter for llama.cpp too, with numbers of so many bits, where that can run the model."""
     loss: LossTable = LossTable()

@@ -73,7 +73,7 @@ def test_zero_has_no_sign():
 def test_holes_say_why():
     assert [figure_text(cell, HIT) for cell in ROWS[2].cells] == ["not built", "no turns"]
     told = " ".join(legend(RESULT, TABLE))
-    assert "not built: the system does not exist here yet" in told
+    assert "not built: the paper's own system" in told
     assert "no data" not in told
 
 

@@ -111,7 +111,7 @@ def legend(result: Result, table: Table) -> list[str]:
         where = ", ".join(part for part in (str(experiment.get("paper") or ""), table_name) if part)
         lines.append(f"paper: as printed in {where or 'the paper'}; not measured here.")
     reasons = {
-        "not built": "not built: the system does not exist here yet.",
+        "not built": "not built: the paper's own system, which was not built again; ours stand beside it.",
         "not trained": "not trained: the part that it runs is not here yet; --train trains a declared one.",
         "no data": "no data: what it needs to be measured on is not here.",
         "no model": "no model: the model that it needs is not here.",
