@@ -184,3 +184,11 @@ def test_the_logits_of_some_tokens_are_those_of_all(tiny_causal, way):
         assert torch.allclose(
             some_logits(causal.model, hidden, tokens), vocabulary_logits(causal.model, hidden)[:, tokens], atol=1e-5
         )
+
+
+def test_a_part_for_llama_cpp_alone_says_so(tiny_causal, tmp_path):
+    (tmp_path / "adapter.gguf").write_bytes(b"GGUF")
+    options = {"base": str(tiny_causal), "base_sha256": base_digest(tiny_causal)}
+    part = write_part(Part(tmp_path, "unified", {}, options), ("adapter.gguf",))
+    with pytest.raises(WeightsError, match=r"runs in llama\.cpp alone"):
+        open_weights(part)

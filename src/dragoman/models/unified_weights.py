@@ -181,6 +181,12 @@ def open_weights(part: Part, *, device: str = "cpu", precision: Precision = "aut
             f"The part '{part.folder}' was trained on other weights than '{base}' holds: their SHA-256 was {wanted}.",
             remedy="Give the same weights as base, or train the part again on these.",
         )
+    kept = (WHOLE,) if part.options.get("weights", "lora") == "full" else ADAPTER
+    if not set(kept) & set(part.files):
+        raise WeightsError(
+            f"The part '{part.folder}' came without its weights for torch: it runs in llama.cpp alone.",
+            remedy='Leave runtime = "auto" and do without `aware`, or train such a part: dragoman train unims.',
+        )
     causal = load_causal(base, device=device, precision=precision)
     try:
         if part.options.get("weights", "lora") == "full":

@@ -244,6 +244,8 @@ def test_what_cannot_work_is_refused_before_anything_is_loaded(job):
         UnifiedLearner().fit(job(input={"window": 64, "candidate": 60}))
     with pytest.raises(ConfigError, match="no evidence mask"):
         UnifiedLearner().fit(job(model={"style": "safari", "layout": "paper"}))
+    with pytest.raises(ConfigError, match="Weights of four bits cannot all be trained"):
+        UnifiedLearner().fit(job(model={"weights": "full", "quantise": "4bit"}))
     with pytest.raises(TrainingError, match="only 3 training turns with a plan"):
         UnifiedLearner().fit(job(train=Corpus((), examples(3, "train"))))
 

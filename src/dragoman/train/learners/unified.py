@@ -62,6 +62,10 @@ class _Training:
         table = self._model
         if table.style == "safari" and table.layout == "paper":
             raise ConfigError("SAFARI's sequence has no evidence mask.", remedy='Set model.layout = "tree" or "plain".')
+        if table.weights == "full" and table.quantise == "4bit":
+            raise ConfigError(
+                "Weights of four bits cannot all be trained.", remedy='Set model.weights = "lora", or quantise = "none".'
+            )
         grammar = Grammar(tuple(source.name for source in self._sources), table.style)
         given = self._input
         view = given.view(job)
