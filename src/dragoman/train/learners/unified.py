@@ -64,7 +64,8 @@ class _Training:
             raise ConfigError("SAFARI's sequence has no evidence mask.", remedy='Set model.layout = "tree" or "plain".')
         if table.weights == "full" and table.quantise == "4bit":
             raise ConfigError(
-                "Weights of four bits cannot all be trained.", remedy='Set model.weights = "lora", or quantise = "none".'
+                "Weights of four bits cannot all be trained.",
+                remedy='Set model.weights = "lora", or model.quantise = "none".',
             )
         grammar = Grammar(tuple(source.name for source in self._sources), table.style)
         given = self._input
