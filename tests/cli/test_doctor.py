@@ -63,6 +63,20 @@ def test_unknown_agent_is_broken_and_the_rest_is_still_examined(agent):
     assert "extra zh" in found and "generating" not in found
 
 
+def test_shipped_parts_say_whether_the_agent_has_them_or_how_it_would(agent):
+    (agent / "agent.toml").write_text(f'{SCRIPTED}[critic]\nkind = "nli"\npart = "english/critic"\n')
+    found = findings(agent)
+    assert found["part english/critic"].found.startswith(f"Test ({agent}) has it in [critic]. A critic is heard")
+    assert found["part english/gate"].found == 'to use it: [gate] kind = "encoder", part = "english/gate"'
+
+
+def test_part_of_ones_own_is_not_the_shipped_one_of_its_name(agent):
+    (agent / "agent.toml").write_text(f'{SCRIPTED}[critic]\nkind = "nli"\npart = "english/critic"\n')
+    (agent / "english" / "critic").mkdir(parents=True)
+    (agent / "english" / "critic" / "part.json").write_text("{}")
+    assert findings(agent)["part english/critic"].found.startswith("to use it: ")
+
+
 def test_failing_model_says_what_its_error_says(agent, monkeypatch):
     def fail(*_):
         raise WeightsError("The weights are gone.", remedy="Fetch them.")

@@ -114,6 +114,15 @@ def test_a_prompted_gate_with_a_part_is_calibrated_and_asks_as_the_part_says(tmp
     assert not strict.decide([Context.of("When?")])[0].retrieve
 
 
+def test_a_prompted_gate_with_a_part_asks_in_the_language_it_was_fitted_with(tmp_path):
+    options = {"style": "zero-shot", "language": "zh"}
+    write_part(Part(tmp_path, "gate.prompted", {"gate": Head(("retrieve",), {})}, options), ())
+    fitted, plain = ChoosingModel(), ChoosingModel()
+    PromptedGate(language_model=fitted, part=str(tmp_path)).decide([Context.of("When?")])
+    PromptedGate(language_model=plain, language="zh").decide([Context.of("When?")])
+    assert fitted.prompts == plain.prompts
+
+
 def test_a_part_of_another_gate_is_refused(tmp_path):
     write_part(Part(tmp_path, "gate.uncertainty", {"gate": Head(("retrieve",), {})}, {}), ())
     with pytest.raises(DragomanError, match=r"gate\.uncertainty"):

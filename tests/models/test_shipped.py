@@ -37,6 +37,15 @@ def test_shipped_parts_are_those_that_the_pages_name():
     assert set(shipped_parts()) == shared | {"english-unified"}
 
 
+def test_shipped_parts_cut_where_their_whole_and_its_card_say():
+    whole = open_part("english")
+    card = (whole.folder / "README.md").read_text(encoding="utf-8")
+    for name, outer in {"gate": "gate", "reply": "reply", "relevance": "relevance", "critic": "consistent"}.items():
+        (head,) = open_part(f"english/{name}").heads.values()
+        assert head == whole.head(outer)
+        assert f"- `{outer}` / `{head.labels[0]}`: yes from {head.threshold():.4g} on\n" in card
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("name", sorted(shipped_parts().keys() - {"english-unified"}))
 def test_shipped_part_opens_and_its_heads_score(name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from dragoman.core.errors import TrainingError
+from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.models.part import Head, Part, write_part
 from dragoman.train.contract import Progress
 from dragoman.train.registry import learners
@@ -15,13 +15,15 @@ jobs = []
 
 
 class Counting:
-    """`model.weight` is what the figure depends on; `model.fail` fails, `model.stop` is stopped."""
+    """`model.weight` is what the figure depends on; `model.fail` fails, `wrong` is refused, `stop` is stopped."""
 
     def fit(self, job):
         jobs.append(job)
         job.report(Progress("Counting", 0, 1, loss=0.5, metric=0.25))
         if job.recipe.model.get("fail"):
             raise TrainingError("The loss is nan.", remedy="Set a lower rate.")
+        if job.recipe.model.get("wrong"):
+            raise ConfigError("Nobody can weigh that.", remedy="Leave model.wrong out.")
         if job.recipe.model.get("stop"):
             raise KeyboardInterrupt
         words = Counter(word for example in job.train.examples for word in example.context.last.split())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.values import Context
+from dragoman.core.values import Context, Source
 from dragoman.train.checks import check_sides, labelled
 from dragoman.train.contract import Corpus
 
@@ -70,7 +71,7 @@ def test_some_contradictions_are_warned_of(caplog):
     torn = side(*[True, False] * 15, same=4)
     with caplog.at_level(logging.WARNING, logger="dragoman.train"):
         check_sides("gate.linear", torn, GOOD)
-    assert "4 of 30 training turns have the same dialogue as another with the other label" in caplog.text
+    assert "4 of 30 training turns have the same dialogue as another with another label" in caplog.text
     assert "t0 (true) and t1 (false)" in caplog.text
 
 
@@ -85,3 +86,43 @@ def test_plans_must_differ_and_evidence_must_be_named():
     nothing = side(*[()] * 30, field="evidence")
     with pytest.raises(TrainingError, match="names a passage as evidence"):
         check_sides("retriever.bi", nothing, nothing)
+    named = side(*[("p1",)] * 30, field="evidence")
+    with pytest.raises(TrainingError, match="No dev turn names a passage"):
+        check_sides("retriever.bi", named, nothing)
+
+
+PLANS = side(*[("documents",), ()] * 15, field="plan")
+
+
+def test_a_rare_plan_is_no_mistake():
+    check_sides("planner.classifier", side(*[("documents",), ()] * 15, ("user",), field="plan"), PLANS)
+
+
+def test_a_dev_side_of_one_plan_alone_is_refused():
+    with pytest.raises(TrainingError, match=r"All 3 dev turns have the same label: plan = documents.*both kinds"):
+        check_sides("planner.classifier", PLANS, side(*[("documents",)] * 3, field="plan"))
+
+
+def test_a_dev_side_without_plans_is_refused():
+    with pytest.raises(TrainingError, match=r"None of the 30 dev turns .* has the label 'plan'"):
+        check_sides("unified", PLANS, GOOD)
+
+
+def test_mostly_contradicting_plans_are_refused_but_not_those_of_other_sources():
+    torn = side(*[("documents",), ()] * 15, same=16, field="plan")
+    with pytest.raises(TrainingError, match=r"16 of 30 .*t0 \(documents\) and t1 \(NULL\).*contradict each other"):
+        check_sides("planner.classifier", torn, PLANS)
+    offered = [
+        replace(example, sources=(Source("documents"),) if example.gold.plan else (Source("user"),))
+        for example in torn.examples
+    ]
+    check_sides("planner.classifier", replace(torn, examples=tuple(offered)), PLANS)
+
+
+def test_what_to_do_about_dev_hangs_on_where_it_comes_from():
+    one = side(False, False)
+    with pytest.raises(TrainingError, match="leave --data dev out: a part of the training dialogues is held out"):
+        check_sides("gate.linear", GOOD, one)
+    cut = replace(one, origin=({"name": "mine.jsonl", "cut": "dev, 0.2 of the dialogues, seed 1"},))
+    with pytest.raises(TrainingError, match="Dev was held out of the training dialogues: label more"):
+        check_sides("gate.linear", GOOD, cut)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -10,10 +12,12 @@ from dragoman.core.errors import WeightsError
 from dragoman.models.part import Head, Part, open_part, write_part
 from dragoman.models.scorer import Scorer
 from dragoman.models.trunk import load_trunk, score
+from dragoman.train.card import size
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.export import (
     MODEL,
     TOKENIZER,
+    Exported,
     export_part,
     export_trunk,
     narrow_where_it_holds,
@@ -121,6 +125,29 @@ def test_exporting_again_keeps_to_what_was_decided(copied, monkeypatch):
     assert decided == ["never", "always", "always"]
     assert exported.bits == part.made["bits"] == 8
     assert open_part(copied) == part
+
+
+def test_card_and_figures_say_what_was_exported_and_what_was_fitted(copied, monkeypatch):
+    def exporting(trunk, tokens, folder, *, output, int8):
+        return Exported(8 if int8 == "always" else 32, (folder / MODEL).stat().st_size)
+
+    monkeypatch.setattr("dragoman.train.export.export_trunk", exporting)
+    (copied / "gate").mkdir()
+    inner = Part(copied / "gate", "gate.encoder", HEADS, {"max_tokens": 48}, made={"bits": 32}, shares="..")
+    write_part(inner, (MODEL, TOKENIZER))
+    card = "# Mine\n\n- Size: 1.0 MB, weights in 32 bits\n- Licence: CC0\n"
+    (copied / "README.md").write_text(card)
+    (copied / "metrics.json").write_text('{"metrics": {"f1": 0.5}, "bytes": 1}')
+    part, _ = export_part(copied, int8="always")
+    changed = (copied / "README.md").read_text().splitlines()
+    assert changed[2] == f"- Size: {size(part) / 1e6:.1f} MB, weights in 8 bits"
+    assert changed[3].startswith("- Exported again") and changed[3].endswith("those of the weights in 32 bits")
+    assert json.loads((copied / "metrics.json").read_text()) == {"metrics": {"f1": 0.5}, "bytes": size(part)}
+    assert open_part(copied / "gate").made["bits"] == 8
+    export_part(copied)
+    assert (copied / "README.md").read_text().splitlines() == changed
+    export_part(copied, int8="never")
+    assert (copied / "README.md").read_text() == card.replace("1.0 MB", f"{size(part) / 1e6:.1f} MB")
 
 
 def test_part_that_runs_as_it_is_has_nothing_to_export(copied):

@@ -178,6 +178,11 @@ def test_a_wrong_key_of_the_recipe_is_named(tmp_path, setting, told):
         GateLinear().fit(job(tmp_path, turns(60), turns(20, seed=4), setting))
 
 
+def test_a_focal_loss_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"A linear gate is learned without a focal loss.*balance.focal = 0"):
+        GateLinear().fit(job(tmp_path, turns(60), turns(20, seed=4), "balance.focal=2"))
+
+
 @pytest.mark.slow
 def test_ketod_is_learned_better_than_by_words_of_the_last_turns_alone(tmp_path):
     """Out of fold, on the training dialogues; TF-IDF and a logistic regression alone reach .42."""

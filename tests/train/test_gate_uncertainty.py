@@ -73,6 +73,17 @@ def test_doubt_becomes_a_probability_and_a_threshold(tmp_path):
     assert (asked.retrieve, told.retrieve) == (True, False)
 
 
+def test_the_part_says_how_it_was_asked(tmp_path):
+    part = GateUncertainty().fit(job(tmp_path, "input.name=Ada", "input.language=zh"))
+    assert (part.options["name"], part.options["language"]) == ("Ada", "zh")
+    ASKED.clear()
+    UncertaintyGate(language_model=Unsure(), name="Marlow", part=str(tmp_path)).decide([turns(1)[0].context])
+    kept = (tmp_path / "drafts.jsonl").read_text()
+    GateUncertainty().fit(job(tmp_path, "input.name=Ada", "input.language=zh"))
+    assert len(ASKED) == 1
+    assert (tmp_path / "drafts.jsonl").read_text() == kept
+
+
 def test_a_turn_is_drafted_once_and_a_stopped_training_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(Unsure, "stop_at", 40)
     with pytest.raises(KeyboardInterrupt):

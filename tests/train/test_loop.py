@@ -106,6 +106,7 @@ def test_a_loss_that_is_no_number_names_the_batch_and_keeps_the_checkpoint(tiny,
         fit(task, tiny.job(tmp_path))
     assert caught.value.fields["rows"] == task.seen[8]
     assert "train.rate" in caught.value.remedy
+    assert f"The last good checkpoint is kept in '{tmp_path}'." in caught.value.message
     assert [place.name for place in (tmp_path / "checkpoint").iterdir()] == ["0001-00000008"]
     mended = tiny.TinyTask()
     fit(mended, tiny.job(tmp_path))
@@ -120,9 +121,24 @@ def test_a_gradient_that_is_infinite_stops_before_the_weights_are_spoilt(tiny, t
             return loss + root if len(self.seen) > 4 else loss
 
     task = Steep()
-    with pytest.raises(TrainingError, match="gradient is nan in epoch 1, batch 5"):
+    with pytest.raises(TrainingError, match=r"gradient is nan in epoch 1, batch 5 .*kept in"):
         fit(task, tiny.job(tmp_path))
     assert all(bool(torch.isfinite(parameter).all()) for parameter in task.model.parameters())
+
+
+def test_where_nothing_was_saved_no_checkpoint_is_promised(tiny, tmp_path):
+    def poison(task, batch):
+        task.inputs[batch[0]] = math.nan
+
+    with pytest.raises(TrainingError, match=r"loss is nan in epoch 1, batch 1 .*No checkpoint was written yet\."):
+        fit(tiny.TinyTask(after=poison), tiny.job(tmp_path / "loss"))
+
+    class Wide(tiny.TinyTask):
+        def measure(self):
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(TrainingError, match=r"while dev was measured .*No checkpoint was written yet\."):
+        fit(Wide(), tiny.job(tmp_path / "dev", train={"save": 500}))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dragoman.train.export import MODEL, SHAPE, TOKENIZER
 from dragoman.train.folder import TrainingFolder
 from dragoman.train.folds import FILE as SCORES
 from dragoman.train.gate_inputs import DRAFTS
+from dragoman.train.learners.gate_prompted import FILE as ANSWERS
 from dragoman.train.negatives import FOLDER as MINED
 from dragoman.train.recipe import load_recipe
 from dragoman.train.registry import learners
@@ -175,6 +176,7 @@ def test_afresh_takes_away_what_learners_left(recipe, tmp_path):
         MODEL,
         TOKENIZER,
         DRAFTS,
+        ANSWERS,
         f"{MINED}/1.json",
         f"fold-0/{SCORES}",
         "aux/log.jsonl",

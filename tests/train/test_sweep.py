@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from dragoman.core.errors import ConfigError, TrainingError
+from dragoman.core.errors import ConfigError, MissingExtraError, TrainingError
+from dragoman.core.workers import InProcess
 from dragoman.models.part import open_part
 from dragoman.train.recipe import load_recipe, shipped_recipes
 from dragoman.train.sweep import SweepSpec, deciding, load_sweep, sweep
@@ -121,6 +122,33 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(recipe, tmp_path):
         sweep(recipe, load_sweep(["model.fail=true"]), DATA, tmp_path / "all", options=FEW)
 
 
+def test_a_trial_whose_settings_are_wrong_is_left_out_too(recipe, tmp_path):
+    found = sweep(recipe, load_sweep(["model.wrong=false,true"]), DATA, tmp_path / "out", options=FEW)
+    assert [trial.failed for trial in found.trials] == ["", "Nobody can weigh that."]
+    found = sweep(recipe, load_sweep(["train.epochs=1,0"]), DATA, tmp_path / "epochs", options=FEW)
+    assert found.best.number == 0
+    assert "train.epochs" in found.trials[1].failed
+
+
+@pytest.mark.parametrize("setting", ["model.wrong=false,true", "train.epochs=1,0"])
+def test_workers_leave_such_a_trial_out_too(recipe, tmp_path, setting):
+    class Elsewhere(InProcess):
+        here = False
+
+    found = sweep(recipe, load_sweep([setting]), DATA, tmp_path / "out", options=FEW, workers=Elsewhere())
+    assert [bool(trial.failed) for trial in found.trials] == [False, True]
+    assert found.best.number == 0
+
+
+def test_what_no_setting_causes_stops_the_sweep(recipe, tmp_path, monkeypatch):
+    def train(*args, **given):
+        raise MissingExtraError("Training needs 'torch', which is not installed.", extra="train")
+
+    monkeypatch.setattr("dragoman.train.sweep_trials.train", train)
+    with pytest.raises(MissingExtraError):
+        sweep(recipe, load_sweep(["model.weight=0.9,0.4"]), DATA, tmp_path / "out", options=FEW)
+
+
 def test_a_folder_of_something_else_is_left_alone(recipe, tmp_path):
     with pytest.raises(TrainingError, match="holds no sweep"):
         sweep(recipe, load_sweep(["model.weight=1"]), DATA, tmp_path, options=FEW)
@@ -180,10 +208,28 @@ def test_the_loss_decides_only_where_parts_of_the_kind_hold_it():
     grid, named = load_sweep(["train.seed=1,2"]), SweepSpec(parameters={"train.seed": {"values": [1]}}, metric="auc")
     shipped = {name: deciding(load_recipe(path), grid) for name, path in shipped_recipes().items()}
     assert (shipped["gate-linear"], shipped["gate-uncertainty"], shipped["english"]) == ("f1", "f1", "mean")
-    assert "loss" not in shipped.values()
+    assert shipped["gate-attention"] == "f1"  # its weights are those of the last epoch
+    assert not {"loss", "last"} & set(shipped.values())
     assert deciding(load_recipe("gate-linear", ["train.metric=ap"]), grid) == "ap"
     assert deciding(load_recipe("gate-tuned", ["train.metric=loss"]), grid) == "loss"
     assert deciding(load_recipe("gate-linear"), named) == "auc"
+
+
+@pytest.mark.slow
+def test_a_recipe_that_keeps_the_last_epoch_is_swept(tmp_path):
+    small = [
+        "model.words=own",
+        "model.embeddings=none",
+        "model.pretrain=none",
+        "calibrate.folds=0",
+        "export.int8=never",
+    ]
+    spec = load_sweep(["train.epochs=1,2"])
+    out = tmp_path / "out"
+    found = sweep("gate-attention", spec, DATA, out, overrides=small, options=FEW, device="cpu")
+    assert found.metric == "f1"
+    assert [trial.failed for trial in found.trials] == ["", ""]
+    assert open_part(out).made["metrics"]["f1"] == found.best.score
 
 
 def test_a_recipe_that_names_no_metric_is_swept(tmp_path):

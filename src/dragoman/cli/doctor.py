@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -61,7 +62,7 @@ def examine(agent: str) -> list[Finding]:
         _tried("home", _home, "Set DRAGOMAN_HOME to a folder that can be written."),
         *_components(),
         *_agent(agent),
-        *_shipped(),
+        *_shipped(agent),
         *_extras(),
     ]
 
@@ -123,21 +124,52 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"extra {extra}", "note", f"not installed: {what}", f"pip install 'dragoman[{extra}]'")
 
 
-def _shipped() -> Iterator[Finding]:
-    """The trained parts that come with the package: whether their files are sound, and what they are for."""
+def _shipped(agent: str) -> Iterator[Finding]:
+    """The trained parts that come with the package: whether their files are sound, who has them, what they are for."""
     from dragoman.models.part import open_part, shipped_parts
 
-    for name in shipped_parts():
-        yield _tried(f"part {name}", partial(_trained, name, open_part), "Install the package again.")
+    owner, tables = _named_in(agent)
+    for name, place in shipped_parts().items():
+        where = [table for table, parts in tables.items() if place in parts]
+        had = f"{owner} has it in [{'], ['.join(where)}]" if where else ""
+        yield _tried(f"part {name}", partial(_trained, name, open_part, had), "Install the package again.")
 
 
-def _trained(name: str, opened: Callable[[str], Part]) -> Finding:
+def _trained(name: str, opened: Callable[[str], Part], had: str) -> Finding:
     from dragoman.train.use import uses
 
     part = opened(name)
     if part.kind == "shared":
         return Finding(f"part {name}", "ok", f"one model of {', '.join(part.heads)}, from {part.made.get('base', '')}")
-    return Finding(f"part {name}", "ok", f"to use it: {uses(part, name)[0].line}")
+    use = uses(part, name)[0]
+    return Finding(f"part {name}", "ok", f"{had}. {use.note}".rstrip(" ") if had else f"to use it: {use.line}")
+
+
+def _named_in(agent: str) -> tuple[str, dict[str, list[Path]]]:
+    """An agent's name, and the parts that each of its tables names; none of an agent that cannot be read."""
+    from dragoman.agent.build import locate
+    from dragoman.config import load_config
+
+    try:
+        file, _ = locate(agent)
+        config = load_config(file)
+    except DragomanError:
+        return agent, {}
+    whole = config.resolved()
+    tables = {**whole, **{f"models.{name}": table for name, table in whole["models"].items()}}
+    roles = {name: table for name, table in tables.items() if isinstance(table, Mapping) and name != "models"}
+    return f"{config.name} ({agent})", {name: list(_parts_of(table, file.parent)) for name, table in roles.items()}
+
+
+def _parts_of(table: Mapping[str, object], folder: Path) -> Iterator[Path]:
+    from dragoman.models.part import find_part
+
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _parts_of(value, folder)
+        elif key == "part" and isinstance(value, str):
+            with suppress(DragomanError):
+                yield find_part(value, folder=folder)
 
 
 def _agent(agent: str) -> Iterator[Finding]:

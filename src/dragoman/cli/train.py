@@ -171,12 +171,15 @@ def export_part(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a training.", show_default=False)],
     int8: Annotated[
         Int8,
-        typer.Option("--int8", help="Eight-bit weights: as was decided on dev when it was trained, always, or never."),
+        typer.Option(
+            "--int8", help="Eight-bit weights: as it has them, which training decides on dev, always, or never."
+        ),
     ] = Int8.auto,
 ) -> None:
     """Write a trained model as ONNX again, for use without torch.
 
-    Training does this by itself; here the weights' bits can be changed afterwards.
+    Training does this by itself; here the weights' bits can be changed afterwards. Calibration, thresholds and figures
+    stay as training fitted them, and the model card says so.
     """
     try:
         from dragoman.train import export

@@ -22,7 +22,7 @@ class PromptedGate(AnsweredGate):
     """Asks the model; the number is the probability of True against False, never of what it happens to write.
 
     With a trained `part` that is made into the probability that something should be looked up; the part then says in
-    which style is asked, and where the threshold lies.
+    which style and language is asked, and where the threshold lies.
     """
 
     def __init__(
@@ -42,7 +42,8 @@ class PromptedGate(AnsweredGate):
 
     def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
         style: Style = trained.get("style", self._style)
-        asked = [question(context, style, self._language) for context in turns]
+        language = str(trained.get("language", self._language))
+        asked = [question(context, style, language) for context in turns]
         return chosen(self._model, asked), f"prompted {style}"
 
 

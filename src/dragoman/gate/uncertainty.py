@@ -15,6 +15,8 @@ from dragoman.gate.answered import AnsweredGate
 
 KIND = "gate.uncertainty"
 Measure: TypeAlias = Literal["mean", "least"]
+_UNNAMED = "Dragoman"
+"""The name under which parts were fitted that do not say one."""
 
 
 @gates.register("uncertainty.v1")
@@ -23,7 +25,8 @@ class UncertaintyGate(AnsweredGate):
 
     The doubt is one less the draft's confidence (`measure = "mean"`), or less the probability of its least likely
     token (`"least"`; the language model needs `least = true`). With a trained `part` the doubt is made into the
-    probability that something should be looked up; the part then says what is measured, and where the threshold lies.
+    probability that something should be looked up; the part then says what is measured, in which
+    language and under which name is asked, and where the threshold lies.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class UncertaintyGate(AnsweredGate):
 
     def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
         measure: Measure = trained.get("measure", self._measure)
-        asked = [question(context, self._language, self._persona) for context in turns]
+        language = str(trained.get("language", self._language))
+        name = str(trained.get("name", _UNNAMED if trained else self._persona))
+        asked = [question(context, language, name) for context in turns]
         drafts = self._model.generate(asked, max_tokens=int(trained.get("max_tokens", self._max_tokens)))
         return [doubt(draft, measure) for draft in drafts], "doubt of an unaided draft"
 

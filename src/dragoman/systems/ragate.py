@@ -26,10 +26,10 @@ def ragate(
     """A gate, and every source where it is open: RAGate-Prompt ("prompted"), -PEFT ("tuned"), -MHA ("attention").
 
     Inputs:
-        part: the trained gate's folder or name; the uncertainty gate has one where it is calibrated.
-        style: how the prompted gate is asked.
+        part: the trained gate's folder or name; prompted and uncertainty gates have one where they are calibrated.
+        style: how the prompted gate is asked; a part says that itself.
         replies: the reader whose unaided reply a gate reads that was trained with `resp`.
-        threshold: in place of the gate's own; the prompted gate has none.
+        threshold: in place of the gate's own, which is one half where there is no part.
     """
     if part is None and gate not in _UNTRAINED:
         raise ConfigError(

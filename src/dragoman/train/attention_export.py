@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from dragoman.models.mha import AttentionEncoder, Shape, padded
 from dragoman.models.mha_runtime import KNOWLEDGE_INPUTS, OUTPUT, TURN_INPUTS, Row
-from dragoman.models.part import Part, write_part
+from dragoman.models.part import Part
 from dragoman.models.trunk import read_weights
 from dragoman.train.export import BEST, MODEL, Exported, Int8, narrow_where_it_holds, to_onnx
 
@@ -31,10 +30,8 @@ def export_attention(
     return narrow_where_it_holds(folder, int8=int8, tolerance=tolerance, measure=measure)
 
 
-def export_again(part: Part, *, int8: Int8) -> tuple[Part, Exported]:
+def export_again(part: Part, *, int8: Int8) -> Exported:
     """Export a trained gate anew from its best weights."""
     encoder = AttentionEncoder(Shape(**part.options["shape"]))
     read_weights(encoder, part.folder / BEST)
-    exported = export_attention(encoder, part.folder, int8=int8)
-    made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
-    return write_part(replace(part, made=made), tuple(part.files)), exported
+    return export_attention(encoder, part.folder, int8=int8)

@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from dragoman.models.mha import AttentionEncoder, padded
 from dragoman.models.mha_runtime import Row
 from dragoman.train.losses import binary_loss
-from dragoman.train.spec import Recipe
+from dragoman.train.spec import LAST, Recipe
 from dragoman.train.text_measures import yes_measures
 from dragoman.train.text_task import positive_weight, shuffled
 
 Pretraining: TypeAlias = Literal["tokens", "vectors"]
-LAST = "last"
 _MASKED = 0.15
 
 

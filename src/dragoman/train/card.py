@@ -17,6 +17,7 @@ _USES = {
     SHARED: "is one model under several parts of an agent",
     UNIFIED: "is one language model that plans which sources to ask, judges what they hold, and answers",
 }
+_SIZE, _AGAIN = "- Size: ", "- Exported again after training: "
 
 
 def card(part: Part, job: Job, *, command: str = "") -> str:
@@ -30,7 +31,7 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
         lines += [recipe.about, ""]
     base = part.made.get("base")
     lines += [f"- Kind: `{part.kind}`" + (f", from the base `{base}`" if base else "")]
-    lines += [f"- Size: {size(part) / 1e6:.1f} MB" + _bits(part)]
+    lines += [_size_line(part)]
     lines += [f"- Licence: {recipe.licence or 'not stated in the recipe'}", ""]
     lines += ["## Learned from", "", *_data_table(job), ""]
     lines += [f"## On dev ({len(job.dev.examples)} turns)", "", *_metrics_table(part), "", *_heads(part)]
@@ -52,13 +53,34 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
     return "\n".join(lines)
 
 
+def exported_card(text: str, part: Part) -> str:
+    """A card, with what another export changed: the size, and at how many bits the figures were taken.
+
+    A card without a size, as one that was written by hand, stays as it is.
+    """
+    lines = [line for line in text.split("\n") if not line.startswith(_AGAIN)]
+    place = next((number for number, line in enumerate(lines) if line.startswith(_SIZE)), None)
+    if place is None:
+        return text
+    lines[place : place + 1] = [_size_line(part), *_again(part)]
+    return "\n".join(lines)
+
+
 def size(part: Part) -> int:
     """The bytes of the files that run."""
     return sum((part.place / name).stat().st_size for name in part.files if (part.place / name).is_file())
 
 
-def _bits(part: Part) -> str:
-    return f", weights in {part.made['bits']} bits" if "bits" in part.made else ""
+def _size_line(part: Part) -> str:
+    bits = f", weights in {part.made['bits']} bits" if "bits" in part.made else ""
+    return f"{_SIZE}{size(part) / 1e6:.1f} MB{bits}"
+
+
+def _again(part: Part) -> list[str]:
+    bits = part.made.get("fitted_bits")
+    if bits is None or bits == part.made.get("bits"):
+        return []
+    return [f"{_AGAIN}calibration, thresholds and figures are those of the weights in {bits} bits"]
 
 
 def _data_table(job: Job) -> list[str]:

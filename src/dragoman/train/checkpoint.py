@@ -79,6 +79,13 @@ class Checkpoints:
         self._of = dict(of)
         self._frozen: str | None = None
 
+    @property
+    def kept(self) -> str:
+        """Whether there is something to go on from, and where, for an error's message."""
+        if self._newest() is None:
+            return "No checkpoint was written yet."
+        return f"The last good checkpoint is kept in '{self._folder}'."
+
     def load(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> State | None:
         """Put a training back to where it was saved last; None where nothing was saved."""
         saved = self._newest()

@@ -33,14 +33,27 @@ def check_sides(kind: str, train: Corpus, dev: Corpus) -> None:
     _enough(sides["training"], train)
     if labels == ("retrieve",):
         for side, examples in sides.items():
-            check_classes([example.gold.retrieve for example in examples], what="retrieve", side=side)
+            truths = [example.gold.retrieve for example in examples]
+            check_classes(truths, what="retrieve", side=side, held_out=is_held_out(dev))
         refuse_contradictions(sides["training"], [example.gold.retrieve for example in sides["training"]])
     elif labels == ("plan",):
-        check_classes([example.gold.plan for example in sides["training"]], what="plan", side="training", least=1)
-    elif not any(example.gold.evidence for example in sides["training"]):
-        raise TrainingError(
-            "No training turn names a passage as evidence.", remedy="Give turns with 'evidence': the ids of passages."
-        )
+        for side, examples in sides.items():  # a rare plan is no mistake: one turn of it is enough
+            plans = [example.gold.plan for example in examples]
+            check_classes(plans, what="plan", side=side, least=1, held_out=is_held_out(dev))
+        plans = [example.gold.plan for example in sides["training"]]
+        refuse_contradictions(sides["training"], plans, by_sources=True)
+    else:
+        for side, examples in sides.items():
+            if not any(example.gold.evidence for example in examples):
+                raise TrainingError(
+                    f"No {side} turn names a passage as evidence.",
+                    remedy="Give turns with 'evidence': the ids of passages.",
+                )
+
+
+def is_held_out(dev: Corpus) -> bool:
+    """Whether a dev side was cut from the training dialogues, and not given."""
+    return any("cut" in origin for origin in dev.origin)
 
 
 def labelled(corpus: Corpus, labels: Sequence[Label], side: str = "training") -> tuple[Example, ...]:
@@ -64,16 +77,19 @@ def labelled(corpus: Corpus, labels: Sequence[Label], side: str = "training") ->
     return found
 
 
-def check_classes(truths: Sequence[Hashable], *, what: str, side: str, least: int | None = None) -> None:
-    """Refuse labels of one class alone, and classes with too few examples to learn or to judge by."""
+def check_classes(
+    truths: Sequence[Hashable], *, what: Label, side: str, least: int | None = None, held_out: bool = False
+) -> None:
+    """Refuse labels of one class alone, and classes with too few examples to learn or to judge by.
+
+    `held_out` says that dev was cut from the training dialogues.
+    """
     counts = Counter(truths)
     if len(counts) < 2:
         only = next(iter(counts), None)
         raise TrainingError(
             f"All {len(truths)} {side} turns have the same label: {what} = {_said(only)}.",
-            remedy="Both a yes and a no are needed: label some of the other kind."
-            if side != "dev"
-            else "Give a dev file with both, or none: then a part of the training dialogues is held out.",
+            remedy=_other_kind(what, side, held_out),
         )
     needed = (LEAST_OF_EACH if side == "training" else 1) if least is None else least
     rarest, count = min(counts.items(), key=lambda pair: pair[1])
@@ -84,11 +100,16 @@ def check_classes(truths: Sequence[Hashable], *, what: str, side: str, least: in
         )
 
 
-def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable]) -> int:
-    """How many turns repeat a dialogue with another label: warned of, and refused where they are more than half."""
+def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable], *, by_sources: bool = False) -> int:
+    """How many turns repeat a dialogue with another label: warned of, and refused where they are more than half.
+
+    With `by_sources`, turns that may ask other sources are not the same: their plans differ with good reason.
+    """
     groups: dict[Hashable, list[int]] = {}
     for number, example in enumerate(examples):
-        groups.setdefault(tuple((turn.speaker, turn.text.strip()) for turn in example.context.turns), []).append(number)
+        said = tuple((turn.speaker, turn.text.strip()) for turn in example.context.turns)
+        offered = frozenset(source.name for source in example.sources) if by_sources else None
+        groups.setdefault((said, offered), []).append(number)
     torn = [rows for rows in groups.values() if len({truths[row] for row in rows}) > 1]
     count = sum(map(len, torn))
     if not count:
@@ -97,13 +118,23 @@ def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable
         " and ".join(f"{examples[row].id} ({_said(truths[row])})" for row in _unlike(rows, truths))
         for rows in torn[:_SHOWN]
     )
-    told = f"{count} of {len(examples)} training turns have the same dialogue as another with the other label: {first}"
+    told = f"{count} of {len(examples)} training turns have the same dialogue as another with another label: {first}"
     if 2 * count > len(examples):
         raise TrainingError(
             f"{told}.", remedy="The labels contradict each other: see that the label file belongs to these dialogues."
         )
     _log.warning("%s%s.", told, "; …" if len(torn) > _SHOWN else "")
     return count
+
+
+def _other_kind(what: Label, side: str, held_out: bool) -> str:
+    """What to do about labels that are all the same."""
+    if side != "dev":
+        needed = "Both a yes and a no are needed" if what == "retrieve" else "Plans that differ are needed"
+        return f"{needed}: label some of the other kind."
+    if held_out:
+        return "Dev was held out of the training dialogues: label more of the other kind, or give --data dev=FILE."
+    return "Give a dev file with both kinds, or leave --data dev out: a part of the training dialogues is held out."
 
 
 def _enough(examples: Sequence[Example], train: Corpus) -> None:

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from dragoman.core.errors import WeightsError
 from dragoman.models.part import FILE, Part, find_part, read_part, write_part
 from dragoman.models.trunk import Pooling, Tokens, Trunk, read_weights
+from dragoman.train.card import exported_card, size
+from dragoman.train.folder import CARD, METRICS, write_whole
 
 if TYPE_CHECKING:
     import onnx
@@ -226,8 +228,11 @@ def rebuilt(folder: Path) -> tuple[Trunk, Tokens, dict[str, Any]]:
 
 
 def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
-    """Export a trained folder anew, and with it the parts that share its model. `auto` keeps to what was decided on
-    dev when it was trained. A model that was damaged is made again."""
+    """Export a trained folder anew, and with it the parts that share its model. `auto` keeps to the bits it has.
+
+    A model that was damaged is made again. Nothing is fitted anew: calibration, thresholds and figures stay those of
+    training.
+    """
     folder = find_part(folder)
     part = read_part(folder)
     if part.shares:
@@ -236,20 +241,38 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
     if part.kind == "gate.attention":
         from dragoman.train.attention_export import export_again
 
-        return export_again(part, int8=decided if int8 == "auto" else int8)
-    if not (folder / SHAPE).is_file():
+        exported = export_again(part, int8=decided if int8 == "auto" else int8)
+    elif not (folder / SHAPE).is_file():
         raise WeightsError(
             f"A {part.kind} has nothing to export: it runs as it is.", remedy=f"Use it: part = '{folder}'."
         )
-    trunk, tokens, table = rebuilt(folder)
-    exported = export_trunk(trunk, tokens, folder, output=table["output"], int8=decided if int8 == "auto" else int8)
-    made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
-    whole = write_part(replace(part, made=made), tuple(part.files))
+    else:
+        trunk, tokens, table = rebuilt(folder)
+        exported = export_trunk(trunk, tokens, folder, output=table["output"], int8=decided if int8 == "auto" else int8)
+    whole = write_part(_told(part, exported), tuple(part.files))
     for place in sorted(folder.glob(f"*/{FILE}")):
         inner = read_part(place.parent)
         if inner.shares and inner.place.resolve() == folder.resolve():
-            write_part(inner, tuple(inner.files))
+            write_part(_told(inner, exported), tuple(inner.files))
+    _write_down(whole)
     return whole, exported
+
+
+def _told(part: Part, exported: Exported) -> Part:
+    """A part that says what it has become, and at how many bits it was fitted."""
+    fitted = part.made.get("fitted_bits", part.made.get("bits"))
+    made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
+    return replace(part, made=made if fitted is None else {**made, "fitted_bits": fitted})
+
+
+def _write_down(part: Part) -> None:
+    """Say in the model card and beside the figures what was exported, where training left them."""
+    card, metrics = part.folder / CARD, part.folder / METRICS
+    if card.is_file():
+        write_whole(card, exported_card(card.read_text(encoding="utf-8"), part))
+    if metrics.is_file():
+        table = {**json.loads(metrics.read_text(encoding="utf-8")), "bytes": size(part)}
+        write_whole(metrics, json.dumps(table, ensure_ascii=False, indent=1) + "\n")
 
 
 @contextmanager

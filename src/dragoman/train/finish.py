@@ -1,7 +1,7 @@
 """The end of every training over a trunk: export it, calibrate what was exported, write the part.
 
 Calibration and thresholds are fitted on the scores of the exported model, which is the one that runs: what eight bits
-change is in them already.
+change is in them already. Torch is imported by what needs it: a linear gate takes its head from here without.
 """
 
 from __future__ import annotations
@@ -12,23 +12,19 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from safetensors.torch import save_file
-
 from dragoman.core.errors import UnknownNameError
 from dragoman.models.part import Head, Part, write_part
 from dragoman.models.scorer import Scorer
-from dragoman.models.trunk import Text, Tokens, Trunk
 from dragoman.train.calibrate import best_threshold, common_threshold, fit_calibration
 from dragoman.train.contract import Corpus, Job, Progress
-from dragoman.train.export import BEST, MODEL, TOKENIZER, export_trunk, save_shape
+from dragoman.train.folder import BEST
 from dragoman.train.measures import binary
 from dragoman.train.spec import CalibrationSpec
-from dragoman.train.text_measures import decision_measures, measures_of
-from dragoman.train.text_task import Kind, Labels, numbered
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
+    from dragoman.models.trunk import Text, Tokens, Trunk
+    from dragoman.train.text_task import Kind, Labels
 
 _LIBRARIES = ("dragoman", "torch", "transformers", "onnx", "onnxruntime", "tokenizers")
 
@@ -77,6 +73,8 @@ def finish(
     what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
     beside it, is done by `completed`, which is given the part as it would be written.
     """
+    from dragoman.train.export import MODEL, TOKENIZER, export_trunk, save_shape
+
     job.report(Progress("Exporting", 0, 1))
     made_of = {**options, "max_tokens": max_tokens}
     plain = {name: Head(held.labels) for name, held in heads.items()} | dict(more_heads or {})
@@ -174,6 +172,8 @@ def told(corpus: Corpus) -> dict[str, Any]:
 
 def keep(trunk: Trunk, job: Job) -> None:
     """Write a trunk's weights as the best ones, where it was not the loop that found them."""
+    from safetensors.torch import save_file
+
     job.folder.mkdir(parents=True, exist_ok=True)
     partial = job.folder / f".{BEST}"
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in trunk.state_dict().items()}, partial)
@@ -209,6 +209,11 @@ def _deciding(job: Job, heads: Mapping[str, Held]) -> Callable[[Scorer], float]:
 
 
 def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    import torch
+
+    from dragoman.train.text_measures import measures_of
+    from dragoman.train.text_task import numbered
+
     groups = None if held.groups is None else numbered(held.groups)
     given = torch.tensor([[float(value) for value in row] for row in scores])
     return measures_of(held.kind, given, torch.tensor(held.truth, dtype=torch.float32), groups)
@@ -218,6 +223,8 @@ def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatA
     """What is measured over labels or lists together; decisions are those at the head's own thresholds."""
     if held.kind == "binary":
         return {}
+    from dragoman.train.text_measures import decision_measures
+
     found = _measured(held, scores)
     if held.kind == "listwise":
         return {name: found[name] for name in ("hit@1", "mrr")}

@@ -23,7 +23,7 @@ FORMAT = 1
 RECIPE, DATA, METRICS, CARD = "recipe.toml", "data.json", "metrics.json", "README.md"
 CHECKPOINT, BEST, LOG, EVENTS = "checkpoint", "best.safetensors", "log.jsonl", "tensorboard"
 _LOCK = ".lock"
-_LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "mined", "work")
+_LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "answers.jsonl", "mined", "work")
 """What learners leave here that a part, or one that is not finished, does not name among its files."""
 _OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, *_LEARNERS)
 _INNER = re.compile(r"fold-\d+|run-\d+|aux|pretrain")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
-from dragoman.train.checkpoint import BEST, identity
-from dragoman.train.checkpoint import FOLDER as CHECKPOINTS
 from dragoman.train.contract import Job
+from dragoman.train.folder import BEST, CHECKPOINT
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -38,6 +37,8 @@ def held_out_scores(job: Job, fit_and_score: FitAndScore) -> Scores:
 
     Each fold is a training of its own under `fold-N`, taken up again where it stopped; a finished one is not repeated.
     """
+    from dragoman.train.checkpoint import identity
+
     examples = job.train.examples
     folds = job.recipe.calibrate.folds
     places = fold_of(examples, folds, job.recipe.train.seed)
@@ -52,24 +53,26 @@ def held_out_scores(job: Job, fit_and_score: FitAndScore) -> Scores:
         rows = [row for row, place in enumerate(places) if place == fold]
         folder = job.folder / f"fold-{fold}"
         inner = replace(job, train=replace(job.train, examples=kept))
-        scores = _kept(inner, folder) or _made(inner, folder, [examples[row] for row in rows], fit_and_score)
+        of = identity(inner)
+        scores = _kept(of, folder)
+        if not scores:
+            scores = [list(map(float, row)) for row in fit_and_score(inner, folder, [examples[row] for row in rows])]
+            _keep(of, folder, scores)
         for row, score in zip(rows, scores, strict=True):
             found[row] = score
     return found
 
 
-def _made(job: Job, folder: Path, held: Sequence[Example], fit_and_score: FitAndScore) -> Scores:
-    scores = [[float(value) for value in row] for row in fit_and_score(job, folder, held)]
+def _keep(of: Mapping[str, str], folder: Path, scores: Scores) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{FILE}"
-    partial.write_text(json.dumps({"of": identity(job), "scores": scores}) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps({"of": dict(of), "scores": scores}) + "\n", encoding="utf-8")
     partial.replace(folder / FILE)
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)  # its weights have done their work
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)  # its weights have done their work
     (folder / BEST).unlink(missing_ok=True)
-    return scores
 
 
-def _kept(job: Job, folder: Path) -> Scores | None:
+def _kept(of: Mapping[str, str], folder: Path) -> Scores | None:
     """The scores of a fold that is done already, of the same recipe and data."""
     try:
         table = json.loads((folder / FILE).read_text(encoding="utf-8"))
@@ -79,7 +82,7 @@ def _kept(job: Job, folder: Path) -> Scores | None:
         raise TrainingError(
             f"'{folder / FILE}' cannot be read: {error}.", remedy=f"Remove '{folder}' and run it again."
         ) from error
-    if table.get("of") != identity(job):
+    if table.get("of") != of:
         raise TrainingError(
             f"'{folder}' is of another training.", remedy="Give --fresh to begin anew, or another --out."
         )

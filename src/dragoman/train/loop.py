@@ -179,7 +179,7 @@ class _Loop:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise told_of_dev(self._state.epoch + 1, self._folder, self._job.device) from error
+            raise told_of_dev(self._state.epoch + 1, self._saved.kept, self._job.device) from error
 
     def _autocast(self) -> AbstractContextManager[object]:
         """Half precision where it is asked for, or where it pays: on a GPU that computes in it."""
@@ -198,8 +198,7 @@ class _Loop:
         shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", …" if len(rows) > _SHOWN_ROWS else "")
         epoch = self._state.epoch + 1
         return TrainingError(
-            f"The {what} is {value} in epoch {epoch}, batch {number + 1} (rows {shown}). "
-            f"The last good checkpoint is kept in '{self._folder}'.",
+            f"The {what} is {value} in epoch {epoch}, batch {number + 1} (rows {shown}). {self._saved.kept}",
             remedy=f"Look at those rows, or set a lower train.rate (it is {self._spec.rate:g}) with --fresh or another "
             "--out.",
             epoch=epoch,

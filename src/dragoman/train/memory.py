@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
 
@@ -69,11 +68,10 @@ def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str, *, toke
     )
 
 
-def told_of_dev(epoch: int, folder: Path, device: str) -> TrainingError:
-    """The error where memory ran out over dev, which is read in batches of the same size."""
+def told_of_dev(epoch: int, kept: str, device: str) -> TrainingError:
+    """The error where memory ran out over dev, which is read in batches of the same size; `kept` is what remains."""
     return TrainingError(
-        f"Memory ran out on {_place(device)} while dev was measured after epoch {epoch}. The last good checkpoint is "
-        f"kept in '{folder}'.",
+        f"Memory ran out on {_place(device)} while dev was measured after epoch {epoch}. {kept}",
         remedy="Free some memory and run the same command again; or set a smaller train.batch (of a unified model: "
         "model.batch_tokens) with --fresh.",
     )

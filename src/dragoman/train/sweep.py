@@ -27,7 +27,7 @@ from dragoman.models.part import Part, open_part
 from dragoman.train.contract import Report
 from dragoman.train.folder import CHECKPOINT, EVENTS, LOG, TrainingFolder, write_whole, writing
 from dragoman.train.recipe import load_recipe
-from dragoman.train.spec import Recipe
+from dragoman.train.spec import LAST, Recipe
 from dragoman.train.sweep_spec import RangeSpec, SweepSpec, Trial
 from dragoman.train.sweep_trials import STUDY, TRIALS, Ordered, Trials
 
@@ -36,7 +36,8 @@ __all__ = ["RangeSpec", "SweepSpec", "Swept", "Trial", "deciding", "load_sweep",
 SWEEP = "sweep.json"
 _OF_DATA = ("data", "options")
 _NOT_COPIED = (LOG, CHECKPOINT, EVENTS)
-_INSTEAD_OF_LOSS = {
+_NO_FIGURES = ("loss", LAST)
+_INSTEAD = {
     "critic.nli": "accuracy",
     "gate.attention": "f1",
     "gate.encoder": "auc",
@@ -46,7 +47,7 @@ _INSTEAD_OF_LOSS = {
     "retriever.joint": "f1",
     "shared": "mean",
 }
-"""By which figure to compare parts that hold no loss on dev, by kind."""
+"""By which figure to compare parts that hold neither of those, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,10 @@ def sweep(
 
 
 def deciding(recipe: Recipe, spec: SweepSpec) -> str:
-    """The measure that trials are compared by: the sweep's, the recipe's, or, where that is the loss and the kind of
-    part does not hold it, the one that suits the kind."""
+    """The measure that trials are compared by: the sweep's, the recipe's, or, where that is the loss or the last epoch
+    and the kind of part does not hold it, the one that suits the kind."""
     named = spec.metric or recipe.train.metric
-    return _INSTEAD_OF_LOSS.get(recipe.kind, named) if named == "loss" else named
+    return _INSTEAD.get(recipe.kind, named) if named in _NO_FIGURES else named
 
 
 def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, fresh: bool) -> None:

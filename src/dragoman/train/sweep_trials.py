@@ -19,7 +19,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dragoman.core.errors import MissingExtraError, TrainingError, UnknownNameError, WorkersError
+from dragoman.core.errors import (
+    ConfigError,
+    DragomanError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    TrainingError,
+    UnknownNameError,
+    WorkersError,
+)
 from dragoman.core.workers import Job, Shard, Tell, Work, Workers
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import Part
@@ -32,6 +41,8 @@ from dragoman.train.sweep_spec import RangeSpec, SweepSpec, Trial
 STUDY, TRIALS = "study.db", "trials"
 _DRAWN = 10
 """Trials of Optuna's that are drawn at random, whatever came of others: these may run at once."""
+_OWN: tuple[type[DragomanError], ...] = (ConfigError, InputError, ModelError, TrainingError)
+"""What a trial's own settings may cause: it is left out. A library that is missing, say, stops the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +166,21 @@ class Trials:
             for trial in trials:
                 yield self._here(trial, tell)
             return
-        waiting = [trial for trial in trials if not (trial.folder / PART).is_file()]
+        absent = [trial for trial in trials if not (trial.folder / PART).is_file()]
+        wrong = {trial.number: why for trial in absent if (why := self._refused(trial))}
+        waiting = [trial for trial in absent if trial.number not in wrong]
         made = self._elsewhere(waiting, tell)
         for trial in trials:
-            failed = self._take(trial, next(made)) if trial in waiting else ""
+            failed = self._take(trial, next(made)) if trial in waiting else wrong.get(trial.number, "")
             yield self._failed(trial, failed) if failed else self._here(trial, tell)
+
+    def _refused(self, trial: Trial) -> str:
+        """Why a trial's settings make no recipe; nothing where they do."""
+        try:
+            self._recipe(trial.settings)
+        except ConfigError as error:
+            return error.message
+        return ""
 
     def _here(self, trial: Trial, tell: Report) -> Trial:
         """Train a trial in its folder, or read what is there."""
@@ -169,7 +190,7 @@ class Trials:
 
         try:
             part = self._ordered.trained(self._recipe(trial.settings), trial.folder, report)
-        except TrainingError as error:
+        except _OWN as error:
             return self._failed(trial, error.message)
         metrics = {name: float(value) for name, value in (part.made.get("metrics") or {}).items()}
         if self.metric not in metrics:
@@ -230,7 +251,7 @@ def _open(ordered: Ordered, files: frozenset[tuple[str, str]]) -> Iterator[Work[
             place, failed = Path(folder) / name, ""  # the model card says its name
             try:
                 ordered.trained(recipe, place, tell)
-            except TrainingError as error:
+            except _OWN as error:
                 failed = error.message
             made = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name != ".lock")
             return [_Tried({path.relative_to(place).as_posix(): path.read_bytes() for path in made}, failed)]

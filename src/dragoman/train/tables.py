@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman.core.errors import ConfigError
 from dragoman.core.toml import explained
 from dragoman.text.view import View
 from dragoman.train.contract import Job
+from dragoman.train.spec import BalanceSpec
 
 if TYPE_CHECKING:
     from dragoman.models.trunk import Tokens, Trunk
@@ -72,3 +74,12 @@ def typed(model: type[T], table: Mapping[str, Any], where: str) -> T:
         return model.model_validate(dict(table))
     except ValidationError as error:
         raise explained(error, f"[{where}] of the recipe", model) from error
+
+
+def refuse_focal(balance: BalanceSpec, who: str) -> None:
+    """A regression of scikit-learn's knows weights of classes, and no focal loss."""
+    if balance.focal:
+        raise ConfigError(
+            f"{who} is learned without a focal loss, and balance.focal is {balance.focal:g}.",
+            remedy="Set balance.focal = 0; balance.weight says how much a yes counts.",
+        )

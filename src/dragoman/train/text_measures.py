@@ -14,6 +14,8 @@ from dragoman.train.losses import binary_loss, listwise_loss
 from dragoman.train.measures import binary
 
 _KEPT = ("precision", "recall", "f1", "auc", "ap")
+YES_MEASURES = ("loss", *_KEPT)
+"""The names of what `yes_measures` gives."""
 
 
 def measures_of(

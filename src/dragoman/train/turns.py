@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.examples import Example
-from dragoman.train.checks import check_classes, labelled
+from dragoman.train.checks import check_classes, is_held_out, labelled
 from dragoman.train.contract import Corpus
 
 
 def gate_side(corpus: Corpus, side: str) -> Corpus:
     """The turns that say whether to retrieve; those of one kind alone are refused."""
     kept = labelled(corpus, ("retrieve",), side)
-    check_classes([example.gold.retrieve for example in kept], what="retrieve", side=side)
+    truths = [example.gold.retrieve for example in kept]
+    check_classes(truths, what="retrieve", side=side, held_out=is_held_out(corpus))
     return replace(corpus, examples=kept)
 
 

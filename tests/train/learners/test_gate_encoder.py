@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from dragoman.core.errors import ConfigError, TrainingError
+from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context
 from dragoman.gate.encoder import EncoderGate
@@ -226,3 +226,19 @@ def test_wrong_key_of_a_table_is_told(base, tmp_path, table, key):
     given = job(tmp_path, base)
     with pytest.raises(ConfigError, match=key):
         gate_encoder.GateEncoder().fit(replace(given, recipe=given.recipe.model_copy(update=table)))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_slip_in_the_metric_is_told_before_anything_is_loaded(tmp_path, frozen):
+    given = job(tmp_path, "nowhere", model={"frozen": frozen}, train={"metric": "acu"})
+    with pytest.raises(UnknownNameError, match=r"train\.metric 'acu'. Did you mean 'auc'\?.*Set one of these"):
+        gate_encoder.GateEncoder().fit(given)
+
+
+def test_what_a_frozen_encoder_would_leave_unread_is_refused(tmp_path):
+    given = job(tmp_path, "nowhere", model={"frozen": True})
+    with pytest.raises(ConfigError, match=r"auxiliary data.*Leave --data aux out"):
+        gate_encoder.GateEncoder().fit(replace(given, aux=corpus(48, 5)))
+    focal = job(tmp_path, "nowhere", model={"frozen": True}, balance={"focal": 2.0})
+    with pytest.raises(ConfigError, match=r"without a focal loss.*balance.focal = 0"):
+        gate_encoder.GateEncoder().fit(focal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -149,7 +150,7 @@ def test_a_training_that_was_killed_at_its_end_is_finished_by_the_next(base, fol
     def exported(trunk, tokens, folder, **given):  # the model lies there already
         return Exported(32, (folder / MODEL).stat().st_size)
 
-    monkeypatch.setattr("dragoman.train.finish.export_trunk", exported)
+    monkeypatch.setattr("dragoman.train.export.export_trunk", exported)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("dragoman.train.learners.shared.write_part", write_part)
         patch.setattr("dragoman.train.finish.write_part", write_part)
@@ -199,6 +200,22 @@ def test_replies_to_one_kind_of_turn_alone_are_refused(base, tmp_path):
     given = recipe(base, input={"heads": {"reply": 1.0}})
     with pytest.raises(TrainingError, match="leave the head 'reply' out"):
         SharedLearner().fit(Job(given, side, side, tmp_path))
+
+
+@pytest.mark.parametrize("head", ["gate", "reply"])
+def test_too_few_turns_for_a_head_are_refused_before_anything_is_loaded(tmp_path, head):
+    few = Corpus((), tuple(ToyDataset(**FEW).examples())[:15])
+    given = recipe("nowhere", input={"heads": {head: 1.0}})
+    with pytest.raises(TrainingError, match="only 15 labelled training turns"):
+        SharedLearner().fit(Job(given, few, few, tmp_path))
+
+
+def test_a_head_without_its_labels_is_refused_before_anything_is_loaded(tmp_path):
+    whole = Corpus((), tuple(ToyDataset(**FEW).examples()))
+    bare = tuple(replace(example, gold=replace(example.gold, evidence=None)) for example in whole.examples)
+    given = recipe("nowhere", input={"heads": {"gate": 1.0, "relevance": 1.0}})
+    with pytest.raises(TrainingError, match=r"dev turns .* has the label 'evidence'"):
+        SharedLearner().fit(Job(given, whole, Corpus((), bare), tmp_path))
 
 
 def test_an_unknown_head_is_refused(base, tmp_path):

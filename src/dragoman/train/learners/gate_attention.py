@@ -20,6 +20,7 @@ from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.folds import held_out_scores
 from dragoman.train.knowledge import found_knowledge
 from dragoman.train.registry import learners
+from dragoman.train.spec import LAST
 from dragoman.train.tables import Table, ViewTable, typed
 from dragoman.train.teacher import soft_labels, teacher_probabilities
 from dragoman.train.turns import gate_labels, gate_side
@@ -275,7 +276,7 @@ class _Training:
         import torch
 
         from dragoman.train.attention_export import export_attention
-        from dragoman.train.attention_task import LAST, spread_of
+        from dragoman.train.attention_task import spread_of
         from dragoman.train.finish import Held, fit_head, head_metrics, made_from
         from dragoman.train.text_measures import yes_measures
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field as Given
 
-from dragoman.core.errors import ConfigError
+from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example
 from dragoman.core.values import Context
 from dragoman.gate.encoder import FIELDS, HEAD, KIND, LABEL, Field, field_head, field_texts, gate_scores, gate_texts
@@ -19,7 +19,7 @@ from dragoman.train.folds import Scores, held_out_scores
 from dragoman.train.gate_inputs import gold_reply
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
-from dragoman.train.tables import TrunkTable, ViewTable, typed
+from dragoman.train.tables import TrunkTable, ViewTable, refuse_focal, typed
 from dragoman.train.teacher import soft_labels, teacher_probabilities
 from dragoman.train.turns import gate_labels, gate_side
 
@@ -68,12 +68,30 @@ class GateEncoder:
     def fit(self, job: Job) -> Part:
         model = typed(ModelTable, job.recipe.model, "model")
         given = typed(InputTable, job.recipe.input, "input")
+        _refuse(job, model, given)
         aux = None if job.aux is None else gate_side(job.aux, "auxiliary")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"), aux=aux)
-        if given.reply and model.frozen:
-            raise ConfigError("A frozen encoder reads no reply.", remedy="Set model.frozen or input.reply to false.")
         options = {"view": given.view(job).to_json()} | ({"reply": True} if given.reply else {})
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
+
+
+def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
+    """What cannot be meant is told before anything is learned."""
+    from dragoman.train.text_measures import YES_MEASURES
+
+    wanted = job.recipe.train.metric
+    if wanted not in YES_MEASURES:
+        raise UnknownNameError("train.metric", wanted, YES_MEASURES, remedy="Set one of these.")
+    if not model.frozen:
+        return
+    if given.reply:
+        raise ConfigError("A frozen encoder reads no reply.", remedy="Set model.frozen or input.reply to false.")
+    if job.aux is not None:
+        raise ConfigError(
+            "A frozen encoder learns nothing from auxiliary data.",
+            remedy="Leave --data aux out, or set model.frozen to false.",
+        )
+    refuse_focal(job.recipe.balance, "A frozen encoder")
 
 
 class _Tuned:

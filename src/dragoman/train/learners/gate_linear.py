@@ -18,7 +18,7 @@ from dragoman.train.gate_inputs import gold_reply
 from dragoman.train.measures import cross_fitted
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
-from dragoman.train.tables import Table, typed
+from dragoman.train.tables import Table, refuse_focal, typed
 from dragoman.train.turns import gate_labels, gate_side
 
 Read: TypeAlias = tuple[dict[Field, list[str]], dict[str, float]]
@@ -56,6 +56,7 @@ class GateLinear:
 
         model = typed(ModelTable, job.recipe.model, "model")
         features = typed(InputTable, job.recipe.input, "input").features(job)
+        refuse_focal(job.recipe.balance, "A linear gate")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
         trainer = Trainer(features, model, job.recipe.balance, seed=job.recipe.train.seed)
         held_out, places = _held_out(job, trainer)

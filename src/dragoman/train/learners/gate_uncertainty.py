@@ -60,5 +60,10 @@ class GateUncertainty:
             gate_answers.AskedOnce(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
             lambda example: question(example.context, language, given.name),
             kind=KIND,
-            options={"measure": table.measure, "max_tokens": table.max_tokens, "language": language},
+            options={
+                "measure": table.measure,
+                "max_tokens": table.max_tokens,
+                "language": language,
+                "name": given.name,
+            },
         )

@@ -17,6 +17,7 @@ from dragoman.critic import nli
 from dragoman.gate import encoder as gate
 from dragoman.models.part import PARENT, Part, write_part
 from dragoman.retriever import trained
+from dragoman.train.checks import check_sides
 from dragoman.train.contract import Corpus, Job, Task
 from dragoman.train.registry import learners
 from dragoman.train.tables import Table, TrunkTable, typed
@@ -62,6 +63,9 @@ class SharedLearner:
         from dragoman.train.mixed import MEAN, MixedTask
 
         given, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        for name in given.heads:
+            sides = [_replied(side) if name == "reply" else side for side in (job.train, job.dev)]
+            check_sides(_KINDS[name], *sides)
         trunk, tokens = model.open({_HEADS[name]: 1 for name in given.heads}, seed=job.recipe.train.seed)
         studies: dict[Name, Study] = {
             name: _STUDIES[name](_own(job, given.tables.get(name, {})), trunk, tokens) for name in given.heads
