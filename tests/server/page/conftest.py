@@ -112,7 +112,7 @@ def browser():
     """A headless Chromium: Debian's, which `make test` installs where it is missing."""
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=60_000)
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         pytest.fail("There is no Chromium. Install it: apt-get install chromium")
@@ -130,7 +130,7 @@ def visit(browser, address):
     def go(path="/", *, wait=".welcome, .turn", at=None, **options):
         given = {"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **options}
         context = browser.new_context(**given)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
