@@ -49,7 +49,8 @@ training stand in [results](results.md), the shape of the model in [the unified 
   of three", "paper's layout" and SAFARI's Tables 7 and 8 are by the third; the rest is by the first. SAFARI's part was
   trained anew for its Tables 7 and 8: in Table 6 the one before replies.
 - All replies here were written before those that go round in circles were unwound (`text/circles.py`), and by parts
-  whose end was fitted to lengths alone: of 1,227 replies of "paper's layout" 9 do, of those with 16 drafts 1.
+  whose end was fitted to lengths alone: of 1,227 replies of "paper's layout" 9 do, of those with 16 drafts 1 (`python
+  benchmarks/circles.py RUN`).
 - Rows of "mean of three", "without the mask", seen and unseen evidence, and SAFARI's Tables 7 and 8 were computed with
   products in TF32, the others in float32.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part. "On seen evidence" is its

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.circles import Unwinding, unwound
+from dragoman.text.circles import Unwinding, loops, unwound
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,9 @@ def test_words_stand_only_where_they_stood(text):
 def test_no_circle_is_left(before, circle, rounds):
     text = before + circle * rounds
     assert len(unwound(text)) <= len(before) + max(2 * len(circle), 29)
+
+
+def test_a_looping_text_is_caught_and_a_normal_one_is_not():
+    assert loops("the cat sat on the cat sat on the cat sat on the cat sat")
+    assert loops("好的好的好的好的好的好的好的好的")
+    assert not loops("The ferry leaves at nine, and the last boat back leaves at six.")

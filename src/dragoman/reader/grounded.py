@@ -17,7 +17,8 @@ from dragoman.core.values import Draft, ReadTask, Source
 from dragoman.reader.extractive import ExtractiveReader
 from dragoman.reader.phrases import acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
-from dragoman.text.claims import loops, negated, unsupported
+from dragoman.text.circles import loops
+from dragoman.text.claims import negated, unsupported
 from dragoman.text.form import form
 
 _PIECES = re.compile(r"\S+\s*|\s+")

@@ -19,6 +19,19 @@ def unwound(text: str) -> str:
     return unwinding.take(text) + unwinding.rest()
 
 
+def loops(text: str) -> bool:
+    """Whether a text says the same run of words or characters again and again, in a row or not.
+
+    It says yes sooner than `unwound` takes anything away: for who has something better to say.
+    """
+    words = text.casefold().split()
+    for size in (3, 4, 6):
+        grams = [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]
+        if grams and len(grams) - len(set(grams)) > max(2, len(grams) // 5):
+            return True
+    return bool(re.search(r"(.{4,40}?)\1{2,}", text))
+
+
 class Unwinding:
     """A text as it comes, letter by letter: all pieces that are let through are the text unwound."""
 

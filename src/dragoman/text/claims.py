@@ -70,16 +70,6 @@ def negated(text: str) -> bool:
     return bool(_NEGATION.search(text))
 
 
-def loops(text: str) -> bool:
-    """Whether a text repeats itself as small models do: the same run of words or characters again and again."""
-    words = text.casefold().split()
-    for size in (3, 4, 6):
-        grams = [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]
-        if grams and len(grams) - len(set(grams)) > max(2, len(grams) // 5):
-            return True
-    return bool(re.search(r"(.{4,40}?)\1{2,}", text))
-
-
 def _canonical(number: str) -> str:
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", number):
         number = number.replace(",", "")
