@@ -8,6 +8,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Draft, Passage, Source
 from dragoman.gate.inputs import Inputs
+from dragoman.train.contract import Corpus
 from dragoman.train.gate_inputs import DRAFTS, draft_key, gathered, kept_drafts
 
 SHARED = [Passage(str(i), "A", text) for i, text in enumerate(("Tea is free.", "The boat leaves at nine.", "No dogs."))]
@@ -17,6 +18,10 @@ def example(text, *, reply=None, candidates=()):
     return Example(
         text, Context.of(text), (Source("A", "things"),), tuple(candidates), Gold(retrieve=True, reply=reply)
     )
+
+
+def corpus(*examples, passages=()):
+    return Corpus((), examples, tuple(passages))
 
 
 class Writer:
@@ -43,31 +48,30 @@ def drafts(writer, folder, examples, **options):
 
 def test_the_reply_is_the_gold_one_and_must_be_there():
     inputs = Inputs(("contx", "resp"))
-    assert gathered([example("When?", reply="At nine.")], inputs)[0].reply == "At nine."
+    assert gathered(corpus(example("When?", reply="At nine.")), inputs)[0].reply == "At nine."
     with pytest.raises(TrainingError, match="has no reply"):
-        gathered([example("When?")], inputs)
+        gathered(corpus(example("When?")), inputs)
 
 
 def test_knowledge_is_what_a_plain_search_finds_best_first():
     inputs = Inputs(("contx", "know"), k=2)
-    [one] = gathered([example("When does the boat leave?")], inputs, passages=SHARED)
-    assert one.evidence[0] == "The boat leaves at nine."
-    assert len(one.evidence) == 2
+    [one] = gathered(corpus(example("When does the boat leave?"), passages=SHARED), inputs)
+    assert one.evidence == ("The boat leaves at nine.",)
 
 
-def test_a_turns_own_candidates_come_before_what_all_share():
+def test_a_turn_without_anything_to_look_up_has_no_knowledge():
     own = [Passage("x", "A", "My boat is red.")]
-    [one] = gathered([example("What boat?", candidates=own)], Inputs(("contx", "know")), passages=SHARED)
-    assert one.evidence == ("My boat is red.",)
+    asked = corpus(example("What boat?", candidates=own), example("Hello there"))
+    assert [one.evidence for one in gathered(asked, Inputs(("contx", "know")))] == [("My boat is red.",), ()]
 
 
 def test_knowledge_that_is_nowhere_is_an_error():
-    with pytest.raises(TrainingError, match="nothing to look up"):
-        gathered([example("When?")], Inputs(("contx", "know")))
+    with pytest.raises(TrainingError, match="nothing to read"):
+        gathered(corpus(example("When?")), Inputs(("contx", "know")))
 
 
 def test_sources_are_those_of_the_turn():
-    assert gathered([example("When?")], Inputs(("contx", "source")))[0].sources == (Source("A", "things"),)
+    assert gathered(corpus(example("When?")), Inputs(("contx", "source")))[0].sources == (Source("A", "things"),)
 
 
 def test_drafts_are_made_once_for_each_dialogue(tmp_path):
@@ -77,7 +81,7 @@ def test_drafts_are_made_once_for_each_dialogue(tmp_path):
     assert writer.calls == 2
     assert drafts(writer, tmp_path, asked) == first
     assert writer.calls == 2
-    [one, *_] = gathered(asked, Inputs(("contx", "syn-resp")), drafts=first)
+    [one, *_] = gathered(corpus(*asked), Inputs(("contx", "syn-resp")), first)
     assert one.synthetic == first[draft_key(Context.of("one"))] == "draft 1"
 
 

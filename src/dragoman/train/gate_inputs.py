@@ -15,35 +15,30 @@ from dragoman import prompts
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.protocols import LanguageModel
-from dragoman.core.values import Context, Passage
+from dragoman.core.values import Context
 from dragoman.gate.inputs import Given, Inputs, drafted
-from dragoman.retriever.ranking import Okapi
-from dragoman.text.cutting import Cut, cut
-from dragoman.train.contract import Progress, Report
+from dragoman.train.contract import Corpus, Progress, Report
+from dragoman.train.knowledge import found_knowledge
 
 DRAFTS = "drafts.jsonl"
 _AT_ONCE = 32
 
 
-def gathered(
-    examples: Sequence[Example],
-    inputs: Inputs,
-    *,
-    passages: Sequence[Passage] = (),
-    drafts: Mapping[str, str] | None = None,
-) -> list[Given]:
-    """The examples as a gate reads them. `resp` is the gold reply; `know` the best of a turn's candidates, or else of
-    the passages that all share, by BM25 with the last turn as query; `drafts` are by the dialogue's key."""
-    search = _Search(passages, "jieba" if inputs.view.language == "zh" else "words") if inputs.reads_evidence else None
+def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[Given]:
+    """The examples as a gate reads them. `resp` is the gold reply, `know` what a plain search finds; `drafts` are by the
+    dialogue's key."""
+    found: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
+    if inputs.reads_evidence:
+        found = found_knowledge(corpus, inputs.k, language=inputs.view.language)
     return [
         Given(
             example.context,
             reply=gold_reply(example) if "resp" in inputs.fields else "",
             synthetic=(drafts or {})[draft_key(example.context)] if "syn-resp" in inputs.fields else "",
-            evidence=search.best(example, inputs.k) if search else (),
+            evidence=evidence,
             sources=example.sources,
         )
-        for example in examples
+        for example, evidence in zip(corpus.examples, found, strict=True)
     ]
 
 
@@ -112,28 +107,3 @@ def gold_reply(example: Example) -> str:
             example=example.id,
         )
     return example.gold.reply
-
-
-class _Search:
-    """BM25 over what a turn has, or over what all share."""
-
-    def __init__(self, passages: Sequence[Passage], scheme: Cut) -> None:
-        self._scheme: Cut = scheme
-        self._passages = passages
-        self._shared = self._weighed(passages) if passages else None
-
-    def best(self, example: Example, k: int) -> tuple[str, ...]:
-        rows = example.candidates or self._passages
-        if not rows:
-            raise TrainingError(
-                f"The turn '{example.id}' has nothing to look up, and the gate is to read 'know'.",
-                remedy="Give a set with candidates or shared passages, or leave 'know' out.",
-                example=example.id,
-            )
-        weighed = self._weighed(rows) if example.candidates or self._shared is None else self._shared
-        scores = weighed.scores(cut(example.context.last, self._scheme))
-        order = sorted(range(len(rows)), key=lambda row: -scores[row])
-        return tuple(rows[row].text for row in order[:k])
-
-    def _weighed(self, rows: Sequence[Passage]) -> Okapi:
-        return Okapi([cut(row.indexed, self._scheme) for row in rows])

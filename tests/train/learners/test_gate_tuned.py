@@ -164,7 +164,7 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     assert "adapter.gguf" in made.files
     part = open_part(tmp_path)
     inputs = Inputs.from_json(part.options["inputs"])
-    asked = tuned_prompts(inputs, gathered(turns(12, "dev"), inputs))
+    asked = tuned_prompts(inputs, gathered(Corpus((), turns(12, "dev")), inputs))
     light, heavy = Chooser(part), Chooser(part, runtime="torch")
     try:
         pairs = list(zip(light.scores(asked), heavy.scores(asked), strict=True))

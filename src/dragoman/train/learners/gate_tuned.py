@@ -109,7 +109,7 @@ class _Training:
         drafts = self._drafts(examples) if "syn-resp" in self._input.fields else {}
         found: dict[int, Prompt] = {}
         for corpus in (job.train, job.dev):
-            given = gathered(corpus.examples, self._inputs, passages=corpus.passages, drafts=drafts)
+            given = gathered(corpus, self._inputs, drafts)
             asked = tuned_prompts(self._inputs, given)
             found |= {id(example): prompt for example, prompt in zip(corpus.examples, asked, strict=True)}
         return found
