@@ -17,6 +17,8 @@ jobs = []
 class Counting:
     """`model.weight` is what the figure depends on; `model.fail` fails, `wrong` is refused, `stop` is stopped."""
 
+    auxiliary = True
+
     def fit(self, job):
         jobs.append(job)
         job.report(Progress("Counting", 0, 1, loss=0.5, metric=0.25))

@@ -55,6 +55,13 @@ def test_the_card_says_what_it_is_learned_from_and_how_to_use_it(recipe, tmp_pat
         assert part in told
 
 
+def test_auxiliary_data_that_a_learner_leaves_alone_is_refused(recipe, counting, tmp_path, monkeypatch):
+    monkeypatch.setattr(counting.Counting, "auxiliary", False)
+    with pytest.raises(TrainingError, match=r"nothing from auxiliary data.*Leave --data aux out"):
+        train(recipe(), {**TOY, "aux": ["toy-zh"]}, tmp_path / "out", options=FEW)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_learner_gets_the_sides_the_device_and_the_report(recipe, counting, tmp_path):
     told = []
     train(recipe(), {**TOY, "aux": ["toy-zh"]}, tmp_path / "out", options=FEW, device="cpu", report=told.append)

@@ -63,7 +63,11 @@ class Job:
 
 
 class Learner(Protocol):
-    """Makes a part of a job. It resumes by itself: what lies in the job's folder is gone on with."""
+    """Makes a part of a job. It resumes by itself: what lies in the job's folder is gone on with.
+
+    One that can share a training between processes says `parallel = True`, one that learns from `aux` too
+    `auxiliary = True`; of others, neither is asked.
+    """
 
     def fit(self, job: Job) -> Part: ...
 

@@ -41,6 +41,8 @@ def train(
     learner = _learner(recipe.kind)
     if size() > 1 and not getattr(learner, "parallel", False):
         raise TrainingError(f"'{recipe.kind}' is trained by one process.", remedy="Start it without torchrun.")
+    if data.get("aux") and not getattr(learner, "auxiliary", False):
+        raise TrainingError(f"'{recipe.kind}' learns nothing from auxiliary data.", remedy="Leave --data aux out.")
     chosen = choose_device(device)
     folder = Path(out).expanduser()
     taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)

@@ -86,6 +86,8 @@ class ModelTable(Table):
 class GateAttention:
     """Learns when to retrieve, by attention over words."""
 
+    auxiliary = True
+
     def fit(self, job: Job) -> Part:
         model = typed(ModelTable, job.recipe.model, "model")
         reading = typed(InputTable, job.recipe.input, "input").reading(job)

@@ -65,6 +65,8 @@ class ModelTable(TrunkTable):
 class GateEncoder:
     """Learns when to retrieve from the text of the last turns."""
 
+    auxiliary = True
+
     def fit(self, job: Job) -> Part:
         model = typed(ModelTable, job.recipe.model, "model")
         given = typed(InputTable, job.recipe.input, "input")

@@ -44,6 +44,8 @@ class BiModel(Model):
 class BiEncoderLearner:
     """Makes a part whose weights `encoder.onnx` runs, and which `retriever.dense` and `.hybrid` take as `part`."""
 
+    auxiliary = True
+
     def fit(self, job: Job) -> Part:
         from dragoman.models.trunk import load_trunk
         from dragoman.train.checkpoint import identity

@@ -34,6 +34,8 @@ class CrossModel(Model):
 class CrossEncoderLearner:
     """Makes a part that `retriever.rerank` runs over another retriever's candidates."""
 
+    auxiliary = True
+
     def fit(self, job: Job) -> Part:
         from dragoman.models.trunk import load_trunk
         from dragoman.retriever.trained import HEAD

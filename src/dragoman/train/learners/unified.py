@@ -44,6 +44,7 @@ class UnifiedLearner:
     """
 
     parallel = True
+    auxiliary = True
 
     def fit(self, job: Job) -> Part:
         require_torch("Training a language model")
