@@ -48,16 +48,17 @@ training stand in [results](results.md), the shape of the model in [the unified 
   "unified, pairs" are by the second, as is Table VII of KBP but for "unified without attention mask"; that row, "mean
   of three", "paper's layout" and SAFARI's Tables 7 and 8 are by the third; the rest is by the first. SAFARI's part was
   trained anew for its Tables 7 and 8: in Table 6 the one before replies.
-- All replies here were written before those that go round in circles were unwound (`text/circles.py`), and by parts
-  whose end was fitted to lengths alone: of 1,227 replies of "paper's layout" 9 do, of those with 16 drafts 1 (`python
-  benchmarks/circles.py RUN`).
+- Replies of 2026-11-15 and 2026-11-16 were written before those that go round in circles were unwound
+  (`text/circles.py`), and by parts whose end was fitted to lengths alone: of 1,227 replies of "paper's layout" 9 do, of
+  those with 16 drafts 1 (`python benchmarks/circles.py RUN`). Of 2026-11-17 are Table V's "unified LoRA, mean of three"
+  without drafts: the adapters of the day before, their end fitted anew to people's words (-3.75 on its logit).
 - Rows of "mean of three", "without the mask", seen and unseen evidence, and SAFARI's Tables 7 and 8 were computed with
   products in TF32, the others in float32.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part. "On seen evidence" is its
   control: 3,226 turns of all dialogues that are not held out, in which 82 % of the held-out evidence occurs.
 - RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's.
-- PK-ICR's rows, DSTC11's cross-encoder and those with KBP's cross-encoder were measured on two cores Neoverse-N1,
-  2026-11-16, with parts of the same H200.
+- PK-ICR's rows, DSTC11's cross-encoder and encoder gate, RAGate-PEFT's with drafted replies and those with KBP's
+  cross-encoder were measured on two cores Neoverse-N1, 2026-11-16 and 2026-11-17, with parts of the same H200.
 - RAGate's Tables 3 and 5, and of Table 2 the prompted gate, the linear ones and "contx x know" on DSTC11, were trained
   and measured on two cores Neoverse-N1, 2026-11-16.
 """

@@ -25,7 +25,7 @@ _AT_ONCE = 32
 
 
 def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[Given]:
-    """The examples as a gate reads them. `resp` is the gold reply, `know` what a plain search finds; `drafts` are by the
+    """The examples as a gate reads them. `resp` is the gold reply, `know` what a plain search finds; `drafts` go by the
     dialogue's key."""
     found: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
     if inputs.reads_evidence:

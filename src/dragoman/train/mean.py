@@ -7,12 +7,60 @@ factors, and the mean is brought back to the adapter's rank by its largest singu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
 import torch
 from torch import Tensor
 
+from dragoman.train.contract import Job, Task
+from dragoman.train.loop import fit
+from dragoman.train.memory import release
 from dragoman.train.optimise import trainable
 
+T = TypeVar("T", bound=Task)
 _A, _B = ".lora_A.", ".lora_B."
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One of several trainings, counted from 0: what it learns by, with a seed of its own, and where it is kept."""
+
+    number: int
+    job: Job
+    folder: Path
+
+
+def fit_runs(make: Callable[[Run], T], job: Job, runs: int) -> tuple[T, Mapping[str, float]]:
+    """A task with the mean of what several trainings learned, each resumable in a folder of its own.
+
+    `make` begins a task with the same weights for each. Of one training dev's measures come with it; of the mean none:
+    whoever needs them measures it.
+    """
+    if runs == 1:
+        task = make(Run(0, job, job.folder))
+        return task, fit(task, job)
+    mean = Mean()
+    for number in range(runs):
+        run = Run(number, _by_chance(job, number), job.folder / f"run-{number + 1}")
+        run.folder.mkdir(parents=True, exist_ok=True)
+        task = make(run)
+        fit(task, run.job, folder=run.folder)
+        mean.add(task.model)
+        if number + 1 < runs:
+            del task
+            release()  # the next one needs the memory
+    mean.put(task.model)
+    return task, {}
+
+
+def _by_chance(job: Job, run: int) -> Job:
+    """The job with another seed of what its loop draws, for another run."""
+    train = job.recipe.train
+    train = train.model_copy(update={"seed": train.seed + run})
+    return replace(job, recipe=job.recipe.model_copy(update={"train": train}))
 
 
 class Mean:

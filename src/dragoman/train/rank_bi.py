@@ -109,7 +109,7 @@ class BiTask:
         device: str = "cpu",
     ) -> None:
         self._towers = towers.to(device)
-        self._tokens = tokens
+        self.tokens = tokens
         self._train = train
         self._dev = dev
         self._recipe = recipe
@@ -208,7 +208,7 @@ class BiTask:
         found = []
         size = at_once(self._device)
         for start in range(0, len(order), size):
-            rows = self._tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
+            rows = self.tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
             found.append(self._towers.vectors(rows).float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)
@@ -224,7 +224,7 @@ class BiTask:
         """What the model makes of some pairs as it is now."""
 
         def read(texts: Sequence[str]) -> Tensor:
-            return embed(self._towers, self._tokens, texts, device=self._device)
+            return embed(self._towers, self.tokens, texts, device=self._device)
 
         shares = {name: float(share.detach()) for name, share in self._towers.shares().items()}
         return Vectors.of(pairs, read, shares, self._towers.said())

@@ -44,7 +44,7 @@ class CrossTask:
         device: str = "cpu",
     ) -> None:
         self._trunk = trunk.to(device)
-        self._tokens = tokens
+        self.tokens = tokens
         self._train = train
         self._dev = dev
         self._recipe = recipe
@@ -116,12 +116,12 @@ class CrossTask:
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """The scores of pairs with their gradients, (N,)."""
-        encodings = self._tokens.encode(pairs)
+        encodings = self.tokens.encode(pairs)
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
         found = []
         size = at_once(self._device)
         for start in range(0, len(order), size):
-            rows = self._tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
+            rows = self.tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
             found.append(self._trunk(rows)[HEAD][:, 0].float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)
@@ -137,7 +137,7 @@ class CrossTask:
                 chosen = wrong if len(wrong) <= _WIDEST else dice.sample(wrong, _WIDEST)
                 looked += [(row, place) for place in chosen]
         texts = [(self._train.questions[row].text, self._train.texts[place]) for row, place in looked]
-        scores = score(self._trunk, self._tokens, texts, HEAD, device=self._device)[:, 0].tolist() if texts else []
+        scores = score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist() if texts else []
         by_row: dict[int, list[tuple[float, int]]] = {}
         for (row, place), value in zip(looked, scores, strict=True):
             by_row.setdefault(row, []).append((-value, place))
@@ -146,7 +146,7 @@ class CrossTask:
 
     def measure(self) -> Mapping[str, float]:
         texts = pair_texts(self._dev)
-        return measured(self._dev, score(self._trunk, self._tokens, texts, HEAD, device=self._device)[:, 0].tolist())
+        return measured(self._dev, score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist())
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:

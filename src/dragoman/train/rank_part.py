@@ -52,6 +52,8 @@ class Model(BaseModel):
     pooling: Literal["mean", "cls"] = "mean"
     layers: int | None = Field(default=None, ge=1)
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    runs: int = Field(default=1, ge=1)
+    """So many trainings from the same weights, each with its own order and chance; the part is their mean."""
     positives: int = Field(default=4, ge=1)
     """Right ones of a question in one epoch, where it has more."""
     own: int = Field(default=32, ge=1)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.examples import Example, Gold
@@ -92,6 +93,28 @@ def bi(base, tmp_path_factory):
 def cross(base, tmp_path_factory):
     given = job(tmp_path_factory.mktemp("cross"), base, "retriever.cross", train={"epochs": 4})
     return learners.create("retriever.cross").fit(given)
+
+
+@pytest.mark.parametrize(("kind", "query"), [("retriever.bi", "mix"), ("retriever.cross", "last")])
+def test_the_mean_of_several_runs_is_the_mean_of_their_weights(kind, query, base, tmp_path):
+    def made(name, runs):
+        given = job(tmp_path / name, base, kind, model={"runs": runs}, train={"epochs": 1}, given={"query": query})
+        return given, learners.create(kind).fit(given)
+
+    given, part = made("mean", 2)
+    runs = [load_file(tmp_path / "mean" / f"run-{n}" / "best.safetensors") for n in (1, 2)]
+    name = next(name for name in runs[0] if name.endswith("query.weight"))
+    assert not torch.equal(runs[0][name], runs[1][name])  # each took questions in an order of its own
+    trunk, *_ = rebuilt(part.folder)
+    learned = dict(trunk.named_parameters())[name]
+    assert torch.allclose(learned, (runs[0][name] + runs[1][name]) / 2, atol=1e-6)
+    _, alone = made("alone", 1)
+    assert torch.equal(load_file(tmp_path / "alone" / "best.safetensors")[name], runs[0][name])
+    assert "hit@1" in part.made["metrics"]
+    log = (tmp_path / "mean" / "run-2" / "log.jsonl").read_text()
+    assert learners.create(kind).fit(given).files == part.files
+    assert (tmp_path / "mean" / "run-2" / "log.jsonl").read_text() == log
+    assert alone.files != part.files
 
 
 def hits(retrieve, turns):

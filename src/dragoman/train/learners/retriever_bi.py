@@ -50,7 +50,7 @@ class BiEncoderLearner:
         from dragoman.models.trunk import load_trunk
         from dragoman.train.checkpoint import identity
         from dragoman.train.finish import Held, finish
-        from dragoman.train.loop import fit
+        from dragoman.train.mean import Run, fit_runs
         from dragoman.train.negatives import Mined
         from dragoman.train.rank_bi import BiTask, Towers
 
@@ -58,37 +58,40 @@ class BiEncoderLearner:
         spec = checked(BiModel, job.recipe.model, "model")
         train, dev = asked(job, given)
         analyse = analyser(job.train)
-        trunk, tokens = load_trunk(
-            spec.base,
-            {},
-            max_tokens=spec.max_tokens,
-            pooling=spec.pooling,
-            layers=spec.layers,
-            dropout=spec.dropout,
-            seed=job.recipe.train.seed,
-        )
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
-        towers = Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources))
-        task = BiTask(
-            towers,
-            tokens,
-            train,
-            dev,
-            recipe=job.recipe,
-            negatives=spec.negatives(),
-            listwise=spec.listwise,
-            positives=spec.positives,
-            mined=Mined(job.folder, identity(job)),
-            analyse=analyse,
-            device=job.device,
-        )
-        metrics = fit(task, job)
+
+        def make(run: Run) -> BiTask:
+            trunk, tokens = load_trunk(
+                spec.base,
+                {},
+                max_tokens=spec.max_tokens,
+                pooling=spec.pooling,
+                layers=spec.layers,
+                dropout=spec.dropout,
+                seed=job.recipe.train.seed,
+            )
+            return BiTask(
+                Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources)),
+                tokens,
+                train,
+                dev,
+                recipe=run.job.recipe,
+                negatives=spec.negatives(),
+                listwise=spec.listwise,
+                positives=spec.positives,
+                mined=Mined(run.folder, identity(run.job)),
+                analyse=analyse,
+                device=job.device,
+            )
+
+        task, metrics = fit_runs(make, job, spec.runs)
+        towers = task.model
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=job.recipe.train.seed)
         reading = _Reading(judged, spec, _shares(towers), towers.said())
         return finish(
             towers,
-            tokens,
+            task.tokens,
             job,
             kind=KIND,
             heads={"relevance": Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.cosines)},
@@ -96,7 +99,7 @@ class BiEncoderLearner:
             max_tokens=spec.max_tokens,
             output="states",
             measure=reading.hit,
-            metrics=metrics,
+            metrics=metrics or task.measure(),
             base=spec.base,
             completed=lambda part: by_source(part, judged, reading.last, job),
         )

@@ -41,7 +41,7 @@ class CrossEncoderLearner:
         from dragoman.retriever.trained import HEAD
         from dragoman.train.checkpoint import identity
         from dragoman.train.finish import Held, finish
-        from dragoman.train.loop import fit
+        from dragoman.train.mean import Run, fit_runs
         from dragoman.train.negatives import Mined
         from dragoman.train.rank_cross import CrossTask
 
@@ -54,43 +54,47 @@ class CrossEncoderLearner:
         seed = job.recipe.train.seed
         train, dev = asked(job, given)
         analyse = analyser(job.train)
-        trunk, tokens = load_trunk(
-            spec.base,
-            {HEAD: 1},
-            max_tokens=spec.max_tokens,
-            pooling=spec.pooling,
-            layers=spec.layers,
-            dropout=spec.dropout,
-            seed=seed,
-        )
-        task = CrossTask(
-            trunk,
-            tokens,
-            train,
-            small(dev, analyse, most=_MEASURED, seed=seed),
-            recipe=job.recipe,
-            negatives=spec.negatives(),
-            judging=spec.judging,
-            positives=spec.positives,
-            mined=Mined(job.folder, identity(job)),
-            analyse=analyse,
-            device=job.device,
-        )
-        metrics = fit(task, job)
+        measured = small(dev, analyse, most=_MEASURED, seed=seed)
+
+        def make(run: Run) -> CrossTask:
+            trunk, tokens = load_trunk(
+                spec.base,
+                {HEAD: 1},
+                max_tokens=spec.max_tokens,
+                pooling=spec.pooling,
+                layers=spec.layers,
+                dropout=spec.dropout,
+                seed=seed,
+            )
+            return CrossTask(
+                trunk,
+                tokens,
+                train,
+                measured,
+                recipe=run.job.recipe,
+                negatives=spec.negatives(),
+                judging=spec.judging,
+                positives=spec.positives,
+                mined=Mined(run.folder, identity(run.job)),
+                analyse=analyse,
+                device=job.device,
+            )
+
+        task, metrics = fit_runs(make, job, spec.runs)
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=seed)
         reading = Reading(judged)
         held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
         return finish(
-            trunk,
-            tokens,
+            task.model,
+            task.tokens,
             job,
             kind=KIND,
             heads={HEAD: held},
             options={**given.model_dump(), "pooling": spec.pooling},
             max_tokens=spec.max_tokens,
             measure=reading.hit,
-            metrics=metrics,
+            metrics=metrics or task.measure(),
             base=spec.base,
             completed=lambda part: by_source(part, judged, reading.last, job),
         )

@@ -93,7 +93,7 @@ class _Training:
         from dragoman.train.parallel import Ranks
 
         job, ranks = self._job, Ranks(self._job.device)
-        task, turns, best = self._mean() if self._model.runs > 1 else self._one()
+        task, turns, best = self._learned()
         if not ranks.is_first:
             ranks.wait()  # until the part is written
             return open_part(job.folder, kind=KIND)
@@ -105,30 +105,18 @@ class _Training:
         ranks.wait()
         return part
 
-    def _one(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
-        from dragoman.train.loop import fit
+    def _learned(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
+        from dragoman.train.mean import Run, fit_runs
 
-        task, turns = self._task()
-        return task, turns, fit(task, self._job)
+        made: list[Turns] = []
 
-    def _mean(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
-        """Several trainings one after another, each resumable in a folder of its own; the mean of what they learned."""
-        from dragoman.train.loop import fit
-        from dragoman.train.mean import Mean
-        from dragoman.train.memory import release
+        def make(run: Run) -> UnifiedTask:
+            task, turns = self._task(run.number)
+            made.append(turns)
+            return task
 
-        job, mean = self._job, Mean()
-        for number in range(self._model.runs):
-            task, turns = self._task(number)
-            folder = job.folder / f"run-{number + 1}"
-            folder.mkdir(parents=True, exist_ok=True)
-            fit(task, _by_chance(job, number), folder=folder)
-            mean.add(task.model)
-            if number + 1 < self._model.runs:
-                del task, turns
-                release()  # the next one needs the memory
-        mean.put(task.model)
-        return task, turns, {}
+        task, best = fit_runs(make, self._job, self._model.runs)
+        return task, made[-1], best
 
     def _task(self, run: int = 0) -> tuple[UnifiedTask, Turns]:
         """What is learned; another `run` of it begins with the same weights and takes turns in another order."""
@@ -335,10 +323,3 @@ def _remembering(encode: Any) -> Any:
         return known[text]
 
     return remembered
-
-
-def _by_chance(job: Job, run: int) -> Job:
-    """The job with another seed of what its loop draws (dropout), for another run."""
-    train = job.recipe.train
-    train = train.model_copy(update={"seed": train.seed + run})
-    return replace(job, recipe=job.recipe.model_copy(update={"train": train}))
