@@ -19,6 +19,7 @@ from dragoman.train.negatives import Analyse, narrowed
 from dragoman.train.pairs import Pairs, Pool, joined, pairs
 
 if TYPE_CHECKING:
+    from dragoman.models.trunk import Tokens, Trunk
     from dragoman.train.rank_bi import Negatives
 
 T = TypeVar("T", bound=BaseModel)
@@ -65,6 +66,20 @@ class Model(BaseModel):
     after: int = Field(default=1, ge=0)
     ceiling: float = Field(default=0.95, gt=0)
     """What comes nearer than this share of the right one's cosine is not mined: it may be right too. 1: all is."""
+
+    def trunk(self, heads: Mapping[str, int], seed: int) -> tuple[Trunk, Tokens]:
+        """The encoder to begin with, and what cuts texts for it."""
+        from dragoman.models.trunk import load_trunk
+
+        return load_trunk(
+            self.base,
+            heads,
+            max_tokens=self.max_tokens,
+            pooling=self.pooling,
+            layers=self.layers,
+            dropout=self.dropout,
+            seed=seed,
+        )
 
     def negatives(self) -> Negatives:
         from dragoman.train.rank_bi import Negatives

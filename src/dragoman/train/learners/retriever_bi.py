@@ -47,7 +47,6 @@ class BiEncoderLearner:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        from dragoman.models.trunk import load_trunk
         from dragoman.train.checkpoint import identity
         from dragoman.train.finish import Held, finish
         from dragoman.train.mean import Run, fit_runs
@@ -61,15 +60,7 @@ class BiEncoderLearner:
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
 
         def make(run: Run) -> BiTask:
-            trunk, tokens = load_trunk(
-                spec.base,
-                {},
-                max_tokens=spec.max_tokens,
-                pooling=spec.pooling,
-                layers=spec.layers,
-                dropout=spec.dropout,
-                seed=job.recipe.train.seed,
-            )
+            trunk, tokens = spec.trunk({}, job.recipe.train.seed)
             return BiTask(
                 Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources)),
                 tokens,

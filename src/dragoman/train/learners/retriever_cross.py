@@ -37,7 +37,6 @@ class CrossEncoderLearner:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        from dragoman.models.trunk import load_trunk
         from dragoman.retriever.trained import HEAD
         from dragoman.train.checkpoint import identity
         from dragoman.train.finish import Held, finish
@@ -57,15 +56,7 @@ class CrossEncoderLearner:
         measured = small(dev, analyse, most=_MEASURED, seed=seed)
 
         def make(run: Run) -> CrossTask:
-            trunk, tokens = load_trunk(
-                spec.base,
-                {HEAD: 1},
-                max_tokens=spec.max_tokens,
-                pooling=spec.pooling,
-                layers=spec.layers,
-                dropout=spec.dropout,
-                seed=seed,
-            )
+            trunk, tokens = spec.trunk({HEAD: 1}, seed)
             return CrossTask(
                 trunk,
                 tokens,
