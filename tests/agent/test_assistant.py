@@ -270,11 +270,11 @@ def test_a_turn_warms_the_encoder_and_never_the_language_model_and_both_are_clos
     with make(encoder=encoder, heavy=(encoder, model)) as assistant:
         assert not encoder.warmed.is_set()
         assistant.ask("hello")
-        assert encoder.warmed.wait(5)
+        assert encoder.warmed.wait(60)
         assistant.warm_up()
         assert not model.warmed.is_set()
         assistant.warm_up(everything=True)
-        assert model.warmed.wait(5)
+        assert model.warmed.wait(60)
     assert encoder.closed
     assert model.closed
 

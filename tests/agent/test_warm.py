@@ -11,7 +11,7 @@ class Part:
         self.go, self.loaded = Event(), 0
 
     def warm_up(self):
-        self.go.wait(5)
+        self.go.wait(60)
         self.loaded += 1
 
 

@@ -82,7 +82,7 @@ def command(tmp_path):
             input=stdin,
             capture_output=True,
             cwd=tmp_path,
-            timeout=30,
+            timeout=60,
             check=False,
         )
 

@@ -39,7 +39,7 @@ class Terminal:
                 continue
         return self.wait_for(words)
 
-    def wait_for(self, words, seconds=20.0):
+    def wait_for(self, words, seconds=60.0):
         """What was shown up to and including the words; they are consumed."""
         end = time.monotonic() + seconds
         while words not in self._seen:
@@ -129,7 +129,7 @@ def test_commands_show_the_trace_the_sources_and_themselves(terminal):
     terminal.type("/whi\n")
     assert "Did you mean /why?" in terminal.wait_for("you> ")
     terminal.type("/quit\n")
-    assert terminal.process.wait(timeout=20) == 0
+    assert terminal.process.wait(timeout=60) == 0
 
 
 def test_error_ends_the_turn_and_not_the_conversation(terminal):
@@ -150,14 +150,14 @@ def test_ctrl_c_stops_the_reply_and_at_the_prompt_leaves(terminal):
     terminal.type("hello\n")
     assert "You said: hello" in terminal.wait_for("you> ")
     terminal.press_ctrl_c_until("Goodbye.")
-    assert terminal.process.wait(timeout=20) == 0
+    assert terminal.process.wait(timeout=60) == 0
 
 
 def test_ctrl_d_leaves(terminal):
     terminal.wait_for("you> ")
     terminal.type("\x04")
     terminal.wait_for("Goodbye.")
-    assert terminal.process.wait(timeout=20) == 0
+    assert terminal.process.wait(timeout=60) == 0
 
 
 def test_forgetting_a_fact_clears_the_why_of_the_last_reply(terminal):

@@ -88,7 +88,7 @@ def test_wrong_use_is_exit_code_2_and_says_what_is_right(capfd, stub, arguments,
 def test_help_starts_quickly_because_nothing_heavy_is_imported():
     heavy = "numpy|onnxruntime|xllamacpp|tantivy|usearch|apsw|rich.progress|httpx|torch"
     code = f"import sys, dragoman.cli.app; print([m for m in sys.modules if m in '{heavy}'.split('|')])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -101,7 +101,7 @@ def test_closed_pipe_is_quiet(stub_file):
             input=b"hello\n",
             stdout=broken,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=60,
             check=False,
         )
     assert done.returncode == 1

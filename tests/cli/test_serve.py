@@ -160,7 +160,7 @@ def test_the_command_says_where_it_listens_answers_and_leaves_in_good_order(fold
             while httpx.get(f"{address}/readyz").status_code != 200 and time.monotonic() < deadline:
                 time.sleep(0.05)
             body = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}]}
-            assert httpx.post(f"{address}/v1/chat/completions", json=body, timeout=20).status_code == 200
+            assert httpx.post(f"{address}/v1/chat/completions", json=body, timeout=60).status_code == 200
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
             assert "Stopped" in process.stderr.read()

@@ -111,7 +111,7 @@ def test_replies_come_as_they_are_ready_and_not_at_the_end(stub_file):
         process.stdin.flush()
         assert process.stdout.readline().startswith(b"You said: hello")
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_interrupted_generation_leaves_with_130_and_no_traceback(stub_file):
@@ -121,12 +121,12 @@ def test_interrupted_generation_leaves_with_130_and_no_traceback(stub_file):
     with process:
         assert process.stdout.read(2) == b"0 "
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=60) == 130
         assert process.stderr.read() == b"Stopped.\n"
 
 
 def test_closed_standard_input_is_an_empty_pipe(stub_file):
     done = subprocess.run(
-        ["sh", "-c", 'exec "$0" "$1" chat <&-', sys.executable, stub_file], capture_output=True, timeout=30, check=False
+        ["sh", "-c", 'exec "$0" "$1" chat <&-', sys.executable, stub_file], capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

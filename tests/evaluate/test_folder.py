@@ -193,7 +193,7 @@ def test_two_processes_on_one_folder_are_refused(tmp_path):
         with pytest.raises(StoreLockedError, match="Another process"), RunFolder(tmp_path):
             pass
         other.stdin.close()
-        other.wait(10)
+        other.wait(60)
     with RunFolder(tmp_path) as folder:
         assert folder.done("set", "system") == 0
 

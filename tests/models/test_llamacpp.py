@@ -237,7 +237,7 @@ def test_a_model_that_is_closed_as_soon_as_it_is_loaded_does_not_hang(weights_ho
         model.warm_up()
         closing = threading.Thread(target=model.close, daemon=True)
         closing.start()
-        closing.join(10)
+        closing.join(60)
         assert not closing.is_alive()
 
 

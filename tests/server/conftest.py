@@ -90,7 +90,7 @@ class HeldReader:
         try:
             for word in draft.text.split(" "):
                 self.begun.set()
-                if self.held and not self.go.wait(10):
+                if self.held and not self.go.wait(60):
                     raise TimeoutError
                 yield word if word == "You" else f" {word}"
             yield draft
@@ -136,7 +136,7 @@ def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
     listening.bind(str(place))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not server.started and time.monotonic() < deadline:
         time.sleep(0.005)
     with ExitStack() as opened:
@@ -144,7 +144,7 @@ def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
         def client(key=None, **headers):
             given = {"authorization": f"Bearer {key}"} if key else {}
             transport = httpx.HTTPTransport(uds=str(place), verify=False)
-            made = httpx.Client(transport=transport, base_url="http://localhost", headers=given | headers, timeout=20)
+            made = httpx.Client(transport=transport, base_url="http://localhost", headers=given | headers, timeout=60)
             return opened.enter_context(made)
 
         try:
@@ -153,7 +153,7 @@ def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
             )
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
             listening.close()
     assert not thread.is_alive()
 

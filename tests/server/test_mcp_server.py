@@ -143,7 +143,7 @@ def test_a_key_says_for_whom_calls_are_and_a_wrong_one_is_refused(folder, home, 
 async def over_http(server, query="", **headers):
     transport = httpx2.AsyncHTTPTransport(uds=server.path)
     async with (
-        httpx2.AsyncClient(transport=transport, headers=headers, timeout=20) as client,
+        httpx2.AsyncClient(transport=transport, headers=headers, timeout=60) as client,
         Client(streamable_http_client(f"http://localhost/mcp{query}", http_client=client)) as tools,
     ):
         yield tools

@@ -36,7 +36,7 @@ class Counting:
         yield from (draft.text, draft)
 
 
-def until(found, seconds=10.0):
+def until(found, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < deadline

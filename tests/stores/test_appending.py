@@ -48,7 +48,7 @@ def gathered(store, calls):
         while len(store._appending._waiting) < len(threads) and time.monotonic() < deadline:
             time.sleep(0.002)
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     return commits
 
 

@@ -36,7 +36,7 @@ def first(lines, *places):
     return [found.get(place) for place in places]
 
 
-def waits(found, *, seconds=5.0):
+def waits(found, *, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < deadline

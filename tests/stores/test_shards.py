@@ -238,13 +238,13 @@ def test_searches_go_on_while_the_index_is_rebuilt(store, monkeypatch, tmp_path)
 
     def slow(self, *given):
         reached.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return make(self, *given)
 
     monkeypatch.setattr(VectorIndex, "_make", slow)
     thread = threading.Thread(target=store.rebuild_index, args=(SHARED, "DOCS"))
     thread.start()
-    assert reached.wait(10)
+    assert reached.wait(60)
     assert (store.lexical(asked), store.nearest(asked)) == before
     store.put(SHARED, [row(200, "zeppelin")])
     assert ids(store.lexical([Query(SHARED, "DOCS", 1, tokens=("zeppelin",))])[0]) == ["p200"]
