@@ -60,7 +60,7 @@ def test_memory_is_shown_corrected_and_forgotten(visit, ask):
     fact = page.locator(".fact", has_text="nuts")
     expect(fact).to_be_visible()
     fact.get_by_role("button", name="Correct").click()
-    field = page.locator(".fact").get_by_label("Correct")
+    field = page.locator(".fact").get_by_role("textbox", name="Correct")
     field.fill("I am allergic to fish.")
     field.press("Enter")
     expect(page.locator(".fact", has_text="fish")).to_be_visible()
