@@ -66,7 +66,7 @@ class Learner(Protocol):
     """Makes a part of a job. It resumes by itself: what lies in the job's folder is gone on with.
 
     One that can share a training between processes says `parallel = True`, one that learns from `aux` too
-    `auxiliary = True`; of others, neither is asked.
+    `auxiliary = True`; where it says neither, several processes and auxiliary data are refused before it is asked.
     """
 
     def fit(self, job: Job) -> Part: ...
