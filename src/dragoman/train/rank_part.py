@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from dragoman.core.toml import explained
 from dragoman.models.part import Head, Part
 from dragoman.retriever.search import Asked, Dependency
 from dragoman.retriever.trained import HEAD
@@ -17,12 +16,11 @@ from dragoman.train.calibrate import fit_calibration
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.negatives import Analyse, narrowed
 from dragoman.train.pairs import Pairs, Pool, joined, pairs
+from dragoman.train.tables import Table, TrunkTable
 
 if TYPE_CHECKING:
-    from dragoman.models.trunk import Tokens, Trunk
     from dragoman.train.rank_bi import Negatives
 
-T = TypeVar("T", bound=BaseModel)
 LABEL = "relevant"
 _WIDEST = 256
 """Candidates of a question that are measured: what words find of a source with more."""
@@ -30,10 +28,8 @@ _ENOUGH = 50
 """Right and wrong candidates of a source from which on it is calibrated by itself."""
 
 
-class Input(BaseModel):
+class Input(Table):
     """What is asked, and of what; stored with the part, which is used as it was trained."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: Asked = "standalone"
     dependency: Dependency = "filter"
@@ -43,16 +39,10 @@ class Input(BaseModel):
     by them: there is no right one to set against the others.)"""
 
 
-class Model(BaseModel):
+class Model(TrunkTable):
     """The trunk, and which negatives it meets."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    base: str = "all-minilm-l6-v2"
     max_tokens: int = Field(default=256, ge=8)
-    pooling: Literal["mean", "cls"] = "mean"
-    layers: int | None = Field(default=None, ge=1)
-    dropout: float = Field(default=0.1, ge=0, lt=1)
     runs: int = Field(default=1, ge=1)
     """So many trainings from the same weights, each with its own order and chance; the part is their mean."""
     positives: int = Field(default=4, ge=1)
@@ -67,32 +57,10 @@ class Model(BaseModel):
     ceiling: float = Field(default=0.95, gt=0)
     """What comes nearer than this share of the right one's cosine is not mined: it may be right too. 1: all is."""
 
-    def trunk(self, heads: Mapping[str, int], seed: int) -> tuple[Trunk, Tokens]:
-        """The encoder to begin with, and what cuts texts for it."""
-        from dragoman.models.trunk import load_trunk
-
-        return load_trunk(
-            self.base,
-            heads,
-            max_tokens=self.max_tokens,
-            pooling=self.pooling,
-            layers=self.layers,
-            dropout=self.dropout,
-            seed=seed,
-        )
-
     def negatives(self) -> Negatives:
         from dragoman.train.rank_bi import Negatives
 
         return Negatives(self.own, self.words, self.mined, self.after, self.ceiling)
-
-
-def checked(kind: type[T], table: Mapping[str, object], where: str) -> T:
-    """A table of a recipe as its own type; a wrong key or value is an error that names it."""
-    try:
-        return kind.model_validate(dict(table))
-    except ValidationError as error:
-        raise explained(error, f"[{where}] of the recipe", kind) from error
 
 
 def asked(job: Job, given: Input) -> tuple[Pairs, Pairs]:

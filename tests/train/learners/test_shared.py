@@ -222,3 +222,12 @@ def test_an_unknown_head_is_refused(base, tmp_path):
     side = Corpus((), ())
     with pytest.raises(ConfigError, match="planner"):
         SharedLearner().fit(Job(recipe(base, input={"heads": {"planner": 1.0}}), side, side, tmp_path))
+
+
+def test_a_head_that_wants_an_encoder_of_its_own_is_refused(base, tmp_path):
+    tables = {"relevance": {"model": {"runs": 3, "layers": 1}}}
+    with pytest.raises(ConfigError, match=r"relevance\.model sets layers, runs.*Leave it out"):
+        train(
+            recipe(base, input={"heads": {"relevance": 1.0}, "tables": tables}),
+            DATA, tmp_path / "mine", options=FEW, device="cpu",
+        )  # fmt: skip

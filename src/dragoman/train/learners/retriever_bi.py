@@ -10,8 +10,9 @@ from pydantic import Field
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
 from dragoman.train.pairs import Pairs
-from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, checked, labels, offered, small
+from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.registry import learners
+from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,14 +54,14 @@ class BiEncoderLearner:
         from dragoman.train.negatives import Mined
         from dragoman.train.rank_bi import BiTask, Towers
 
-        given = checked(Input, job.recipe.input, "input")
-        spec = checked(BiModel, job.recipe.model, "model")
+        given = typed(Input, job.recipe.input, "input")
+        spec = typed(BiModel, job.recipe.model, "model")
         train, dev = asked(job, given)
         analyse = analyser(job.train)
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
 
         def make(run: Run) -> BiTask:
-            trunk, tokens = spec.trunk({}, job.recipe.train.seed)
+            trunk, tokens = spec.open({}, seed=job.recipe.train.seed)
             return BiTask(
                 Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources)),
                 tokens,

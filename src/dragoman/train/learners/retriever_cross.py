@@ -10,8 +10,9 @@ from dragoman.core.errors import ConfigError
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
 from dragoman.train.pairs import Pairs
-from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, checked, labels, offered, small
+from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.registry import learners
+from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -44,8 +45,8 @@ class CrossEncoderLearner:
         from dragoman.train.negatives import Mined
         from dragoman.train.rank_cross import CrossTask
 
-        given = checked(Input, job.recipe.input, "input")
-        spec = checked(CrossModel, job.recipe.model, "model")
+        given = typed(Input, job.recipe.input, "input")
+        spec = typed(CrossModel, job.recipe.model, "model")
         if given.query == "mix":
             raise ConfigError(
                 'A cross-encoder reads one text: query = "mix" is for vectors.', remedy='Use query = "history".'
@@ -56,7 +57,7 @@ class CrossEncoderLearner:
         measured = small(dev, analyse, most=_MEASURED, seed=seed)
 
         def make(run: Run) -> CrossTask:
-            trunk, tokens = spec.trunk({HEAD: 1}, seed)
+            trunk, tokens = spec.open({HEAD: 1}, seed=seed)
             return CrossTask(
                 trunk,
                 tokens,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from dragoman.core.errors import TrainingError
+from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.critic import nli
 from dragoman.gate import encoder as gate
 from dragoman.models.part import PARENT, Part, write_part
@@ -184,12 +184,18 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
     from dragoman.train.learners.retriever_cross import CrossModel, Reading
     from dragoman.train.negatives import Mined
     from dragoman.train.rank_cross import CrossTask
-    from dragoman.train.rank_part import LABEL, Input, analyser, asked, checked, labels, small
+    from dragoman.train.rank_part import LABEL, Input, analyser, asked, labels, small
 
-    given = checked(Input, job.recipe.input, "input.tables.relevance.input")
-    spec = checked(CrossModel, job.recipe.model, "input.tables.relevance.model")
+    given = typed(Input, job.recipe.input, "input.tables.relevance.input")
+    spec = typed(CrossModel, job.recipe.model, "input.tables.relevance.model")
+    own = sorted(spec.model_fields_set & {*TrunkTable.model_fields, "runs"})
+    if own:
+        raise ConfigError(
+            f"input.tables.relevance.model sets {', '.join(own)}, and all heads share one encoder.",
+            remedy="Leave it out there: [model] says which encoder it is.",
+        )
     seed = job.recipe.train.seed
-    train, dev = asked(replace(job, aux=None), given)
+    train, dev = asked(job, given)
     analyse = analyser(job.train)
     task = CrossTask(
         trunk,
