@@ -52,16 +52,17 @@ training stand in [results](results.md), the shape of the model in [the unified 
   (`text/circles.py`), and by parts whose end was fitted to lengths alone: of 1,227 replies of "paper's layout" 9 do, of
   those with 16 drafts 1 (`python benchmarks/circles.py RUN`). Of 2026-11-17 are Table V's "unified LoRA, mean of three"
   without drafts: the adapters of the day before, their end fitted anew to people's words (-3.75 on its logit).
-- Of 2026-11-17 are also, with replies whose end was fitted to people's words, all rows of "DSTC11 unified" in Tables III to
-  VII but for "mean of three", and KBP's with a bi-encoder's labels. `dstc11-unims` was trained anew for them by the same
-  recipe; the training before had 96.74 ±2.47 in Table IV where this one has 98.14 ±1.69, and 92.56 ±3.33 where it has 93.49
-  ±3.10: so far are two trainings apart. The cells that say "not trained" were measured before their judge was.
+- Of 2026-11-17 are also, with replies whose end was fitted to people's words, all rows of "DSTC11 unified" in Tables
+  III to VII but for "mean of three", and KBP's with a bi-encoder's labels. `dstc11-unims` was trained anew for them
+  by the same recipe; the training before had 96.74 ±2.47 in Table IV where this one has 98.14 ±1.69, and 92.56 ±3.33
+  where it has 93.49 ±3.10: so far are two trainings apart. The cells that say "not trained" were measured before
+  their judge was.
 - Rows of "mean of three", "without the mask", seen and unseen evidence, and SAFARI's Tables 7 and 8 were computed with
   products in TF32, the others in float32.
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part. "On seen evidence" is its
   control: 3,226 turns of all dialogues that are not held out, in which 82 % of the held-out evidence occurs.
-- RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's; those of
-  "syn-resp" include the draft.
+- RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's;
+  those of "syn-resp" include the draft.
 - PK-ICR's rows, DSTC11's cross-encoder and encoder gate, and those with KBP's cross-encoder were measured on two cores
   Neoverse-N1, 2026-11-16 and 2026-11-17, with parts of the same H200.
 - RAGate's Tables 3 and 5, and of Table 2 the prompted gate, the linear ones and "contx x know" on DSTC11, were trained
