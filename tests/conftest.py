@@ -157,7 +157,8 @@ def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathF
 
     from dragoman.models.part import Head, Part, write_part
     from dragoman.models.trunk import load_trunk
-    from dragoman.train.export import MODEL, TOKENIZER, export_trunk
+    from dragoman.train.export import TOKENIZER, export_trunk
+    from dragoman.train.onnx_files import MODEL
 
     model = tmp_path_factory.mktemp("exported")
     trunk, tokens = load_trunk(make_bert(words=_PART_WORDS, layers=1), {"gate": 1, "plan": 3}, max_tokens=32)

@@ -112,13 +112,14 @@ def test_export_of_what_has_nothing_to_export_is_told(invoke, place):
 def test_export_says_how_large_it_became(invoke, place, monkeypatch):
     from dragoman.models.part import open_part
     from dragoman.train import export
+    from dragoman.train.onnx_files import Exported
 
     invoke("train", "counting.toml", *TOY, "--out", "mine")
     asked = []
 
     def exported(folder, *, int8):
         asked.append((folder, int8))
-        return open_part(folder), export.Exported(8, 2_500_000)
+        return open_part(folder), Exported(8, 2_500_000)
 
     monkeypatch.setattr(export, "export_part", exported)
     done = invoke("export", "mine", "--int8", "always")

@@ -14,17 +14,9 @@ from dragoman.models.scorer import Scorer
 from dragoman.models.trunk import load_trunk, score
 from dragoman.train.card import size
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.export import (
-    MODEL,
-    TOKENIZER,
-    Exported,
-    export_part,
-    export_trunk,
-    narrow_where_it_holds,
-    rebuilt,
-    save_shape,
-)
+from dragoman.train.export import TOKENIZER, export_part, export_trunk, rebuilt, save_shape
 from dragoman.train.finish import keep
+from dragoman.train.onnx_files import MODEL, Exported, narrow_where_it_holds
 from dragoman.train.spec import Recipe
 
 TEXTS = ["hello", "what is the price of a room", "thanks a lot", ("who are you", "a hotel"), "x " * 90]

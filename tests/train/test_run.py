@@ -8,12 +8,13 @@ import pytest
 
 from dragoman.core.errors import MissingExtraError, StoreLockedError, TrainingError, UnknownNameError
 from dragoman.models.part import open_part
-from dragoman.train.export import MODEL, SHAPE, TOKENIZER
+from dragoman.train.export import SHAPE, TOKENIZER
 from dragoman.train.folder import TrainingFolder
 from dragoman.train.folds import FILE as SCORES
 from dragoman.train.gate_inputs import DRAFTS
 from dragoman.train.learners.gate_prompted import FILE as ANSWERS
 from dragoman.train.negatives import FOLDER as MINED
+from dragoman.train.onnx_files import MODEL
 from dragoman.train.recipe import load_recipe
 from dragoman.train.registry import learners
 from dragoman.train.run import choose_device, train

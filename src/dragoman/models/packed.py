@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -17,9 +17,6 @@ from torch import Tensor
 
 from dragoman.models.tree import Layout, Segment, laid_out
 from dragoman.models.tree_attention import use_tree_attention
-
-if TYPE_CHECKING:
-    from dragoman.models.below import Below
 
 Attention: TypeAlias = Literal["sdpa", "flex"]
 BLOCK = 128
@@ -54,6 +51,16 @@ class Packed:
         moved = (each.to(device, non_blocking=True) for each in (self.ids, self.positions, self.owners, self.visible))
         ids, positions, owners, visible = moved
         return Packed(ids, positions, owners, visible, self.starts)
+
+
+class Known(Protocol):
+    """Whoever knows what the lowest layers say (`models/below.py`)."""
+
+    def states(self, packed: Packed) -> Tensor:
+        """Of all tokens of packed trees, (B, T, width)."""
+
+    def skipped(self, states: Tensor) -> AbstractContextManager[None]:
+        """Inside, those layers say `states`."""
 
 
 def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Packed:
@@ -140,7 +147,7 @@ def blocks(packed: Packed) -> Any:
 
 
 def states(
-    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Below | None = None
+    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Known | None = None
 ) -> Tensor:
     """The last hidden states of all tokens, (B, T, width); the vocabulary is not touched.
 

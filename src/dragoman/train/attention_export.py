@@ -9,7 +9,8 @@ from dragoman.models.mha import AttentionEncoder, Shape, padded
 from dragoman.models.mha_runtime import KNOWLEDGE_INPUTS, OUTPUT, TURN_INPUTS, Row
 from dragoman.models.part import Part
 from dragoman.models.trunk import read_weights
-from dragoman.train.export import BEST, MODEL, Exported, Int8, narrow_where_it_holds, to_onnx
+from dragoman.train.folder import BEST
+from dragoman.train.onnx_files import MODEL, Exported, Int8, narrow_where_it_holds, to_onnx
 
 _EXAMPLE = (Row(((1, 2, 3), (0, 1, 1)), ((1, 2, 3, 4), (3, 3, 3, 3))), Row(((1, 2), (1, 2)), ((4,), (3,))))
 

@@ -27,12 +27,12 @@ from safetensors.torch import load_file, save_file
 
 from dragoman.core.errors import TrainingError
 from dragoman.train.contract import Corpus, Job
+from dragoman.train.folder import BEST
 from dragoman.train.optimise import names_in_order
 from dragoman.train.randomness import random_states, set_random_states
 
 FORMAT = 1
 FOLDER = "checkpoint"
-BEST = "best.safetensors"
 _MODEL, _OPTIMISER, _STATE = "model.safetensors", "optimiser.safetensors", "state.json"
 _WORDS_ONLY = {"about", "name", "licence", "export", "calibrate"}
 """What a recipe says that the loop's weights do not depend on."""

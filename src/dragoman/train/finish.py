@@ -73,7 +73,8 @@ def finish(
     what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
     beside it, is done by `completed`, which is given the part as it would be written.
     """
-    from dragoman.train.export import MODEL, TOKENIZER, export_trunk, save_shape
+    from dragoman.train.export import TOKENIZER, export_trunk, save_shape
+    from dragoman.train.onnx_files import MODEL
 
     job.report(Progress("Exporting", 0, 1))
     made_of = {**options, "max_tokens": max_tokens}

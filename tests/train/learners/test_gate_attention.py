@@ -177,8 +177,8 @@ def without_export(monkeypatch: pytest.MonkeyPatch) -> None:
     import dragoman.train.attention_export as place
     from dragoman.models import mha_runtime
     from dragoman.train.attention_task import attention_scores
-    from dragoman.train.export import Exported
     from dragoman.train.learners import gate_attention
+    from dragoman.train.onnx_files import Exported
 
     held: dict[str, Any] = {}
 

@@ -16,8 +16,8 @@ from dragoman.gate.encoder import EncoderGate
 from dragoman.models.part import open_part
 from dragoman.models.scorer import Scorer
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.export import MODEL, Exported
 from dragoman.train.learners.shared import SharedLearner
+from dragoman.train.onnx_files import MODEL, Exported
 from dragoman.train.run import train
 from dragoman.train.spec import Recipe
 from dragoman.train.sweep import load_sweep, sweep

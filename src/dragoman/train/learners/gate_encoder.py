@@ -169,7 +169,7 @@ class _Tuned:
 
     def _begun(self) -> tuple[Trunk, Tokens]:
         from dragoman.models.trunk import read_weights
-        from dragoman.train.checkpoint import BEST
+        from dragoman.train.folder import BEST
 
         trunk, tokens = self._fresh()
         read_weights(trunk, self._job.folder / "aux" / BEST)
