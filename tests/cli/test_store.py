@@ -109,6 +109,6 @@ def test_purging_a_file_changes_nothing_that_is_there(invoke, file, monkeypatch)
         "left": [],
     }
     assert told(invoke("store", "verify", str(file), "--json"))["digest"] == before
-    monkeypatch.setattr("dragoman.stores.purging.purge", lambda store: Purged(3, ("the log",)))
+    monkeypatch.setattr("dragoman.stores.tables.TableStore.purge", lambda store: Purged(3, ("the log",)))
     result = invoke("store", "purge", str(file))
     assert (result.exit_code, result.stderr) == (1, "Left: the log\n")

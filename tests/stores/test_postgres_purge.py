@@ -13,7 +13,7 @@ import pytest
 from dragoman.core.values import Passage, Query, Scope, Turn
 from dragoman.stores import PostgresStore, SqliteStore
 from dragoman.stores.in_memory import words
-from dragoman.stores.purging import Purged, purge
+from dragoman.stores.purging import Purged
 from dragoman.stores.vectors import pack
 
 from .conftest import Server
@@ -68,7 +68,7 @@ def test_forgotten_then_purged_is_in_no_file_of_the_server(own_server, tmp_path)
     store.forget(ANA)
     store.remove(SHARED, [secret(99).id])
     assert holding(own_server.folder / "data", NEEDLES), "PostgreSQL only marks rows as deleted"
-    assert purge(store).left == ()
+    assert store.purge().left == ()
     assert holding(own_server.folder / "data", [*NEEDLES, *gone]) == []
     assert holding(tmp_path, NEEDLES) == []
     assert store.count(BEN, "NOTES") == 40 and store.count(SHARED, "DOCS") == 30
@@ -85,7 +85,7 @@ def test_what_an_ordinary_owner_cannot_reach_is_named(own_server, tmp_path):
     store.put(ANA, [secret(0)])
     store.forget(ANA)
     own_server.run("CHECKPOINT")
-    left = purge(store).left
+    left = store.purge().left
     assert len(left) == 2 and "pg_statistic" in left[0] and "write-ahead log" in left[1]
     own_server.run("CHECKPOINT")
     assert not [path for path, _ in holding(own_server.folder / "data", NEEDLES) if path.startswith("base")]
@@ -96,7 +96,7 @@ def test_purging_a_file_is_soon_done(tmp_path):
     store = SqliteStore(path=tmp_path / "store.db", analyse=words)
     store.put(ANA, [secret(0)])
     store.forget(ANA)
-    assert purge(store) == Purged(0)
+    assert store.purge() == Purged(0)
     assert holding(tmp_path, NEEDLES) == []
     store.close()
 

@@ -134,10 +134,9 @@ def purge(*, store: Store, schema: Schema = "dragoman", as_json: AsJson = False)
     replicas, and free blocks of the disk, are out of reach.
     """
     from dragoman.stores.located import opened
-    from dragoman.stores.purging import purge as purged_of
 
     with opened(store, schema=schema, present=True) as opened_store:
-        purged, where = purged_of(opened_store), opened_store.where
+        purged, where = opened_store.purge(), opened_store.where
     if as_json:
         typer.echo(json.dumps({"state": "purged", "where": where, "tables": purged.tables, "left": purged.left}))
     else:

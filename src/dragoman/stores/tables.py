@@ -14,6 +14,7 @@ from dragoman.core.errors import StoreError
 from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName
 from dragoman.stores.dialogues import Dialogues
 from dragoman.stores.portable import START, Position, Record
+from dragoman.stores.purging import Purged
 from dragoman.stores.rows import (
     COLUMNS,
     Analyse,
@@ -133,6 +134,11 @@ class TableStore(Dialogues):
         self._search.pools.drop(scope)
         self._engine.erase()
         return removed
+
+    def purge(self) -> Purged:
+        """Take what was deleted out of the files. SQLite's hold nothing of it, so that only its log is folded in."""
+        self._engine.erase()
+        return Purged(0)
 
     def supersede(self, scope: Scope, id: str, by: str) -> None:
         """Mark a row as replaced by another: it is kept, and no search finds it."""
