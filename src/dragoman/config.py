@@ -111,6 +111,8 @@ class RefinerConfig(_Strict):
     mode: Literal["off", "within-step", "multi-step"] = "off"
     alpha: int = Field(default=1, ge=1)
     steps: int = Field(default=1, ge=1)
+    below: float | None = Field(default=None, gt=0, le=1)
+    """Evidence whose score reaches it is not replaced."""
 
 
 class AgentConfig(_Strict):

@@ -116,9 +116,27 @@ def test_a_batch_is_refined_as_its_turns_one_by_one():
     assert len(together[1]) == 0
 
 
+def test_what_holds_stays_where_a_bound_is_given():
+    # The scores of the worked example are 0.72, 0.30 and 0.18; two are to be replaced, and only d0 lies below 0.25.
+    turn, consistency = task(p0=0.8, p1=0.6, d0=0.9), {"p0": 0.9, "p1": 0.5, "d0": 0.2}
+    [[one]], _, reader = refine([turn], consistency, alpha=2, below=0.25)
+    assert one.replaced == (("d0", "d1"),)
+    assert (one.draft.text, len(reader.tasks)) == ("From p0 p1 d1.", 1)
+    [[exact]], _, _ = refine([turn], consistency, alpha=2, below=0.30)
+    assert exact.replaced == (("d0", "d1"),)  # a score that reaches the bound stays
+
+
+def test_where_all_holds_nothing_is_asked_nor_read_again():
+    [[one]], retriever, reader = refine([task(p0=0.8, p1=0.6)], {}, mode="multi-step", steps=3, below=0.5)
+    assert (one.replaced, one.draft, ids(one)) == ((), Draft("first"), ["p0", "p1"])
+    assert (retriever.requests, reader.tasks) == ([], [])
+
+
 @pytest.mark.parametrize(
     "options",
     [
+        {"below": 0.0},
+        {"below": 1.1},
         {"alpha": 0},
         {"steps": 0},
         {"mode": "sometimes"},

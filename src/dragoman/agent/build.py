@@ -186,7 +186,7 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
     if settings.mode == "off":
         return None
     parts = (creator.shared("critic"), creator.shared("retriever"), creator.shared("reader"))
-    return Refiner(*parts, mode=settings.mode, alpha=settings.alpha, steps=settings.steps)
+    return Refiner(*parts, **settings.model_dump())
 
 
 def _own_option(tables: dict[str, dict[str, Any]], role: str, name: str, *, default: object) -> object:

@@ -1,7 +1,8 @@
 """UniMS-RAG, Algorithm 1: score the evidence against the draft, replace the worst, read again.
 
 Within-step refinement is one round that replaces the worst `alpha`; multi-step refinement is several rounds that
-replace one each. A turn without evidence (NULL) is never refined.
+replace one each. A turn without evidence (NULL) is never refined. Where `below` is given, which is not in the paper,
+evidence whose score reaches it stays: what holds is not exchanged for what comes next.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Refiner:
         mode: Mode = "within-step",
         alpha: int = 1,
         steps: int = 1,
+        below: float | None = None,
     ) -> None:
         if mode not in ("within-step", "multi-step"):
             raise ConfigError(f"Unknown refiner mode '{mode}'.", remedy="Use within-step or multi-step.")
@@ -41,12 +43,15 @@ class Refiner:
             raise ConfigError(f"Multi-step refinement replaces one at a time, not {alpha}.", remedy="Leave alpha out.")
         if mode == "within-step" and steps != 1:
             raise ConfigError(f"Within-step refinement is one round, not {steps}.", remedy="Use mode multi-step.")
+        if below is not None and not 0 < below <= 1:
+            raise ConfigError(f"below ({below}) is a score above 0, at most 1.", remedy="Leave it out, or try 0.5.")
         self.critic = critic
         self.retriever = retriever
         self.reader = reader
         self.mode = mode
         self.alpha = alpha
         self.steps = steps
+        self.below = below
 
     def refine(
         self, tasks: Sequence[ReadTask], drafts: Sequence[Draft], sources: Sequence[Source]
@@ -80,7 +85,8 @@ class Refiner:
             state.scores = [next(consistency) * piece.relevance for piece in state.task.evidence]
             # lines 7-8; among equals the later one goes first, since retrievers give the best first
             order = sorted(range(len(state.scores)), key=lambda i, scores=state.scores: (scores[i], -i))  # type: ignore[misc]
-            state.worst = order[: self.alpha]
+            worst = order[: self.alpha]
+            state.worst = [i for i in worst if self.below is None or state.scores[i] < self.below]
 
     def _replace(self, states: list[_State], by_name: dict[SourceName, Source]) -> None:
         """Alg. 1 lines 9-14, with one retrieval for all states: the next novel evidence of each source."""

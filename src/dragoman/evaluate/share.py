@@ -296,8 +296,9 @@ class SharedRefiner(Refiner):
         mode: Mode = "within-step",
         alpha: int = 1,
         steps: int = 1,
+        below: float | None = None,
     ) -> None:
-        super().__init__(critic, retriever, reader, mode=mode, alpha=alpha, steps=steps)
+        super().__init__(critic, retriever, reader, mode=mode, alpha=alpha, steps=steps, below=below)
         self._sharing = sharing
 
     def rounds(

@@ -26,6 +26,7 @@ def unims(
     mode: Mode | Literal["off"] = "within-step",
     alpha: int = 1,
     steps: int = 1,
+    below: float | None = None,
     k: int = 3,
     **options: Any,
 ) -> Agent:
@@ -39,6 +40,7 @@ def unims(
             a cross-encoder (`judge_part`) over BM25, or a prompted language model.
         critic: the table of Algorithm 1's critic; word overlap where it is not given.
         mode, alpha, steps: refinement within a step, in several steps, or off.
+        below: evidence whose score reaches it is not replaced (not the paper's).
         k: pieces of evidence a source (the paper's n, 1 to 3).
         options: `names`, `runtime`, `device` and `base` of the unified model.
     """
@@ -56,7 +58,7 @@ def unims(
         retriever=_retriever(judge, judge_part, model),
         reader={"kind": "reader.prompted.v1"} if part is None else {"kind": "reader.unified.v1", **model},
         critic=critic or {"kind": "critic.overlap.v1"},
-        refine=None if mode == "off" else (mode, alpha, steps),
+        refine=None if mode == "off" else {"mode": mode, "alpha": alpha, "steps": steps, "below": below},
         k=k,
         fallback="none",
     )
