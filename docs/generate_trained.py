@@ -44,7 +44,7 @@ training stand in [results](results.md), the shape of the model in [the unified 
   (`model.endings`): in Table V, with one piece a source, BLEU-1 is 43.5 without it and 43.9 with it.
 - Of the learning curves, that of DuLeMon's SAFARI and of the third training of dstc11-unims-mean were not kept.
 - The judge of P.C and K.C was trained three times, and a GPU does not repeat itself to the bit: "unified" has 79.4 /
-  64.6 by the first, 79.9 / 64.6 by the second, with the same replies. In Table V, "unified, evidence-aware plan" and
+  64.5 by the first, 79.9 / 64.5 by the second, with the same replies. In Table V, "unified, evidence-aware plan" and
   "unified, pairs" are by the second, as is Table VII of KBP but for "unified without attention mask"; that row, "mean
   of three", "paper's layout" and SAFARI's Tables 7 and 8 are by the third; the rest is by the first. SAFARI's part was
   trained anew for its Tables 7 and 8: in Table 6 the one before replies.
