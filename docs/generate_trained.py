@@ -62,7 +62,7 @@ training stand in [results](results.md), the shape of the model in [the unified 
 - The cut by unseen evidence leaves 3,224 turns to learn from, a third of the official part. "On seen evidence" is its
   control: 3,226 turns of all dialogues that are not held out, in which 82 % of the held-out evidence occurs.
 - RAGate-PEFT's gates ran in llama.cpp on the processor beside that GPU: its seconds a turn are that processor's;
-  those of "syn-resp" include the draft.
+  those of "syn-resp" include the draft, and of "[contx;syn-resp;ner]" they are those of two cores Neoverse-N1.
 - PK-ICR's rows, DSTC11's cross-encoder and encoder gate, and those with KBP's cross-encoder were measured on two cores
   Neoverse-N1, 2026-11-16 and 2026-11-17, with parts of the same H200.
 - RAGate's Tables 3 and 5, and of Table 2 the prompted gate, the linear ones and "contx x know" on DSTC11, were trained
