@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dragoman.train.text_task import Kind, Labels
 
 _LIBRARIES = ("dragoman", "torch", "transformers", "onnx", "onnxruntime", "tokenizers")
+_NARROW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def finish(
     metrics: Mapping[str, float] | None = None,
     more_heads: Mapping[str, Head] | None = None,
     base: str = "",
-    completed: Callable[[Part], Part] | None = None,
+    completed: Callable[[Part, Scorer], Part] | None = None,
 ) -> Part:
     """Write the part of a trained trunk into the job's folder.
 
@@ -71,10 +72,12 @@ def finish(
     full ones is `measure` (the higher the better), or else the recipe's metric of the first head. `more_heads` are
     outputs of the model that are not calibrated; `metrics` are added to those of the heads. The training folder gets
     what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
-    beside it, is done by `completed`, which is given the part as it would be written.
+    beside it, is done by `completed`, which is given the part as it would be written, and its scorer, which has read
+    dev already.
     """
     from dragoman.train.export import TOKENIZER, export_trunk, save_shape
     from dragoman.train.onnx_files import MODEL
+    from dragoman.train.read_once import ReadOnce
 
     job.report(Progress("Exporting", 0, 1))
     made_of = {**options, "max_tokens": max_tokens}
@@ -84,6 +87,13 @@ def finish(
     if not (job.folder / BEST).is_file():
         keep(trunk, job)
     deciding = measure or (_deciding(job, heads) if heads else None)
+    read: list[ReadOnce] = []  # the full model's, then the eight-bit one's
+
+    def decided() -> float:
+        assert deciding is not None
+        read.append(ReadOnce(draft, job))
+        return deciding(read[-1])
+
     exported = export_trunk(
         trunk,
         tokens,
@@ -91,9 +101,9 @@ def finish(
         output=output,
         int8=job.recipe.export.int8,
         tolerance=job.recipe.export.tolerance,
-        measure=None if deciding is None else lambda: deciding(Scorer(draft)),
+        measure=None if deciding is None else decided,
     )
-    scorer = Scorer(draft)
+    scorer = read[0 if exported.bits > _NARROW else -1] if read else ReadOnce(draft, job)
     fitted: dict[str, Head] = dict(more_heads or {})
     found: dict[str, float] = dict(metrics or {})
     for name, held in heads.items():
@@ -106,7 +116,8 @@ def finish(
     made = made_from(job, found) | more | {"export": {key: value for key, value in told.items() if value is not None}}
     part = replace(draft, heads=fitted, made=made)
     if completed is not None:
-        part = completed(part)
+        scorer.part = part
+        part = completed(part, scorer)
     job.report(Progress("Exporting", 1, 1))
     return write_part(part, (MODEL, TOKENIZER))
 

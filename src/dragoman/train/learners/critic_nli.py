@@ -113,12 +113,11 @@ class Judge:
         """What decides whether eight bits will do."""
         return self.measured(scorer.scores(self.texts, HEAD)[:, 0].tolist())["accuracy"]
 
-    def told(self, part: Part) -> Part:
+    def told(self, part: Part, scorer: Scorer) -> Part:
         """The part with dev's figures, measured on what was exported."""
-        from dragoman.models.scorer import Scorer
         from dragoman.train.consistent import figures
 
-        found = figures(self.rows, Scorer(part).probabilities(self.texts, HEAD))
+        found = figures(self.rows, scorer.probabilities(self.texts, HEAD))
         counts = {kind: sum(row.kind == kind for row in self.rows) for kind in dict.fromkeys(r.kind for r in self.rows)}
         metrics = {**part.made["metrics"], **{name: round(value, 6) for name, value in found.items()}}
         return replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts})

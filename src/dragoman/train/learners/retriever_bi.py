@@ -93,7 +93,7 @@ class BiEncoderLearner:
             measure=reading.hit,
             metrics=metrics or task.measure(),
             base=spec.base,
-            completed=lambda part: by_source(part, judged, reading.last, job),
+            completed=lambda part, _: by_source(part, judged, reading.last, job),
         )
 
 
@@ -105,6 +105,7 @@ class _Reading:
         self._spec = spec
         self._shares = shares
         self._said = said
+        self._read: dict[Scorer, Vectors] = {}
         self.last: list[float] = []
 
     def cosines(self, scorer: Scorer) -> FloatArray:
@@ -122,6 +123,12 @@ class _Reading:
         return self._vectors(scorer).measured()["hit@1"]
 
     def _vectors(self, scorer: Scorer) -> Vectors:
+        """What the scorer's model makes of dev, which it reads once."""
+        if scorer not in self._read:
+            self._read[scorer] = self._encoded(scorer)
+        return self._read[scorer]
+
+    def _encoded(self, scorer: Scorer) -> Vectors:
         import torch
 
         from dragoman.models.onnx import OnnxEncoder

@@ -88,7 +88,7 @@ class CrossEncoderLearner:
             measure=reading.hit,
             metrics=metrics or task.measure(),
             base=spec.base,
-            completed=lambda part: by_source(part, judged, reading.last, job),
+            completed=lambda part, _: by_source(part, judged, reading.last, job),
         )
 
 

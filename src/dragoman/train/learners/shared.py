@@ -79,7 +79,7 @@ class SharedLearner:
         )
         metrics = fit(task, job)
 
-        def completed(whole: Part) -> Part:  # before the whole: a folder that counts as finished has all of its parts
+        def completed(whole: Part, _: Scorer) -> Part:  # before the whole: a finished folder has all of its parts
             for name, study in studies.items():
                 _write(whole, name, study)
             return whole
