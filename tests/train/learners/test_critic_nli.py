@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.train.agreeing import assert_agrees
 
 from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.examples import Example, Gold
@@ -82,16 +83,9 @@ def test_the_critic_runs_what_was_trained(made):
 
 
 @pytest.mark.slow
-def test_the_exported_critic_says_what_torch_says(made):
-    from dragoman.models.scorer import Scorer
-    from dragoman.models.trunk import score
-    from dragoman.train.export import rebuilt
-
-    part, folder = made
-    trunk, tokens, _ = rebuilt(folder)
+def test_the_exported_critic_says_what_torch_says(made, tmp_path):
     pairs = [("The mill is in the north.", "It is in the north."), ("We have a market.", "The tower opens at 12.")]
-    told = score(trunk, tokens, pairs, "consistent")[:, 0].tolist()
-    assert Scorer(part).scores(pairs, "consistent")[:, 0].tolist() == pytest.approx(told, abs=1e-4)
+    assert_agrees(made[1], pairs, "consistent", tmp_path)
 
 
 def test_a_set_without_replies_is_refused(tmp_path, base):

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from tests.train.agreeing import assert_agrees
 
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example, Gold
@@ -71,6 +72,11 @@ def test_part_holds_what_a_plan_depends_on(part):
     assert open_part(part.folder) == part
     assert part.made["metrics"]["exact"] == 1.0
     assert {"persona/f1", "documents/f1", "f1", "loss"} <= set(part.made["metrics"])
+
+
+@pytest.mark.slow
+def test_the_exported_planner_says_what_torch_says(part, tmp_path):
+    assert_agrees(part.folder, [text for texts in SAID.values() for text in texts], "plan", tmp_path)
 
 
 def test_papers_thresholds_are_an_option(make_bert, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.train.agreeing import assert_agrees
 
 from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example, Gold
@@ -77,3 +78,8 @@ def test_it_is_used_as_it_was_trained(trained):
     [both] = JointRetriever(store=store, encoder=encoder, part=str(trained.folder), asking="both").retrieve([ask])
     assert any("null" in piece.scores for piece in both)
     assert all(0 <= piece.relevance <= 1 for piece in both)
+
+
+@pytest.mark.slow
+def test_the_exported_persona_model_says_what_torch_says(trained, tmp_path):
+    assert_agrees(trained.folder, grounded(corpus(2), "history", "training").pairs, "persona", tmp_path)

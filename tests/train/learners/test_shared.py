@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from tests.train.agreeing import assert_agrees
 
 from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.values import Context, Evidence, Passage
@@ -58,6 +59,12 @@ def folder(base, tmp_path_factory):
     place = tmp_path_factory.mktemp("shared") / "mine"
     train(recipe(base), DATA, place, options=FEW, device="cpu")
     return place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["gate", "reply", "relevance", "consistent"])
+def test_each_exported_head_says_what_torch_says(folder, tmp_path, head):
+    assert_agrees(folder, ["hello", ("what is the price", "a room is 40"), "thanks a lot"], head, tmp_path)
 
 
 @pytest.mark.slow
