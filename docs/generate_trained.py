@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,6 @@ import kept_rows
 
 from dragoman.evaluate.record import RESULTS, load_run
 from dragoman.evaluate.results import Result
-from dragoman.evaluate.show.join import join
 from dragoman.evaluate.show.tables import markdown
 
 PAGE = Path(__file__).with_name("trained.md")
@@ -87,8 +86,9 @@ def main() -> None:
     page = HEAD.format(machine=options.machine, day=options.day)
     sections = kept_rows.read(before)
     for name in sorted(groups, key=_order):
-        for title, section in kept_rows.read(_section(name, groups[name])).items():
-            sections[title] = kept_rows.joined(sections[title], section) if title in sections else section
+        for result in groups[name]:  # one after the other: a row that several have, as a baseline, stands once
+            for title, section in kept_rows.read(_section(name, result)).items():
+                sections[title] = kept_rows.joined(sections[title], section) if title in sections else section
     page += "".join(kept_rows.written(sections[title]) for title in sorted(sections, key=_place))
     page += _curves(options.parts, before)
     PAGE.write_text(page, encoding="utf-8")
@@ -106,14 +106,13 @@ def _place(title: str) -> tuple[int, int]:
     return list(PAPERS.values()).index(paper), ROMAN.index(number) if number in ROMAN else int(number)
 
 
-def _section(name: str, results: Sequence[Result]) -> str:
-    kept = [_measured(result) for result in results]
-    commands = "\n".join(_command(name, result) for result in kept)
-    title = f"{PAPERS[name.partition('-')[0]]}, Table {_table(results[0])}: {results[0].title}"
-    lines = markdown(join(kept)).splitlines()
+def _section(name: str, result: Result) -> str:
+    kept = _measured(result)
+    title = f"{PAPERS[name.partition('-')[0]]}, Table {_table(result)}: {result.title}"
+    lines = markdown(kept).splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith("## ")), 0)
     body = "\n".join(f"#{line}" if line.startswith("## ") else line for line in lines[start:]).strip()
-    return f"\n## {title}\n\n```sh\n{commands}\n```\n\n{body}\n"
+    return f"\n## {title}\n\n```sh\n{_command(name, kept)}\n```\n\n{body}\n"
 
 
 def _measured(result: Result) -> Result:

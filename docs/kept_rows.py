@@ -104,7 +104,7 @@ def _joined(old: Table, new: Table) -> Table:
 
 def _speaks(note: str, names: set[str]) -> bool:
     """Whether an old note is about one of the rows that stayed, or their figures."""
-    return note[2:].partition(":")[0] in names
+    return any(note.startswith(f"- {name}:") for name in names)
 
 
 def _rank(note: str) -> int:

@@ -104,3 +104,9 @@ def test_whose_figures_stand_beside_ours_is_told_while_they_do(kept_rows, figure
     page = OLD.replace("**70.0** ±2.0", figure).replace("- mine: As it was.", f"{note}\n- mine: As it was.")
     (old,), (new,) = kept_rows.read(page).values(), kept_rows.read(NEW).values()
     assert (note in kept_rows.joined(old, new).tables["Set A, dev"].notes) is stays
+
+
+def test_the_note_of_a_row_whose_name_has_a_colon_stays(kept_rows):
+    page = OLD.replace("the other", "quotes: the other")
+    [old], [new] = kept_rows.read(page).values(), kept_rows.read(NEW).values()
+    assert "- quotes: the other: Another one." in kept_rows.joined(old, new).tables["Set A, dev"].notes
