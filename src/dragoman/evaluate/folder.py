@@ -3,6 +3,9 @@
     rows/SET/SYSTEM.jsonl    what was said and why; the same bytes on every run of a system without chance
     times/SET/SYSTEM.jsonl   its twin: the seconds of each note
 
+The embedded language model writes two replies at once and rounds by which two these are, so that a few of its replies
+differ from run to run.
+
 Times are written first, so that every row has its times; what a kill tore or left without its twin is cut off when
 the folder is opened for writing again. Written lines survive a kill at once, a power failure after a second.
 """
