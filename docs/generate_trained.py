@@ -68,11 +68,14 @@ training stand in [results](results.md), the shape of the model in [the unified 
   prompted gate, the linear ones and "contx x know" on DSTC11, were trained and measured on two cores Neoverse-N1,
   2026-11-16.
 - Of 2026-11-17, with parts of the same H200, are the rows of a trained ranker and of Table 4: measured on two cores
-  Neoverse-N1, beside other work, which their seconds a turn show. The encoder gate, RAGate-PEFT, and of Table 4
-  Random-Aug and the linear gate were measured on the processor beside that GPU, shared too. There the encoder of
-  BERTScore, which has eight bits, rounds otherwise: No-Aug has 0.1726 on the one and 0.1713 on the other.
+  Neoverse-N1, beside other work, which their seconds a turn show. The encoder gate and RAGate-PEFT of Tables 3 and 5,
+  Random-Aug and the linear gate of Table 4, and KBP's cross-encoder with the persona in its query were measured on the
+  processor beside that GPU, shared too. There the encoder of BERTScore, which has eight bits, rounds otherwise: No-Aug
+  has 0.1726 on the one and 0.1713 on the other.
 - Human-label and Aug-All of Table 4 ask the same where a reply is measured. Ten of their 215 replies differ all the
-  same: the embedded model writes two at once and rounds by which two, and 64 turns of the one were run again alone.
+  same: the embedded model writes two at once and rounds by which two, and their run was stopped and went on.
+- Stars are of the run that measured a row, corrected over its rows: Random-Aug and the linear gate of Table 4 were run
+  without their baseline and are not tested.
 """
 
 
