@@ -83,6 +83,14 @@ class Causal:
                 remedy=f"Set {setting} to {most} or less, or take a base with a longer window.",
             )
 
+    def recompute(self) -> None:
+        """Compute activations again on the way back instead of keeping them: less memory, more time."""
+        again = {"use_reentrant": False}
+        if hasattr(self.model, "activation_checkpointing_enable"):  # transformers 5.23 and newer
+            self.model.activation_checkpointing_enable(activation_checkpointing_kwargs=again)
+        else:
+            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=again)
+
     def logits(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """The logits of the next token after each row, (B, V), float32.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def add_adapter(causal: Causal, spec: LoraSpec, *, seed: int) -> Causal:
         task_type="CAUSAL_LM",
     )
     torch.manual_seed(seed)
-    return replace(causal, model=peft.get_peft_model(base, config))
+    return replace(causal, model=_adapted(base, config))
 
 
 def save_adapter(causal: Causal, folder: Path, *, base: str) -> None:
@@ -73,7 +74,7 @@ def load_adapter(causal: Causal, folder: Path, *, merge: bool = False) -> Causal
     try:
         table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         state = load_file(folder / WEIGHTS)
-        model = peft.get_peft_model(causal.model, peft.LoraConfig(**_known(table, peft.LoraConfig)))
+        model = _adapted(causal.model, peft.LoraConfig(**_known(table, peft.LoraConfig)))
         told = peft.set_peft_model_state_dict(model, state)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WeightsError(
@@ -89,6 +90,12 @@ def load_adapter(causal: Causal, folder: Path, *, merge: bool = False) -> Causal
     model.requires_grad_(False)
     model.eval()
     return replace(causal, model=model.merge_and_unload() if merge else model)
+
+
+def _adapted(base: Any, config: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning)  # what PEFT asks transformers by an older name
+        return _library().get_peft_model(base, config)
 
 
 def _last(base: Any, layers: int) -> list[int] | None:

@@ -118,7 +118,7 @@ def for_training(
             _grow(causal, begun)
         causal.model.requires_grad_(True)
     if tuning.checkpointing:
-        causal.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        causal.recompute()
     return causal
 
 

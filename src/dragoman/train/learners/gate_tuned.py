@@ -142,7 +142,7 @@ class _Training:
         spec = LoraSpec(table.rank, table.alpha, table.dropout, table.targets)
         causal = add_adapter(causal, spec, seed=job.recipe.train.seed)
         if table.checkpointing:
-            causal.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            causal.recompute()
         room = self._input.tokens - ANSWER_ROOM
         encoded = [
             [causal.encode(asked[id(example)].messages, room) for example in side]
