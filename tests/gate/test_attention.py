@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,18 @@ def test_marks_say_how_far_the_dialogue_is_and_who_asks(context: Context, marks:
 
 
 def test_a_very_long_dialogue_has_marks_and_segments_too() -> None:
-    pieces = Reading(Inputs(view=View(turns=0))).pieces(Given(Context.of(*["and then?"] * 41)))
+    pieces = Reading(Inputs(view=View(turns=0)), window=0).pieces(Given(Context.of(*["and then?"] * 41)))
     assert pieces[0].text.split()[0] == "[turn-9]"
     assert max(piece.segment for piece in pieces) == TURNS
+
+
+def test_marks_are_of_what_an_agent_shows_its_gate() -> None:
+    """An agent keeps twelve earlier turns: in training a longer dialogue must look as it will in use."""
+    talk = Context.of(*["and then?"] * 41)
+    shown = replace(talk, turns=talk.turns[-13:])
+    reading = Reading(Inputs(view=View(turns=1)))
+    assert reading.pieces(Given(talk)) == reading.pieces(Given(shown))
+    assert reading.pieces(Given(talk))[0].text.split()[0] == "[turn-6]"
 
 
 def test_reply_and_knowledge_have_segments_of_their_own() -> None:
@@ -76,6 +86,8 @@ def test_cross_without_knowledge_is_refused() -> None:
 def test_a_reading_survives_its_json() -> None:
     reading = Reading(Inputs(("contx", "know"), View(turns=3), k=2), marks=False, cross=True)
     assert Reading.from_json(reading.to_json()) == reading
+    older = {name: value for name, value in reading.to_json().items() if name != "window"}
+    assert Reading.from_json(older).window == 0  # as it was trained
 
 
 class Noting:

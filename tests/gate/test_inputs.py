@@ -118,3 +118,18 @@ def test_drafts_read_the_end_of_a_dialogue():
     drafted(writer, [Context.of("first", "second", "third", "fourth", "fifth")], "en")
     assert "second" not in writer.prompts[0].messages[-1].content
     assert "fifth" in writer.prompts[0].messages[-1].content
+
+
+def test_a_draft_in_use_is_as_long_as_in_training():
+    lengths = []
+
+    class Measuring(Writer):
+        def generate(self, prompts, *, max_tokens, **options):
+            lengths.append(max_tokens)
+            return super().generate(prompts, max_tokens=max_tokens, **options)
+
+    for inputs in (Inputs(("contx", "syn-resp"), draft_tokens=64), Inputs(("contx", "syn-resp"))):
+        Inputs.from_json(inputs.to_json()).gather([TURN], language_model=Measuring())
+    older = {name: value for name, value in inputs.to_json().items() if name != "draft_tokens"}
+    Inputs.from_json(older).gather([TURN], language_model=Measuring())
+    assert lengths == [64, 24, 24]

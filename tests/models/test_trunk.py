@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from dragoman.core.errors import WeightsError
+from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.models.trunk import embed, load_trunk, read_weights, score
 
 TEXTS = ["hello", "what is the price of a room with a view", "thanks", "who are you?"]
@@ -175,3 +177,24 @@ def test_weights_that_cannot_be_read_are_told(opened, tmp_path):
         read_weights(trunk, tmp_path / "w.safetensors")
     with pytest.raises(WeightsError, match="cannot be read"):
         read_weights(trunk, tmp_path / "missing.safetensors")
+
+
+def test_more_tokens_than_the_encoder_has_places_for_are_refused(opened):
+    trunk, _ = opened
+    most = trunk.encoder.config.max_position_embeddings
+    trunk.refuse_longer(most)
+    with pytest.raises(ConfigError, match=rf"max_tokens = {most + 1} is more than the {most} tokens"):
+        trunk.refuse_longer(most + 1)
+
+
+def test_layers_of_an_encoder_of_another_shape_are_not_counted(make_bert, tmp_path):
+    from transformers import DistilBertConfig, DistilBertModel
+
+    shape = DistilBertConfig(vocab_size=99, dim=32, n_layers=1, n_heads=2, hidden_dim=64, max_position_embeddings=64)
+    DistilBertModel(shape).save_pretrained(tmp_path)
+    shutil.copy(make_bert() / "tokenizer.json", tmp_path)
+    trunk, _ = load_trunk(tmp_path, {"gate": 1}, max_tokens=64)
+    with pytest.raises(WeightsError, match=r"DistilBertModel has others.*model\.fixed = 0"):
+        trunk.freeze(layers=1)
+    with pytest.raises(WeightsError, match=r"model\.layers counts"):
+        load_trunk(tmp_path, {"gate": 1}, layers=1, max_tokens=64)

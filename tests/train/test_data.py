@@ -120,3 +120,24 @@ def test_no_training_data_and_no_such_file_are_told(tmp_path):
         read_sides({"dev": ["toy"]})
     with pytest.raises(InputError, match="There is no"):
         read_sides({"train": [str(tmp_path / "nowhere.jsonl")]})
+
+
+def test_auxiliary_turns_are_not_those_of_another_side(tmp_path):
+    one, two = write(tmp_path / "one.jsonl"), write(tmp_path / "two.jsonl", name="e")
+    for data in ({"train": [one], "aux": [one]}, {"train": [one], "dev": [two], "aux": [two]}):
+        with pytest.raises(ConfigError, match=r"given as aux and as another side.*Leave out --data aux"):
+            read_sides(data)
+
+
+def test_what_is_held_out_is_not_learned_from_auxiliary_turns(tmp_path, caplog):
+    more = tmp_path / "more.jsonl"  # holds the training turns, and others
+    train = write(tmp_path / "one.jsonl", 20)
+    more.write_text((tmp_path / "one.jsonl").read_text())
+    with more.open("a") as file:
+        file.write('{"dialogue": "other", "context": [{"speaker": "user", "text": "Who?"}], "retrieve": true}\n')
+    with caplog.at_level(logging.WARNING, logger="dragoman.train"):
+        _, dev, aux = read_sides({"train": [train], "aux": [str(more)]}, held_out=0.25)
+    assert len(dev.examples) == 15
+    assert not {example.id for example in dev.examples} & {example.id for example in aux.examples}
+    assert len(aux.examples) == 61 - 15
+    assert "15 auxiliary turns" in caplog.text

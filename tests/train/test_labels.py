@@ -1,11 +1,14 @@
 """Thumbs made into labels."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from dragoman.core.examples import Problem
 from dragoman.core.values import Context
+from dragoman.datasets.writing import write_jsonl
+from dragoman.train.data import read_files
 from dragoman.train.labels import Thumb, from_thumbs, read_thumbs
 
 ROW = {"context": [{"speaker": "user", "text": "When?"}], "retrieved": False, "thumb": "down"}
@@ -27,8 +30,23 @@ def test_the_last_thumb_of_a_turn_counts():
 
 
 def test_dialogues_of_one_name_do_not_take_each_others_ids():
-    found = from_thumbs([Thumb(Context.of(text, dialogue="d"), True, True) for text in ("One?", "Two?")])
-    assert [example.id for example in found] == ["d#0", "d#0.2"]
+    thumbs = [Thumb(Context.of(text, dialogue="d"), True, True) for text in ("One?", "Two?")]
+    one, two = from_thumbs(thumbs)
+    assert one.id != two.id
+    assert all(example.id.startswith("d#0-") for example in (one, two))
+    assert [example.id for thumb in thumbs for example in from_thumbs([thumb])] == [one.id, two.id]  # in files apart
+
+
+def test_files_of_two_users_are_trained_on_together(tmp_path):
+    files = []
+    for number, asked in enumerate(("When does it open?", "Where is the tower?")):
+        said = [{"speaker": "user", "text": "Hi"}, {"speaker": "agent", "text": "Hello."}]
+        row = {**ROW, "context": [*said, {"speaker": "user", "text": asked}]}
+        thumbs = tmp_path / f"thumbs{number}.jsonl"
+        thumbs.write_text(json.dumps(row) + "\n")
+        files.append(str(tmp_path / f"labels{number}.jsonl"))
+        write_jsonl(from_thumbs(read_thumbs(thumbs)), Path(files[-1]), name="labels")
+    assert len(read_files(files).examples) == 2
 
 
 def test_a_file_of_thumbs_is_read(tmp_path):

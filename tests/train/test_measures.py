@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.train.measures import binary, calibration_error
+from dragoman.train.measures import binary, calibration_error, cross_fitted
+from dragoman.train.spec import CalibrationSpec
 
 PROBABILITIES, LABELS = [0.9, 0.8, 0.6, 0.3, 0.1], [True, False, True, True, False]
 
@@ -64,3 +65,11 @@ def test_the_figures_are_those_that_evaluation_prints(rows, cut):
         wanted["ap"] = curves.average_precision(labels, probabilities)
     for name, value in wanted.items():
         np.testing.assert_allclose(ours[name], value, atol=1e-9, err_msg=name)
+
+
+def test_folds_are_cut_where_the_recipe_cuts():
+    scores, labels, folds = [2.0, 1.0, -1.0, -2.0] * 4, [True, True, True, False] * 4, [0, 0, 1, 1] * 4
+    half = cross_fitted(scores, labels, folds, CalibrationSpec(method="none", threshold="half"))
+    assert half["recall"] == pytest.approx(2 / 3)  # a score of -1 is less than a half
+    best = cross_fitted(scores, labels, folds, CalibrationSpec(method="none", threshold=0.2))
+    assert best["recall"] == 1.0

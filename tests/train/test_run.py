@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from dragoman.core.errors import MissingExtraError, StoreLockedError, TrainingError, UnknownNameError
+from dragoman.core.errors import ConfigError, MissingExtraError, StoreLockedError, TrainingError, UnknownNameError
 from dragoman.models.part import open_part
 from dragoman.train.export import SHAPE, TOKENIZER
 from dragoman.train.folder import TrainingFolder
@@ -206,3 +207,59 @@ def test_afresh_trains_folds_again_that_were_of_another_recipe(recipe, tmp_path)
     (tmp_path / "out" / "fold-0" / SCORES).write_text('{"of": {}, "scores": []}')
     train(recipe("model.weight=0.5"), TOY, tmp_path / "out", options=FEW, fresh=True)
     assert not (tmp_path / "out" / "fold-0").exists()
+
+
+def test_a_setting_that_was_refused_does_not_block_the_right_one(recipe, counting, tmp_path):
+    with pytest.raises(ConfigError, match="Nobody can weigh that"):
+        train(recipe("model.wrong=true"), TOY, tmp_path / "out", options=FEW)
+    assert train(recipe(), TOY, tmp_path / "out", options=FEW).options == {"weight": 1.0}
+    assert "wrong" not in (tmp_path / "out" / "recipe.toml").read_text()
+
+
+@pytest.mark.parametrize("left", [("data.json",), ("data.json", "recipe.toml")])
+def test_a_disk_that_was_full_at_the_start_is_no_obstacle(recipe, tmp_path, left):
+    train(recipe(), TOY, tmp_path / "out", options=FEW)
+    for place in (tmp_path / "out").iterdir():
+        if place.name not in left:
+            place.unlink()
+    assert train(recipe("model.weight=0.5"), TOY, tmp_path / "out", options=FEW).options == {"weight": 0.5}
+
+
+def test_a_kill_at_any_moment_of_clearing_can_be_cleared_again(recipe, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    train(recipe(), TOY, out, options=FEW)
+    count = len(list(out.iterdir()))
+    unlink = Path.unlink
+    for allowed in range(count):
+        calls = iter(range(count))
+
+        def stopped(self, missing_ok=False, allowed=allowed, calls=calls):
+            if self.parent == out and next(calls) >= allowed:
+                raise KeyboardInterrupt
+            unlink(self, missing_ok=missing_ok)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "unlink", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                TrainingFolder(out).clear()
+        train(recipe(), TOY, out, options=FEW, fresh=True)
+
+
+def test_a_teacher_that_was_trained_again_is_noticed(recipe, tmp_path):
+    train(recipe(), TOY, tmp_path / "teacher", options=FEW)
+    taught = recipe(f"model.teacher={tmp_path / 'teacher'}")
+    train(taught, TOY, tmp_path / "out", options=FEW)
+    train(taught, TOY, tmp_path / "out", options=FEW)
+    train(recipe("model.weight=0.5"), TOY, tmp_path / "teacher", options=FEW, fresh=True)
+    with pytest.raises(TrainingError, match=r"files: .*model\.teacher"):
+        train(taught, TOY, tmp_path / "out", options=FEW)
+
+
+def test_labels_that_were_made_again_are_noticed(recipe, tmp_path):
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("one")
+    soft = recipe(f"input.relevance={labels}")
+    train(soft, TOY, tmp_path / "out", options=FEW)
+    labels.write_text("two")
+    with pytest.raises(TrainingError, match=r"files: .*input\.relevance"):
+        train(soft, TOY, tmp_path / "out", options=FEW)

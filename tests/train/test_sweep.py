@@ -238,3 +238,39 @@ def test_a_recipe_that_names_no_metric_is_swept(tmp_path):
     assert found.metric == "f1"
     assert found.best.score == max(trial.score for trial in found.trials)
     assert open_part(tmp_path / "out").kind == "gate.linear"
+
+
+def test_trials_that_failed_are_tried_again_once_the_cause_is_mended(recipe, counting, study, tmp_path, monkeypatch):
+    fit, full = counting.Counting.fit, [True]
+
+    def on_a_full_disk(self, job):
+        if full[0]:
+            raise TrainingError("No space left on device.")
+        return fit(self, job)
+
+    monkeypatch.setattr(counting.Counting, "fit", on_a_full_disk)
+    with pytest.raises(TrainingError, match="No space left"):
+        sweep(recipe, load_sweep([study]), DATA, tmp_path / "out", options=FEW)
+    full[0] = False
+    found = sweep(recipe, load_sweep([study]), DATA, tmp_path / "out", options=FEW)
+    assert [trial.failed for trial in found.trials] == [""] * 3
+    assert found.best.score == max(trial.score for trial in found.trials)
+    jobs = len(counting.jobs)
+    assert sweep(recipe, load_sweep([study]), DATA, tmp_path / "out", options=FEW).best == found.best
+    assert len(counting.jobs) == jobs
+
+
+def test_trials_of_other_seeds_are_measured_on_the_same_turns(recipe, counting, tmp_path):
+    sweep(recipe, load_sweep(["train.seed=1,2"]), {"train": ["toy"]}, tmp_path / "out", options=FEW)
+    held = [{example.id for example in job.dev.examples} for job in counting.jobs]
+    assert held[0] == held[1]
+    assert held[0]
+    with pytest.raises(ConfigError, match="cannot be compared"):
+        sweep(recipe, load_sweep(["dev=0.1,0.2"]), {"train": ["toy"]}, tmp_path / "dev", options=FEW)
+
+
+def test_a_sweep_whose_settings_were_all_refused_can_be_mended(recipe, tmp_path):
+    with pytest.raises(TrainingError, match="Nobody can weigh that"):
+        sweep(recipe, load_sweep(["model.wrong=true"]), DATA, tmp_path / "out", options=FEW)
+    found = sweep(recipe, load_sweep(["model.weight=0.4"]), DATA, tmp_path / "out", options=FEW)
+    assert [trial.settings for trial in found.trials] == [{"model.weight": 0.4}]

@@ -12,6 +12,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Source, Verdict
+from dragoman.gate.features import WINDOW
 from dragoman.gate.inputs import FIELDS, Given, Inputs
 from dragoman.models.mha_runtime import OTHERS, TURNS, AttentionScorer, Piece
 from dragoman.models.part import open_part
@@ -32,12 +33,14 @@ class Reading:
 
     `marks` adds the dialogue's shape as words of its own; `segments` tells the encoder which turn or field a word is
     of; with `cross` the turn's words attend to the knowledge alone (contx x know), else all are read in one row.
+    `window` is how many of the last turns the shape is of, since an agent shows its gate no more (0: all of them).
     """
 
     inputs: Inputs = _CONTEXT
     marks: bool = True
     segments: bool = True
     cross: bool = False
+    window: int = WINDOW
 
     def __post_init__(self) -> None:
         if self.cross and set(self.inputs.fields) == {"know"}:
@@ -47,7 +50,7 @@ class Reading:
 
     def pieces(self, given: Given) -> tuple[Piece, ...]:
         """The pieces of one turn."""
-        found = [Piece(" ".join(_marks(given.context)))] if self.marks else []
+        found = [Piece(" ".join(_marks(given.context, self.window)))] if self.marks else []
         for field in self.inputs.fields:
             if field == "contx":
                 found += self._turns(given.context)
@@ -72,12 +75,17 @@ class Reading:
             "marks": self.marks,
             "segments": self.segments,
             "cross": self.cross,
+            "window": self.window,
         }
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> Reading:
         return cls(
-            Inputs.from_json(table["inputs"]), bool(table["marks"]), bool(table["segments"]), bool(table["cross"])
+            Inputs.from_json(table["inputs"]),
+            bool(table["marks"]),
+            bool(table["segments"]),
+            bool(table["cross"]),
+            int(table.get("window", 0)),  # older parts counted every turn
         )
 
 
@@ -152,9 +160,9 @@ class AttentionGate:
             return self._opened
 
 
-def _marks(context: Context) -> list[str]:
-    """The words for a dialogue's shape at its last turn."""
-    history = context.history
+def _marks(context: Context, window: int) -> list[str]:
+    """The words for a dialogue's shape at its last turn, in a window of its last turns (0: all of them)."""
+    history = context.turns[-window:-1] if window else context.history
     number = [turn.speaker for turn in history].count("user")
     before = history[-1] if history else None
     asked = before is not None and before.speaker == "agent" and _is_question(before.text)

@@ -19,7 +19,7 @@ Field: TypeAlias = Literal["user", "agent", "earlier", "new", "resp"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 DIALOGUE: tuple[Field, ...] = ("user", "agent", "earlier", "new")
 """What is there before anybody replies."""
-_WINDOW = 13
+WINDOW = 13
 """An agent remembers twelve turns by default: in use, a position further on is not to be told."""
 _LATEST = 6
 _MOST_CHARACTERS = 2000
@@ -62,7 +62,7 @@ class Features:
 
     def of(self, context: Context, reply: str = "") -> tuple[dict[Field, list[str]], dict[str, float]]:
         """A turn's terms by field, and its shape by name; `reply` is what `resp` reads."""
-        said = [_short(turn) for turn in context.turns[-_WINDOW:]]
+        said = [_short(turn) for turn in context.turns[-WINDOW:]]
         tokens = [words(turn.text, self.language) for turn in said]
         user, history = (tokens[-1], tokens[:-1]) if said else ((), [])
         place = next((i for i in reversed(range(len(history))) if said[i].speaker == "agent"), None)

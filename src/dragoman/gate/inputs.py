@@ -21,6 +21,7 @@ from dragoman.text.view import View
 
 Field: TypeAlias = Literal["contx", "resp", "syn-resp", "ner", "know", "source"]
 FIELDS: tuple[Field, ...] = get_args(Field)
+DRAFT_TOKENS = 24
 _REPLIES = ("resp", "syn-resp")
 _VIEW = View()
 _NAME, _TURNS = "Dragoman", 3
@@ -45,12 +46,13 @@ class Inputs:
 
     `contx` is the dialogue, `resp` a reply, `syn-resp` one that a language model drafted without evidence, `ner` the
     names and numbers of the drafted reply (of `resp` where none is drafted), `know` the best `k` evidence texts,
-    `source` what the sources hold.
+    `source` what the sources hold. A draft has at most `draft_tokens`.
     """
 
     fields: tuple[Field, ...] = ("contx",)
     view: View = _VIEW
     k: int = 3
+    draft_tokens: int = DRAFT_TOKENS
 
     def __post_init__(self) -> None:
         for field in self.fields:
@@ -121,15 +123,17 @@ class Inputs:
         self, turns: Sequence[Context], reader: Reader | None, language_model: LanguageModel | None
     ) -> list[str]:
         if reader is None and language_model is not None and "resp" not in self.fields:
-            return drafted(language_model, turns, self.view.language)
+            return drafted(language_model, turns, self.view.language, self.draft_tokens)
         return unaided(reader, turns)
 
     def to_json(self) -> dict[str, Any]:
-        return {"fields": list(self.fields), "view": self.view.to_json(), "k": self.k}
+        view = self.view.to_json()
+        return {"fields": list(self.fields), "view": view, "k": self.k, "draft_tokens": self.draft_tokens}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> Inputs:
-        return cls(tuple(table["fields"]), View.from_json(table["view"]), int(table["k"]))
+        drafts = int(table.get("draft_tokens", DRAFT_TOKENS))  # which older parts do not say
+        return cls(tuple(table["fields"]), View.from_json(table["view"]), int(table["k"]), drafts)
 
 
 def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
@@ -142,7 +146,9 @@ def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
     return [draft.text for draft in reader.read([ReadTask(context) for context in turns])]
 
 
-def drafted(language_model: LanguageModel, turns: Sequence[Context], language: str, max_tokens: int = 24) -> list[str]:
+def drafted(
+    language_model: LanguageModel, turns: Sequence[Context], language: str, max_tokens: int = DRAFT_TOKENS
+) -> list[str]:
     """What a language model would say to some turns without looking anything up: RAGate's synthetic responses."""
     template = prompts.get("chat.v1", language)
     asked = [

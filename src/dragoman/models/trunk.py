@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from dragoman.core.errors import WeightsError
+from dragoman.core.errors import ConfigError, WeightsError
 from dragoman.models import weights as catalogue
 from dragoman.models.session import clean, open_tokenizer
 
@@ -79,11 +79,27 @@ class Trunk(nn.Module):
 
         What does not learn needs no dropout either: it reads a text the same way in training, which is quicker.
         """
-        found = list(self.encoder.encoder.layer)
+        found = list(_layers(self.encoder, "model.fixed"))
         kept = found if layers is None else found[:layers]
         self._frozen = [*([self.encoder.embeddings] if embeddings else []), *kept]
         for module in self._frozen:
             module.requires_grad_(False)
+        self.train(self.training)
+
+    def refuse_longer(self, tokens: int) -> None:
+        """Refuse texts of more tokens than the encoder has places for: a long one would fail, be it only in use."""
+        places = getattr(self.encoder.config, "max_position_embeddings", None)
+        embeddings = getattr(self.encoder, "embeddings", None)
+        first = getattr(embeddings, "padding_idx", -1) + 1  # RoBERTa counts from the padding on
+        if places is not None and tokens > places - first:
+            raise ConfigError(
+                f"model.max_tokens = {tokens} is more than the {places - first} tokens that the base reads.",
+                remedy=f"Set model.max_tokens to {places - first} or less, or take a base with a longer window.",
+            )
+
+    def keep_fixed(self, other: Trunk) -> None:
+        """Take over what another trunk around the same encoder does not train."""
+        self._frozen = list(other._frozen)
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Trunk:
@@ -170,7 +186,7 @@ def load_trunk(
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None  # nothing here reads it
     if layers is not None:
-        there = len(encoder.encoder.layer)
+        there = len(_layers(encoder, "model.layers"))
         if layers > there:
             raise WeightsError(
                 f"'{folder}' has {there} layers, not {layers}.", remedy=f"Set model.layers to at most {there}."
@@ -181,6 +197,17 @@ def load_trunk(
         torch.manual_seed(seed)
         trunk = Trunk(encoder, heads, pooling=pooling, dropout=dropout)
     return trunk, Tokens(folder, max_tokens)
+
+
+def _layers(encoder: Any, setting: str) -> Any:
+    """The layers of an encoder of BERT's shape."""
+    found = getattr(getattr(encoder, "encoder", None), "layer", None)
+    if found is None:
+        raise WeightsError(
+            f"{setting} counts the layers of encoders like BERT; {type(encoder).__name__} has others.",
+            remedy="Set model.fixed = 0 and leave model.layers out, which trains all of it, or take another base.",
+        )
+    return found
 
 
 @contextmanager

@@ -66,6 +66,15 @@ def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> fl
     return _best_cut(given, np.array([fitted.probability(value) for value in odds]))
 
 
+def chosen_threshold(
+    probabilities: Sequence[float], labels: Sequence[bool], wanted: Literal["f1", "half"] | float
+) -> float:
+    """The threshold that a recipe asks for: fitted for the best F1, a half, or a number."""
+    if wanted == "f1":
+        return best_threshold(probabilities, labels)
+    return 0.5 if wanted == "half" else float(wanted)
+
+
 def common_threshold(probabilities: Sequence[float], labels: Sequence[bool], sets: Sequence[str]) -> float:
     """One threshold for several sets: the best mean of the F1 that is to be expected on each, whatever its size.
 

@@ -30,6 +30,7 @@ from dragoman.train.contract import Corpus, Job
 from dragoman.train.folder import BEST
 from dragoman.train.optimise import names_in_order
 from dragoman.train.randomness import random_states, set_random_states
+from dragoman.train.referenced import referenced
 
 FORMAT = 1
 FOLDER = "checkpoint"
@@ -60,13 +61,15 @@ class State:
 
 
 def identity(job: Job) -> dict[str, str]:
-    """What a checkpoint is of, as hashes: the recipe without its words, and the examples of each side."""
+    """What a checkpoint is of, as hashes: the recipe without its words, the examples of each side, other files."""
     recipe = job.recipe.model_dump(mode="json", exclude=_WORDS_ONLY)
+    beside = referenced(job.recipe)
     return {
         "recipe": _digest(json.dumps(recipe, sort_keys=True)),
         "training data": _digest(_told(job.train)),
         "dev data": _digest(_told(job.dev)),
         "auxiliary data": _digest(_told(job.aux)) if job.aux else "",
+        "files that the recipe names": _digest(json.dumps(beside, sort_keys=True)) if beside else "",
     }
 
 
@@ -182,7 +185,7 @@ class Checkpoints:
                 path=str(self._place),
             )
         for what, digest in self._of.items():
-            if table["of"].get(what) != digest:
+            if table["of"].get(what, "") != digest:  # an older version knew fewer
                 raise self._other(f"the {what}")
 
     def _other(self, what: str) -> TrainingError:

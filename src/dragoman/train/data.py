@@ -71,7 +71,8 @@ def read_sides(
     train = _read("train", data["train"], skip_bad, options or {})
     aux = _read("aux", data["aux"], skip_bad, options or {}) if data.get("aux") else None
     if not data.get("dev"):
-        return *_cut(train, held_out, seed), aux
+        train, dev = _cut(train, held_out, seed)
+        return train, dev, aux and _without_dev(aux, dev)
     dev = _read("dev", data["dev"], skip_bad, options or {})
     for side in (train, *((aux,) if aux else ())):
         _warn_of_leaks(side, dev)
@@ -178,17 +179,29 @@ def _refuse_unknown(options: Mapping[str, object], files: Sequence[str]) -> None
 
 
 def _refuse_same(data: Mapping[str, Sequence[str]]) -> None:
-    """One file on both sides would measure what was learned by heart."""
-    places = [{_place(file) for file in data.get(side, ()) if file not in SHIPPED} for side in ("train", "dev")]
-    for place in places[0] & places[1]:
+    """One file on two sides would measure what was learned by heart."""
+    train, dev, aux = ({_place(file) for file in data.get(side, ()) if file not in SHIPPED} for side in SIDES)
+    for place in train & dev:
         raise ConfigError(
             f"'{place}' is given for training and as dev.",
             remedy="Leave out --data dev: a part of the dialogues is held out.",
         )
+    for place in (train | dev) & aux:
+        raise ConfigError(f"'{place}' is given as aux and as another side.", remedy="Leave out --data aux.")
 
 
 def _place(file: str) -> Path:
     return resolve(file).resolve()
+
+
+def _without_dev(aux: Corpus, dev: Corpus) -> Corpus:
+    """The auxiliary turns without those that were held out of the training turns: dev is not to be learned."""
+    ids = {(example.id, example.context.turns) for example in dev.examples}
+    long = {example.context.turns for example in dev.examples if len(example.context.turns) > 1}
+    kept = tuple(e for e in aux.examples if (e.id, e.context.turns) not in ids and e.context.turns not in long)
+    if len(kept) < len(aux.examples):
+        _log.warning("%d auxiliary turns are among those held out as dev, and left out.", len(aux.examples) - len(kept))
+    return replace(aux, examples=kept)
 
 
 def _warn_of_leaks(train: Corpus, dev: Corpus) -> None:

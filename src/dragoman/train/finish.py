@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dragoman.core.errors import UnknownNameError
 from dragoman.models.part import Head, Part, write_part
 from dragoman.models.scorer import Scorer
-from dragoman.train.calibrate import best_threshold, common_threshold, fit_calibration
+from dragoman.train.calibrate import chosen_threshold, common_threshold, fit_calibration
 from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.folder import BEST
 from dragoman.train.measures import binary
@@ -136,7 +136,7 @@ def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: C
         elif held.sets is not None and spec.threshold == "f1" and held.folds is None:
             thresholds[label] = common_threshold(probabilities, true, held.sets)
         else:
-            thresholds[label] = _threshold(probabilities, true, spec)
+            thresholds[label] = chosen_threshold(probabilities, true, spec.threshold)
     return Head(held.labels, calibrations, thresholds)
 
 
@@ -249,9 +249,3 @@ def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatA
     ]
     true = [[float(value) > 0.5 for value in row] for row in held.truth]  # type: ignore[union-attr]
     return {name: found[name] for name in ("loss", "auc", "ap")} | decision_measures(said, true)
-
-
-def _threshold(probabilities: Sequence[float], truth: Sequence[bool], spec: CalibrationSpec) -> float:
-    if spec.threshold == "f1":
-        return best_threshold(probabilities, truth)
-    return 0.5 if spec.threshold == "half" else float(spec.threshold)

@@ -63,10 +63,10 @@ class TrainingFolder:
         if fresh:
             self.clear()
         table = {"format": FORMAT, **data}
-        if (self.path / DATA).is_file():
+        if (self.path / DATA).is_file() and not holds_nothing(self.path):
             self._refuse_other(recipe, table)
+        write_whole(self.path / DATA, json.dumps(table, ensure_ascii=False, indent=1) + "\n")  # by which it is known
         write_whole(self.path / RECIPE, toml_of(recipe))
-        write_whole(self.path / DATA, json.dumps(table, ensure_ascii=False, indent=1) + "\n")
 
     def clear(self) -> None:
         """Take away everything that trainings wrote here, and nothing else."""
@@ -75,7 +75,8 @@ class TrainingFolder:
             names |= set(json.loads((self.path / PART).read_text(encoding="utf-8")).get("files", ()))
         with writing(self.path):
             (self.path / PART).unlink(missing_ok=True)  # first: what is half cleared is no part
-            for place in list(self.path.iterdir()) if self.path.is_dir() else ():
+            places = list(self.path.iterdir()) if self.path.is_dir() else []
+            for place in sorted(places, key=lambda place: place.name == DATA):  # last: it says whose the folder is
                 if place.is_dir() and (place.name in names or _is_training(place)):
                     shutil.rmtree(place)
                 elif place.is_dir() and _shares(place):
@@ -123,6 +124,11 @@ class TrainingFolder:
                 path=str(self.path),
                 differences=tuple(found),
             )
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Whether nothing was learned in a training's folder yet: it says at most what was asked for."""
+    return {place.name for place in folder.iterdir() if not place.name.startswith(".")} <= {DATA, RECIPE}
 
 
 @contextmanager

@@ -172,7 +172,7 @@ def fit_answers(
     folds = min(job.recipe.calibrate.folds, len({example.context.dialogue for example in job.train.examples}))
     if folds > 1:
         places = fold_of(job.train.examples, folds, job.recipe.train.seed)
-        honest = cross_fitted(learned, [value > 0.5 for value in truth], places, job.recipe.calibrate.method)
+        honest = cross_fitted(learned, [value > 0.5 for value in truth], places, job.recipe.calibrate)
         metrics |= {f"folds/{name}": value for name, value in honest.items() if not isnan(value)}
     made = made_from(job, metrics) | {"base": str(table.options.get("weights", table.kind))}
     return write_part(Part(job.folder, kind, {HEAD: head}, dict(options), {}, made), ())

@@ -67,13 +67,14 @@ def from_thumbs(thumbs: Iterable[Thumb]) -> list[Example]:
         latest.pop(place, None)
         latest[place] = thumb
     examples: list[Example] = []
-    taken: dict[str, int] = {}
     for thumb in latest.values():
         context, position = thumb.context, sum(turn.speaker == "agent" for turn in thumb.context.turns)
-        name = f"{context.dialogue}#{position}"
-        taken[name] = taken.get(name, 0) + 1
-        if taken[name] > 1:  # two dialogues of one name
-            name = f"{name}.{taken[name]}"
+        name = f"{context.dialogue}#{position}-{_digest(context)}"  # other dialogues may have the same name
         gold = Gold(retrieve=thumb.retrieved is thumb.up, reply=thumb.better)
         examples.append(Example(name, context, (), gold=gold, position=position))
     return examples
+
+
+def _digest(context: Context) -> str:
+    told = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context.turns)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]

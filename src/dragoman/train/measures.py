@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.train.calibrate import Method, best_threshold, fit_calibration
+from dragoman.train.calibrate import chosen_threshold, fit_calibration
+from dragoman.train.spec import CalibrationSpec
 
 _BINS = 10
 
@@ -47,15 +48,15 @@ def calibration_error(probabilities: Sequence[float], labels: Sequence[bool], *,
 
 
 def cross_fitted(
-    scores: Sequence[float], labels: Sequence[bool], folds: Sequence[int], method: Method
+    scores: Sequence[float], labels: Sequence[bool], folds: Sequence[int], spec: CalibrationSpec
 ) -> dict[str, float]:
     """The measures of held-out scores, each fold calibrated and cut as the other folds say: nothing judges itself."""
     probabilities, said = [0.0] * len(scores), [False] * len(scores)
     for fold in sorted(set(folds)):
         others = [row for row, place in enumerate(folds) if place != fold]
         true = [labels[row] for row in others]
-        fitted = fit_calibration([scores[row] for row in others], true, method)
-        cut = best_threshold([fitted.probability(scores[row]) for row in others], true)
+        fitted = fit_calibration([scores[row] for row in others], true, spec.method)
+        cut = chosen_threshold([fitted.probability(scores[row]) for row in others], true, spec.threshold)
         for row in (row for row, place in enumerate(folds) if place == fold):
             probabilities[row] = fitted.probability(scores[row])
             said[row] = probabilities[row] >= cut

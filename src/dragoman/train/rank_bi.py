@@ -41,6 +41,7 @@ class Towers(Trunk):
     def __init__(self, trunk: Trunk, *, temperature: float, mix: bool, said: Sequence[SourceName] = ()) -> None:
         pooling: Pooling = trunk.pooling
         super().__init__(trunk.encoder, {}, pooling=pooling)
+        self.keep_fixed(trunk)
         self.sources = tuple(said)
         self.beside = nn.ParameterDict({"coldness": nn.Parameter(torch.tensor(-math.log(temperature)))})
         if mix:
@@ -153,9 +154,13 @@ class BiTask:
         right, wrong, own = self._masks(questions, taken, places)
         vectors = self._vectors([self._encoded[place] for place in places])  # (P, D)
         queries = self._queries([self._said[row] for row in batch])  # (Q, D)
-        scores = (queries @ vectors.T - self._lost(batch, vectors)) * self._towers.coldness
-        loss = contrastive(scores, right & own, wrong)
-        return loss + self._listwise * contrastive(scores, right & own, wrong & own) if self._listwise else loss
+        replies = self._replies(batch)
+        with torch.autocast(vectors.device.type, enabled=False):  # half the digits cannot tell near cosines apart
+            scores = (queries @ vectors.T - self._lost(batch, replies, vectors)) * self._towers.coldness
+            loss = contrastive(scores, right & own, wrong)
+            if self._listwise:
+                loss = loss + self._listwise * contrastive(scores, right & own, wrong & own)
+        return loss
 
     def _taken(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """What a question brings into its batch: its own (right and wrong), and mined ones."""
@@ -191,12 +196,17 @@ class BiTask:
         mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in said]
         return nn.functional.normalize(torch.stack(mixed), dim=-1)
 
-    def _lost(self, batch: Sequence[int], vectors: Tensor) -> Tensor | float:
+    def _replies(self, batch: Sequence[int]) -> Tensor | None:
+        """The unit vectors of the earlier replies of a batch, (R, D); None where there are none."""
+        replied = [encoding for row in batch for encoding in self._replied[row]]
+        return self._vectors(replied) if replied else None
+
+    def _lost(self, batch: Sequence[int], replies: Tensor | None, vectors: Tensor) -> Tensor | float:
         """What the batch's texts lose of their cosines with its questions, (Q, P): by the nearest earlier reply."""
-        replied = [self._replied[row] for row in batch]
-        if not any(replied):
+        if replies is None:
             return 0.0
-        near = self._vectors([encoding for each in replied for encoding in each]) @ vectors.T  # (R, P)
+        replied = [self._replied[row] for row in batch]
+        near = replies @ vectors.T  # (R, P)
         never = torch.full_like(vectors[:, 0], -1.0)  # (P,): nothing was said
         apart = torch.split(near, [len(each) for each in replied])
         nearest = [rows.amax(0) if len(rows) else never for rows in apart]

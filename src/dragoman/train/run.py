@@ -17,6 +17,7 @@ from dragoman.train.contract import Corpus, Job, Learner, Report
 from dragoman.train.data import read_sides
 from dragoman.train.folder import CARD, METRICS, TrainingFolder, write_whole
 from dragoman.train.parallel import rank, size
+from dragoman.train.referenced import referenced
 from dragoman.train.registry import learners
 from dragoman.train.spec import Recipe
 
@@ -32,11 +33,13 @@ def train(
     options: Mapping[str, object] | None = None,
     report: Report | None = None,
     command: str = "",
+    cut: int | None = None,
 ) -> Part:
     """Train a recipe on files by side ("train", "dev", "aux") into a folder, or go on with what was begun there.
 
     A folder that is finished is given back as it is; one of another recipe or other data is refused unless `fresh`.
-    `options` go to the loaders; `command` is what the model card says made it.
+    `options` go to the loaders; `command` is what the model card says made it; `cut` is the seed by which dev is held
+    out where no file is given, by default the recipe's.
     """
     learner = _learner(recipe.kind)
     if size() > 1 and not getattr(learner, "parallel", False):
@@ -45,7 +48,8 @@ def train(
         raise TrainingError(f"'{recipe.kind}' learns nothing from auxiliary data.", remedy="Leave --data aux out.")
     chosen = choose_device(device)
     folder = Path(out).expanduser()
-    taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)
+    seed = recipe.train.seed if cut is None else cut
+    taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=seed, skip_bad=skip_bad, options=options)
     check_sides(recipe.kind, taught, dev)
     if rank() > 0:  # the first process writes; this one helps it to learn
         if (folder / FILE).is_file() and not fresh:
@@ -53,7 +57,8 @@ def train(
         return _fitted(learner, Job(recipe, taught, dev, folder, chosen, aux=aux))
     with TrainingFolder(folder) as place:
         told = _told({"train": taught, "dev": dev, "aux": aux})
-        place.begin(recipe, told | ({"options": dict(options)} if options else {}), fresh=fresh)
+        beside = {"options": dict(options or {}), "files": referenced(recipe)}
+        place.begin(recipe, told | {name: table for name, table in beside.items() if table}, fresh=fresh)
         job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux, command)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)
         if not (folder / METRICS).is_file():
@@ -69,9 +74,11 @@ def data_files(
     *,
     skip_bad: bool = False,
     options: Mapping[str, object] | None = None,
+    cut: int | None = None,
 ) -> dict[str, tuple[Mapping[str, Any], ...]]:
     """The files of each side with their names and hashes, as a training of a recipe would read them."""
-    sides = read_sides(data, held_out=recipe.dev, seed=recipe.train.seed, skip_bad=skip_bad, options=options)
+    seed = recipe.train.seed if cut is None else cut
+    sides = read_sides(data, held_out=recipe.dev, seed=seed, skip_bad=skip_bad, options=options)
     named = zip(("train", "dev", "aux"), sides, strict=True)
     return {side: corpus.origin for side, corpus in named if corpus is not None}
 

@@ -25,7 +25,7 @@ from dragoman.core.workers import InProcess, Workers
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import Part, open_part
 from dragoman.train.contract import Report
-from dragoman.train.folder import CHECKPOINT, EVENTS, LOG, TrainingFolder, write_whole, writing
+from dragoman.train.folder import CHECKPOINT, EVENTS, LOG, TrainingFolder, holds_nothing, write_whole, writing
 from dragoman.train.recipe import load_recipe
 from dragoman.train.spec import LAST, Recipe
 from dragoman.train.sweep_spec import RangeSpec, SweepSpec, Trial
@@ -102,9 +102,12 @@ def sweep(
     def with_settings(settings: Mapping[str, Any]) -> Recipe:
         return load_recipe(recipe, {**given, **settings})
 
+    if "dev" in spec.parameters:
+        raise ConfigError("Trials that hold out other turns cannot be compared.", remedy="Take 'dev' out of the sweep.")
     with_settings({name: _any_of(entry) for name, entry in spec.parameters.items()})  # a wrong path is told at once
     who = workers or InProcess()
-    ordered = Ordered(data, command, skip_bad=skip_bad, device=device, options=options or {})
+    seed = with_settings({}).train.seed
+    ordered = Ordered(data, command, skip_bad=skip_bad, device=device, options=options or {}, cut=seed)
     _claim(folder, with_settings({}), spec, ordered, fresh=fresh)
     trials = Trials(with_settings, ordered, spec, folder, metric=deciding(with_settings({}), spec), workers=who)
     done = list(trials.grid(report) if spec.is_grid else trials.study(report))
@@ -136,7 +139,7 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
     }
     file = folder / SWEEP
     with writing(folder):
-        if fresh and file.is_file():
+        if file.is_file() and (fresh or _holds_nothing(folder)):
             TrainingFolder(folder).clear()
             shutil.rmtree(folder / TRIALS, ignore_errors=True)
             (folder / STUDY).unlink(missing_ok=True)
@@ -157,6 +160,12 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
             raise TrainingError(f"'{folder}' is not empty and holds no sweep.", remedy="Give --out a new folder.")
         folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, json.dumps(asked, indent=1) + "\n")
+
+
+def _holds_nothing(folder: Path) -> bool:
+    """Whether no trial of a sweep learned anything, as where its settings were refused."""
+    trials = folder / TRIALS
+    return not trials.is_dir() or all(holds_nothing(place) for place in trials.iterdir() if place.is_dir())
 
 
 def _other(before: object, asked: Mapping[str, Any]) -> list[str]:

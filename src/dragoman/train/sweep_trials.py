@@ -54,6 +54,8 @@ class Ordered:
     skip_bad: bool = False
     device: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    cut: int | None = None
+    """The seed by which dev is held out of the training turns: one for all, or trials would not be comparable."""
 
     def trained(self, recipe: Recipe, folder: Path, report: Report) -> Part:
         return train(
@@ -65,11 +67,12 @@ class Ordered:
             device=self.device,
             options=self.options,
             command=self.command,
+            cut=self.cut,
         )
 
     def files(self, recipe: Recipe) -> frozenset[tuple[str, str]]:
         """The names and hashes of the data as it is on this machine."""
-        found = data_files(recipe, self.data, skip_bad=self.skip_bad, options=self.options)
+        found = data_files(recipe, self.data, skip_bad=self.skip_bad, options=self.options, cut=self.cut)
         return frozenset((str(file["name"]), str(file["sha256"])) for files in found.values() for file in files)
 
 
@@ -119,12 +122,11 @@ class Trials:
             )
         before = study.get_trials(deepcopy=False)[: self._spec.trials]
         going = {known.number: json.loads(known.user_attrs.get("settings", "{}")) for known in before}
-        failed = [known.number for known in before if known.state == states.FAIL or not going[known.number]]
-        run = self._run([self._trial(number, given) for number, given in going.items() if number not in failed], report)
+        # one that failed is tried again, as in a grid: what it failed of may be mended; Optuna is not told of it
+        run = self._run([self._trial(number, given) for number, given in going.items() if given], report)
         for known in before:
-            if known.number in failed:  # or killed before it began: its number is gone
-                why = known.user_attrs.get("failed", "stopped before it began")
-                yield replace(self._trial(known.number, going[known.number]), failed=why)
+            if not going[known.number]:
+                yield replace(self._trial(known.number, {}), failed="stopped before it began")
                 continue
             trial = next(run)
             if known.state == states.RUNNING:
@@ -147,8 +149,6 @@ class Trials:
                 one.set_user_attr("settings", json.dumps(settings))
                 asked[one.number] = one, settings
             for trial in self._run([self._trial(key, settings) for key, (_, settings) in asked.items()], report):
-                if trial.failed:
-                    asked[trial.number][0].set_user_attr("failed", trial.failed)
                 _tell(study, states, trial)
                 yield trial
             number += ahead

@@ -63,6 +63,7 @@ class TrunkTable(Table):
             dropout=self.dropout,
             seed=seed,
         )
+        trunk.refuse_longer(self.max_tokens)
         if self.fixed:
             trunk.freeze(layers=self.fixed)
         return trunk, tokens

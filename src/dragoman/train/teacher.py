@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.core.errors import TrainingError
+from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.registry import gates
 from dragoman.core.values import Context
 from dragoman.models.part import open_part
@@ -19,10 +19,24 @@ def teacher_probabilities(part: str | Path, turns: Sequence[Context]) -> list[fl
     if role != "gate":
         raise TrainingError(f"The teacher '{part}' is a {role}, not a gate.", remedy="Give the folder of a gate.")
     gate = gates.factory(f"{name}.v1")(part=str(part))
+    if getattr(gate, "reads_evidence", False):
+        raise TrainingError(
+            f"The teacher '{part}' decides by what was found, and nothing is looked up for it here.",
+            remedy="Give a gate that reads the dialogue alone.",
+        )
     found: list[float] = []
     for start in range(0, len(turns), _AT_ONCE):
         found += [verdict.probability for verdict in gate.decide(turns[start : start + _AT_ONCE])]
     return found
+
+
+def refuse_folds(teacher: str | None, folds: int) -> None:
+    """A teacher has seen what folds hold out."""
+    if teacher is not None and folds:
+        raise ConfigError(
+            "A teacher has learned from the turns that the folds hold out, so that their scores would not be honest.",
+            remedy="Set calibrate.folds = 0: dev alone is calibrated on.",
+        )
 
 
 def soft_labels(labels: Sequence[float], probabilities: Sequence[float], share: float) -> list[float]:

@@ -18,7 +18,7 @@ from dragoman.core.values import Context, Evidence, Passage, Source  # noqa: E40
 from dragoman.gate.attention import AttentionGate, Reading  # noqa: E402
 from dragoman.gate.inputs import Given  # noqa: E402
 from dragoman.models.mha_runtime import AttentionScorer, Piece  # noqa: E402
-from dragoman.models.part import Part, open_part  # noqa: E402
+from dragoman.models.part import Head, Part, open_part  # noqa: E402
 from dragoman.train.contract import Corpus, Job  # noqa: E402
 from dragoman.train.registry import learners  # noqa: E402
 from dragoman.train.spec import Recipe  # noqa: E402
@@ -363,3 +363,22 @@ def test_one_class_is_refused(tmp_path: Path) -> None:
     yes = Corpus((), tuple(example for example in made.train.examples if example.gold.retrieve))
     with pytest.raises(TrainingError, match="same label"):
         fit(replace(made, train=yes))
+
+
+def test_replies_that_only_some_turns_have_are_refused_since_they_tell_the_label(tmp_path: Path) -> None:
+    made = job(tmp_path, given={"fields": ["contx", "resp"]})
+    given = tuple(replace(e, gold=replace(e.gold, reply=e.gold.reply if e.gold.retrieve else None)) for e in examples())
+    with pytest.raises(TrainingError, match=r"has no reply, and the gate is to read 'resp'"):
+        fit(replace(made, train=Corpus((), given[:64])))
+
+
+def test_a_teacher_that_would_have_to_look_something_up_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragoman.train import teacher
+
+    part = Part(tmp_path, "gate.attention", {"gate": Head(("retrieve",))}, {"reading": {}})
+    monkeypatch.setattr(teacher, "open_part", lambda place: part)
+    monkeypatch.setattr(AttentionGate, "reads_evidence", True)
+    with pytest.raises(TrainingError, match="decides by what was found"):
+        teacher.teacher_probabilities(tmp_path, [Context.of("when?")])

@@ -242,3 +242,34 @@ def test_what_a_frozen_encoder_would_leave_unread_is_refused(tmp_path):
     focal = job(tmp_path, "nowhere", model={"frozen": True}, balance={"focal": 2.0})
     with pytest.raises(ConfigError, match=r"without a focal loss.*balance.focal = 0"):
         gate_encoder.GateEncoder().fit(focal)
+
+
+def test_a_teacher_and_folds_are_refused(base, tmp_path):
+    given = job(tmp_path, base, model={"teacher": "somewhere"}, calibrate={"folds": 2})
+    with pytest.raises(ConfigError, match="would not be honest"):
+        gate_encoder.GateEncoder().fit(given)
+
+
+def test_auxiliary_turns_need_replies_where_replies_are_read(base, tmp_path, without_export):
+    given = job(tmp_path, base, input={"turns": 1, "reply": True})
+    replied = [
+        replace(side, examples=tuple(replace(e, gold=replace(e.gold, reply="good")) for e in side.examples))
+        for side in (given.train, given.dev)
+    ]
+    given = replace(given, train=replied[0], dev=replied[1], aux=corpus(48, 5))
+    with pytest.raises(TrainingError, match="has no reply"):
+        gate_encoder.GateEncoder().fit(given)
+
+
+def test_a_frozen_gate_whose_yes_lie_in_one_fold_is_refused(base, tmp_path):
+    given = job(tmp_path, base, model={"frozen": True}, calibrate={"folds": 2})
+    one = tuple(
+        replace(
+            example,
+            context=replace(example.context, dialogue="yes" if i < 6 else f"no {i}"),
+            gold=Gold(retrieve=i < 6),
+        )
+        for i, example in enumerate(given.train.examples)
+    )
+    with pytest.raises(TrainingError, match=r"one label lie in one fold.*calibrate\.folds = 0"):
+        gate_encoder.GateEncoder().fit(replace(given, train=replace(given.train, examples=one)))

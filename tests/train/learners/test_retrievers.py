@@ -311,3 +311,38 @@ def test_data_without_evidence_is_refused(kind, base, tmp_path):
     blind = tuple(replace(example, gold=Gold(True)) for example in given.train.examples)
     with pytest.raises(TrainingError, match="training data"):
         learners.create(kind).fit(replace(given, train=replace(given.train, examples=blind)))
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # a processor without such numbers
+def test_a_bi_encoders_cosines_keep_all_digits_where_the_trunk_has_fewer(base, tmp_path, monkeypatch):
+    """Under autocast a product is rounded to eight bits, in which near cosines are alike."""
+    from dragoman.train import mean, rank_bi
+
+    seen, contrastive = [], rank_bi.contrastive
+
+    def watched(scores, right, wrong):
+        seen.append(scores.dtype)
+        return contrastive(scores, right, wrong)
+
+    def fit(task, job, folder=None):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            task.loss(task.batches(0)[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rank_bi, "contrastive", watched)
+    monkeypatch.setattr(mean, "fit", fit)
+    with pytest.raises(KeyboardInterrupt):
+        learners.create("retriever.bi").fit(job(tmp_path, base, "retriever.bi"))
+    assert set(seen) == {torch.float32}
+
+
+def test_what_a_bi_encoder_does_not_train_has_no_dropout(base):
+    from dragoman.models.trunk import load_trunk
+    from dragoman.train.rank_bi import Towers
+
+    trunk, _ = load_trunk(base, {})
+    trunk.freeze()
+    towers = Towers(trunk, temperature=0.05, mix=False)
+    towers.train()
+    assert towers.training
+    assert not towers.encoder.embeddings.training

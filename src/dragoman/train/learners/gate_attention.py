@@ -12,17 +12,19 @@ from pydantic import Field as Option
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
 from dragoman.gate.attention import HEAD, KIND, LABEL, MARKS, Reading
+from dragoman.gate.features import WINDOW
 from dragoman.gate.inputs import Given, Inputs
 from dragoman.models import weights
 from dragoman.models.mha_runtime import AttentionScorer, Piece, Vocabulary
 from dragoman.models.part import Head, Part, write_part
 from dragoman.train.contract import Corpus, Job, Progress
 from dragoman.train.folds import held_out_scores
+from dragoman.train.gate_inputs import gold_reply
 from dragoman.train.knowledge import found_knowledge
 from dragoman.train.registry import learners
 from dragoman.train.spec import LAST
 from dragoman.train.tables import Table, ViewTable, typed
-from dragoman.train.teacher import soft_labels, teacher_probabilities
+from dragoman.train.teacher import refuse_folds, soft_labels, teacher_probabilities
 from dragoman.train.turns import gate_labels, gate_side
 from dragoman.train.vocabulary import MASK, piece_tokenizer, piece_vectors, projected, word_tokenizer
 
@@ -44,9 +46,12 @@ class InputTable(ViewTable):
     cross: bool = False
     marks: bool = True
     segments: bool = True
+    window: int = Option(default=WINDOW, ge=0)
+    """How many of the last turns `marks` are of: as many as an agent shows; 0: the whole dialogue's."""
 
     def reading(self, job: Job) -> Reading:
-        return Reading(Inputs(self.fields, self.view(job), self.k), self.marks, self.segments, self.cross)
+        inputs = Inputs(self.fields, self.view(job), self.k)
+        return Reading(inputs, self.marks, self.segments, self.cross, self.window)
 
 
 class ModelTable(Table):
@@ -137,8 +142,13 @@ class _Training:
         inputs = self._reading.inputs
         language = inputs.view.language
         know = found_knowledge(corpus, inputs.k, language=language, needed=needed) if inputs.reads_evidence else None
+        replied = needed and "resp" in inputs.fields  # of which turns there is a reply would tell the label
         given = [
-            Given(example.context, reply=example.gold.reply or "", evidence=know[i] if know else ())
+            Given(
+                example.context,
+                reply=gold_reply(example) if replied else example.gold.reply or "",
+                evidence=know[i] if know else (),
+            )
             for i, example in enumerate(corpus.examples)
         ]
         texts = tuple(" ".join(text for text in inputs.texts(one).values() if text) for one in given)
@@ -328,8 +338,4 @@ def _refuse(job: Job, model: ModelTable) -> None:
             f"model.embeddings = '{model.embeddings}' are of the base's word pieces, and the words are one's own.",
             remedy='Set model.words = "pieces".',
         )
-    if model.teacher is not None and job.recipe.calibrate.folds:
-        raise ConfigError(
-            "A teacher has learned from the turns that the folds hold out, so that their scores would not be honest.",
-            remedy="Set calibrate.folds = 0: dev alone is calibrated on.",
-        )
+    refuse_folds(model.teacher, job.recipe.calibrate.folds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field as Given
 
-from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example
 from dragoman.core.values import Context
 from dragoman.gate.encoder import FIELDS, HEAD, KIND, LABEL, Field, field_head, field_texts, gate_scores, gate_texts
@@ -20,7 +20,7 @@ from dragoman.train.gate_inputs import gold_reply
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
 from dragoman.train.tables import TrunkTable, ViewTable, refuse_focal, typed
-from dragoman.train.teacher import soft_labels, teacher_probabilities
+from dragoman.train.teacher import refuse_folds, soft_labels, teacher_probabilities
 from dragoman.train.turns import gate_labels, gate_side
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
     wanted = job.recipe.train.metric
     if wanted not in YES_MEASURES:
         raise UnknownNameError("train.metric", wanted, YES_MEASURES, remedy="Set one of these.")
+    refuse_folds(model.teacher, job.recipe.calibrate.folds)
     if not model.frozen:
         return
     if given.reply:
@@ -153,7 +154,7 @@ class _Tuned:
         task = TextTask(
             trunk,
             tokens,
-            example_texts(job.train.examples, self._options, strict=taught),
+            example_texts(job.train.examples, self._options),
             labels,
             head=HEAD,
             dev_texts=example_texts(job.dev.examples, self._options),
@@ -176,12 +177,12 @@ class _Tuned:
         return trunk, tokens
 
 
-def example_texts(examples: Sequence[Example], options: Mapping[str, Any], *, strict: bool = True) -> list[Text]:
-    """What the gate reads of labelled turns; without `strict`, a turn may lack its reply."""
+def example_texts(examples: Sequence[Example], options: Mapping[str, Any]) -> list[Text]:
+    """What the gate reads of labelled turns."""
     turns = [example.context for example in examples]
     if not options.get("reply"):
         return gate_texts(turns, options)
-    return gate_texts(turns, options, [gold_reply(e) if strict else e.gold.reply or "" for e in examples])
+    return gate_texts(turns, options, [gold_reply(example) for example in examples])
 
 
 class _Frozen:
@@ -265,6 +266,11 @@ class _Frozen:
         counts = [share * (positive if i < len(labels) else 1.0) for i, share in enumerate(both)]
         truth = [1] * len(labels) + [0] * len(labels)
         known = [i for i, count in enumerate(counts) if count > 0]
+        if len({truth[i] for i in known}) < 2:
+            raise TrainingError(
+                "All turns of one label lie in one fold, so that nothing can be learned without it.",
+                remedy="Set calibrate.folds = 0 (dev alone is calibrated on), or label more dialogues.",
+            )
         given = ((vectors[rows] - centre) / spread)[[i % len(labels) for i in known]]
         best: tuple[float, NDArray[np.float64], float] | None = None
         for strength in _STRENGTHS:

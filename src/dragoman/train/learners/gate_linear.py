@@ -69,7 +69,7 @@ class GateLinear:
         head = fit_head(held, scores, job.recipe.calibrate)
         metrics = head_metrics(head, replace(held, folds=None), scores)
         if places:
-            honest = cross_fitted(held_out, [value > 0.5 for value in truth], places, job.recipe.calibrate.method)
+            honest = cross_fitted(held_out, [value > 0.5 for value in truth], places, job.recipe.calibrate)
             metrics |= {f"folds/{name}": value for name, value in honest.items() if not isnan(value)}
         job.folder.mkdir(parents=True, exist_ok=True)
         names = write_linear(learned, job.folder)

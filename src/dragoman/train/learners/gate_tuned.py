@@ -13,7 +13,7 @@ from pydantic import Field as Between
 from dragoman.core.examples import Example
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Prompt
-from dragoman.gate.inputs import Field, Inputs
+from dragoman.gate.inputs import DRAFT_TOKENS, Field, Inputs
 from dragoman.gate.tuned import HEAD, KIND, LABEL, OPTIONS, PROMPT, tuned_prompts
 from dragoman.models import weights as catalogue
 from dragoman.models.bases import base_digest, is_gguf
@@ -43,7 +43,7 @@ class InputTable(ViewTable):
     tokens: int = Between(default=512, ge=128)
     drafter: str = ""
     """Who drafts `syn-resp`: weights of a language model; the base itself where it is not given."""
-    draft_tokens: int = Between(default=24, ge=1)
+    draft_tokens: int = Between(default=DRAFT_TOKENS, ge=1)
 
 
 class ModelTable(Table):
@@ -82,7 +82,8 @@ class _Training:
         self._job = job
         self._input = typed(InputTable, job.recipe.input, "input")
         self._model = typed(ModelTable, job.recipe.model, "model")
-        self._inputs = Inputs(self._input.fields, self._input.view(job), self._input.k)
+        table = self._input
+        self._inputs = Inputs(table.fields, table.view(job), table.k, table.draft_tokens)
 
     def run(self) -> Part:
         from dragoman.train.folds import held_out_scores
