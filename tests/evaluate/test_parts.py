@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -105,8 +107,11 @@ def test_a_row_whose_part_is_not_there_says_so_and_how_to_train_it_and_others_ru
     result = run(learning_file, tmp_path / "run")
     assert row(result).cells[0].status == "not trained"
     assert row(result, "bm25").cells[0].value == 1.0
-    assert "--set train.epochs=3 --set train.schedule=cosine --out DIR" in row(result).note
+    assert "--set train.epochs=3 --set train.schedule=cosine --out " in row(result).note
     assert "not trained: the part that it runs" in (tmp_path / "run" / "results.md").read_text()
+    by_hand = shlex.split(row(result).note.rpartition("by hand: ")[2])
+    leave_part(Path(by_hand[-1]).expanduser())
+    assert row(run(learning_file, tmp_path / "again")).cells[0].value is not None
 
 
 def test_a_missing_part_is_trained_once_and_every_experiment_that_declares_it_uses_it(learning_file, tmp_path, home):

@@ -117,6 +117,9 @@ def test_unknown_head_is_told(tmp_path):
 
 
 def test_file_that_a_part_does_not_have_is_told(tmp_path):
+    with pytest.raises(WeightsError, match="Copy the folder again, or train it again"):
+        written(tmp_path).file("weights.safetensors")
+    (tmp_path / "best.safetensors").touch()
     with pytest.raises(WeightsError, match="dragoman export"):
         written(tmp_path).file("weights.safetensors")
 

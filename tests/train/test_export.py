@@ -142,10 +142,17 @@ def test_card_and_figures_say_what_was_exported_and_what_was_fitted(copied, monk
     assert (copied / "README.md").read_text() == card.replace("1.0 MB", f"{size(part) / 1e6:.1f} MB")
 
 
-def test_part_that_runs_as_it_is_has_nothing_to_export(copied):
+def test_part_without_the_weights_it_was_trained_as_cannot_be_exported(copied):
     (copied / "trunk.json").unlink()
-    with pytest.raises(WeightsError, match="nothing to export"):
+    with pytest.raises(WeightsError, match=r"holds no weights to export from.*train it again"):
         export_part(copied)
+
+
+def test_part_that_runs_as_it_is_has_nothing_to_export(tmp_path):
+    (tmp_path / "weights.npz").write_bytes(b"")
+    write_part(Part(tmp_path, "gate.linear", {"gate": Head(("retrieve",))}), ("weights.npz",))
+    with pytest.raises(WeightsError, match="nothing to export"):
+        export_part(tmp_path)
 
 
 def test_folder_of_no_training_is_told(tmp_path):

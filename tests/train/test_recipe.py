@@ -40,10 +40,15 @@ def test_overrides_may_be_a_mapping(file):
 
 
 def test_a_wrong_key_is_told_with_what_was_meant(file):
-    with pytest.raises(ConfigError, match=r"unknown key 'train.epoch'. Did you mean 'epochs'"):
+    with pytest.raises(ConfigError, match=r"^--set train.epoch: unknown key 'train.epoch'. Did you mean 'epochs'"):
         load_recipe(file, ["train.epoch=3"])
+    with pytest.raises(ConfigError, match=r"^--set modle.rate: unknown key 'modle'. Did you mean 'model'"):
+        load_recipe(file, ["train.epochs=3", "modle.rate=3"])
     with pytest.raises(ConfigError, match=r"'train.epochs'.*It is 0"):
         load_recipe(file, ["train.epochs=0"])
+    file.write_text(file.read_text() + "\n[modle]\nrate = 3\n")
+    with pytest.raises(ConfigError, match=rf"^{file}: unknown key 'modle'"):
+        load_recipe(file, ["train.epochs=3"])
 
 
 def test_what_is_no_recipe_is_told(file, tmp_path):

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _PARTS = ("apsw", "onnxruntime", "tokenizers", "xllamacpp", "tantivy", "usearch")
 _EXTRAS = {
+    "eval": ("sacrebleu", "measures agents with the papers' experiments"),
+    "train": ("torch", "trains gates, retrievers, planners and critics"),
+    "server": ("fastapi", "puts agents behind HTTP, with a page"),
     "zh": ("jieba", "cuts Chinese into words; without it into pairs of characters"),
     "postgres": ("psycopg", "keeps an agent's store on a PostgreSQL server, for many machines"),
 }

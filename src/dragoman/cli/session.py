@@ -70,7 +70,7 @@ def fold_overrides(arguments: Sequence[str], context: typer.Context | None = Non
         if not equals:
             following = next(waiting, None)
             if following is None or following.startswith("--"):
-                raise typer.BadParameter(f"{word} needs a value, as in {word} 0.6.", ctx=context)
+                raise typer.BadParameter(f"{word} needs a value: {word} VALUE.", ctx=context)
             value = following
         folded += ["--set", f"{name}={value}"]
     return folded

@@ -6,7 +6,7 @@ Agents, experiments and recipes are read by these; what the tables mean is check
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
@@ -99,6 +99,13 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Con
     given = f" It is {first['input']!r}." if told else ""
     named = f"'{key}': " if key else ""
     return ConfigError(f"{where}: {named}{message[:1].lower()}{message[1:]}.{given}", file=where, key=key)
+
+
+def blamed(error: ValidationError, where: str, overrides: Iterable[str]) -> str:
+    """Who said the first thing wrong: one of the overrides, by their dotted paths, or else `where`."""
+    key = ".".join(str(part) for part in error.errors()[0]["loc"])
+    theirs = (path for path in overrides if f"{path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{path}."))
+    return next((f"--set {path}" for path in theirs), where)
 
 
 def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

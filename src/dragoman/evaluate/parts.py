@@ -63,12 +63,12 @@ class Order:
 
     @property
     def command(self) -> str:
-        """What trains it by hand, but for the folder."""
+        """What trains it by hand, to where it is looked for."""
         words = ["dragoman", "train", self.recipe]
         words += [word for side, files in self.data.items() for file in files for word in ("--data", f"{side}={file}")]
         words += [word for option in _written(self.options) for word in ("--option", option)]
         words += [word for setting in self.settings for word in ("--set", setting)]
-        return shlex.join([*words, "--out", "DIR"])
+        return shlex.join([*words, "--out", _short(self.folder)])
 
 
 Trainer: TypeAlias = Callable[[Order, Progress], object]
@@ -298,6 +298,12 @@ def _label_files(part: PartSpec) -> list[Path]:
     """Where the labels lie that a part learns similarities from."""
     named = part.set[_LABELS]
     return [_resolved(file) for file in ([named] if isinstance(named, str) else named)]
+
+
+def _short(folder: Path) -> str:
+    """A folder as one writes it: what the user's own lies in needs no name."""
+    own = Path.home()
+    return f"~/{folder.relative_to(own).as_posix()}" if folder.is_relative_to(own) else str(folder)
 
 
 def _resolved(file: str) -> Path:

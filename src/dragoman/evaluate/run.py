@@ -174,11 +174,10 @@ class Run:
         return manifest
 
     def _nothing_runs(self) -> ConfigError:
-        untrained = [
-            system for system in self._spec.systems if system.missing == "not trained" and self._is_chosen(system)
-        ]
+        without = [system for system in self._spec.systems if system.missing and self._is_chosen(system)]
+        untrained = [system for system in without if system.missing == "not trained"]
         remedy = "Give --train, which trains the parts that they need." if untrained else "Choose others with --system."
-        told = "".join(f" '{system.name}': {system.note}." for system in untrained[:1])
+        told = "".join(f" '{system.name}': {system.note.rstrip('.')}." for system in (untrained or without)[:1])
         return ConfigError(f"No system of the experiment can run here.{told}", remedy=remedy)
 
     def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:

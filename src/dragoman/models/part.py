@@ -22,6 +22,7 @@ from dragoman.models.calibration import Calibration, Logistic, from_json, to_jso
 FORMAT = 1
 FILE = "part.json"
 PARENT = ".."
+_TRAINED = "best.safetensors"
 _CHUNK = 1 << 20
 
 
@@ -70,9 +71,7 @@ class Part:
     def file(self, name: str) -> Path:
         """The path of one of the part's files."""
         if name not in self.files:
-            raise WeightsError(
-                f"The part '{self.folder}' has no {name}.", remedy=f"Run `dragoman export {self.folder}`."
-            )
+            raise WeightsError(f"The part '{self.folder}' has no {name}.", remedy=_again(self.place))
         return self.place / name
 
     def head(self, name: str) -> Head:
@@ -122,9 +121,15 @@ def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Pa
         if sha256(part.file(name)) != digest:
             raise WeightsError(
                 f"{name} of the part '{place}' is damaged: its SHA-256 is not the one in {FILE}.",
-                remedy=f"Copy the folder again, or run `dragoman export {place}`.",
+                remedy=_again(part.place),
             )
     return part
+
+
+def _again(place: Path) -> str:
+    """How a file of a part comes back: from the weights that were trained, where they lie beside it."""
+    export = f", or run `dragoman export {place.resolve()}`" if (place / _TRAINED).is_file() else ""
+    return f"Copy the folder again{export}, or train it again."
 
 
 def write_part(part: Part, names: tuple[str, ...]) -> Part:

@@ -147,7 +147,12 @@ CATALOGUE: dict[str, Weights] = {
 def find(name: str) -> Weights:
     """An entry of the catalogue by its name."""
     if name not in CATALOGUE:
-        raise UnknownNameError("weights", name, CATALOGUE, remedy="See `dragoman models list`.")
+        raise UnknownNameError(
+            "weights",
+            name,
+            CATALOGUE,
+            remedy=f"See `dragoman models list`; weights of your own are found as $DRAGOMAN_HOME/models/{name}.",
+        )
     return CATALOGUE[name]
 
 

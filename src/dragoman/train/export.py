@@ -106,6 +106,11 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
     decided: Int8 = "never" if part.made.get("bits") == 32 else "always"
     if part.kind == "gate.attention":
         exported = export_again(part, int8=decided if int8 == "auto" else int8)
+    elif not (folder / SHAPE).is_file() and MODEL in part.files:
+        raise WeightsError(
+            f"The part '{folder.name}' holds no weights to export from: what it was trained as is not beside it.",
+            remedy="Export it in the folder where it was trained, or train it again.",
+        )
     elif not (folder / SHAPE).is_file():
         raise WeightsError(
             f"A {part.kind} has nothing to export: it runs as it is.", remedy=f"Use it: part = '{folder}'."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dragoman.core.errors import ConfigError, UnknownNameError
-from dragoman.core.toml import explained, override, read_toml, scalar, set_by_path
+from dragoman.core.toml import blamed, explained, override, read_toml, scalar, set_by_path
 from dragoman.datasets.open import SHIPPED
 from dragoman.train.spec import Recipe
 
@@ -46,17 +46,18 @@ def load_recipe(named: str | Path, overrides: Mapping[str, object] | Sequence[st
     """Read a recipe, apply the overrides (`train.epochs=3`, or paths to values) and check all of it."""
     path = find_recipe(named)
     tables = read_toml(path)
-    for dotted, value in _pairs(overrides):
+    given = dict(_pairs(overrides))
+    for dotted, value in given.items():
         set_by_path(tables, dotted, value)
-    return recipe_of(tables, str(path))
+    return recipe_of(tables, str(path), given)
 
 
-def recipe_of(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
-    """The recipe that plain tables describe."""
+def recipe_of(tables: Mapping[str, Any], where: str = "recipe", overrides: Iterable[str] = ()) -> Recipe:
+    """The recipe that plain tables describe; what is wrong was said by `where`, or by one of the overrides."""
     try:
         return Recipe.model_validate(dict(tables))
     except ValidationError as error:
-        raise explained(error, where, Recipe) from error
+        raise explained(error, blamed(error, where, overrides), Recipe) from error
 
 
 def toml_of(recipe: Recipe) -> str:
