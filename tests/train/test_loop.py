@@ -154,6 +154,20 @@ def test_out_of_memory_says_which_batch_size_fits(tiny, tmp_path, error):
     assert "train.batch=2 --set train.accumulate=8" in caught.value.remedy
 
 
+def test_out_of_memory_of_one_of_several_tasks_names_its_own_setting(tiny, tmp_path):
+    class OfTwo(tiny.TinyTask):
+        def batch_setting(self, batch):
+            return "input.tables.relevance.train.batch"
+
+    def full(task, batch):
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(TrainingError, match="2 rows fit") as caught:
+        fit(OfTwo(after=full), tiny.job(tmp_path))
+    assert caught.value.remedy == "Give --set input.tables.relevance.train.batch=2 with --fresh."
+
+
 def test_out_of_memory_with_a_single_row_is_told(tiny, tmp_path):
     def full(task, batch):
         raise torch.OutOfMemoryError("CUDA out of memory.")

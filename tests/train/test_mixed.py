@@ -76,6 +76,8 @@ def test_a_batch_goes_to_its_task_with_the_rows_numbers_there_and_its_weight():
     assert float(task.loss([0, 2])) == 102.0
     assert float(task.loss([3, 6])) == 0.5 * 1003.0
     assert (first.seen, second.seen) == ([[0, 2]], [[0, 3]])
+    assert task.batch_setting([0, 2]) == "input.tables.a.train.batch"
+    assert task.batch_setting([3, 6]) == "input.tables.b.train.batch"
 
 
 def test_what_decides_is_the_mean_of_each_tasks_own_measure():

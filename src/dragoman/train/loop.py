@@ -19,7 +19,7 @@ from dragoman.core.errors import TrainingError, UnknownNameError
 from dragoman.train.checkpoint import Checkpoints, State, identity
 from dragoman.train.contract import Job, Progress, Task
 from dragoman.train.logs import Logs, Silent
-from dragoman.train.memory import is_out_of_memory, largest_fitting, release, told, told_of_dev
+from dragoman.train.memory import BATCH, is_out_of_memory, largest_fitting, release, told, told_of_dev
 from dragoman.train.optimise import adamw, factor, set_rate, trainable
 from dragoman.train.parallel import Ranks
 from dragoman.train.randomness import own_chance, repeatable
@@ -221,7 +221,9 @@ class _Loop:
 
         fits = largest_fitting(batch, attempt)
         where = f"in epoch {self._state.epoch + 1}, batch {number + 1}"
-        return told(self._spec, len(batch), fits, where, self._job.device, tokens=self._tokens_of(batch[:fits]))
+        tokens, own = self._tokens_of(batch[:fits]), getattr(self._task, "batch_setting", None)
+        setting = own(batch) if own is not None else BATCH
+        return told(self._spec, len(batch), fits, where, self._job.device, tokens=tokens, setting=setting)
 
     def _tokens_of(self, rows: Sequence[int]) -> int | None:
         """The tokens of some rows, or of a batch where there are none; None where the task does not count in them."""

@@ -10,6 +10,7 @@ import torch
 from dragoman.core.errors import TrainingError
 from dragoman.train.spec import LoopSpec
 
+BATCH = "train.batch"
 _CPU = ("can't allocate memory", "not enough memory", "defaultcpuallocator")
 
 
@@ -45,10 +46,20 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str, *, tokens: int | None = None) -> TrainingError:
+def told(
+    spec: LoopSpec,
+    tried: int,
+    fits: int,
+    where: str,
+    device: str,
+    *,
+    tokens: int | None = None,
+    setting: str = BATCH,
+) -> TrainingError:
     """The error that says which batch size fits, and by which accumulation the steps stay the same.
 
-    Where batches are made by tokens, `tokens` are those of the rows that fit, or of a batch where none does.
+    Where batches are made by tokens, `tokens` are those of the rows that fit, or of a batch where none does. Where
+    several tasks have batches of their own, `setting` is that of the one that failed.
     """
     what = f"Memory ran out on {_place(device)} {where}, with {tried} rows at a time."
     if tokens is not None:
@@ -58,6 +69,12 @@ def told(spec: LoopSpec, tried: int, fits: int, where: str, device: str, *, toke
             f"{what} Not even one row fits.",
             remedy="Take shorter inputs or a smaller model, or a device with more memory.",
             fits=0,
+        )
+    if setting != BATCH:
+        return TrainingError(
+            f"{what} {fits} {'rows fit' if fits > 1 else 'row fits'}.",
+            remedy=f"Give --set {setting}={fits} with --fresh.",
+            fits=fits,
         )
     parts = -(-spec.batch // fits) * spec.accumulate
     return TrainingError(

@@ -66,10 +66,17 @@ class MixedTask:
         random.Random(f"{self._seed}/{epoch}/mixed").shuffle(found)
         return found
 
+    def batch_setting(self, batch: Sequence[int]) -> str:
+        """The setting that says how large a batch like this one is."""
+        return f"input.tables.{self._names[self._place(batch)]}.train.batch"
+
     def loss(self, batch: Sequence[int]) -> Tensor:
-        place = bisect_right(self._begins, batch[0]) - 1
+        place = self._place(batch)
         weight = self._weights.get(self._names[place], 1.0)
         return weight * self._tasks[place].loss([row - self._begins[place] for row in batch])
+
+    def _place(self, batch: Sequence[int]) -> int:
+        return bisect_right(self._begins, batch[0]) - 1
 
     def measure(self) -> Mapping[str, float]:
         found: dict[str, float] = {}
