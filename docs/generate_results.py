@@ -54,9 +54,10 @@ in its run folder, and `dragoman report` joins runs. How the figures come about:
 file measures, and where it differs from the paper: [experiments](experiments.md).
 
 - Ours are dev figures, the paper's are test figures: they stand side by side for orientation, not as a contest.
-- Rows whose parts are trained stand in [trained rows](trained.md), with their commands, and are left out here. Rows of
-  the papers: "not built" ones are other systems, "no model" ones need a model and "no data" ones a set that cannot be
-  had here. None is filled with something else.
+- Rows whose parts are trained are left out: they stand in [trained rows](trained.md), with their commands, and nine of
+  KETOD's gates and KBP's `classifier` in [what the learners reach](learned.md) alone.
+- Rows of the papers: "not built" ones are other systems, "no model" ones need a model and "no data" ones a set that we
+  did not have. None is filled with something else.
 - Generation tables hold two rows for sanity: the gold evidence copied verbatim, and the most frequent reply.
 """
 SLOW = {"safari-4": ("kbp", 60), "ragate-2": ("ketod-gate", 150)}
@@ -123,7 +124,7 @@ def _section(name: str, *, keep: bool, slow: bool) -> str:
     spec = load_experiment(find(name)[1])
     result = _run(spec, name, RUNS / name, keep=keep)
     text = f"\n### {_title(name, spec)}\n\n{_made(result, name)}\n"
-    text += _tables(_kept(result, lambda cell: cell.value is not None or cell.paper is not None))
+    text += _tables(_kept(result, _is_told))
     if slow and name in SLOW:
         data, limit = SLOW[name]
         asked = [system.name for system in spec.systems if system.slow and system.runs]
@@ -133,6 +134,11 @@ def _section(name: str, *, keep: bool, slow: bool) -> str:
         text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n"
         text += _tables(_kept(part, lambda cell: cell.value is not None))
     return text
+
+
+def _is_told(cell: Cell) -> bool:
+    """Whether a row of which this is a cell has its place here: measured, or the paper's own and not trained by us."""
+    return cell.value is not None or (cell.paper is not None and cell.status != "not trained")
 
 
 def _run(
@@ -168,8 +174,8 @@ def _kept(result: Result, keep: Callable[[Cell], bool]) -> Result:
 
 
 def _tables(result: Result) -> str:
-    """The tables one heading lower than they stand in a run's own page, without its title."""
-    lines = markdown(result).splitlines()
+    """The tables one heading lower than they stand in a run's own page, without its title, other pages as links."""
+    lines = markdown(result).replace("docs/trained.md", "[trained rows](trained.md)").splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith("## ")), 0)
     body = [f"##{line}" if line.startswith("## ") else line for line in lines[start:]]
     return "\n" + "\n".join(body).strip() + "\n"
