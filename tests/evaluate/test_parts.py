@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -109,8 +109,9 @@ def test_a_row_whose_part_is_not_there_says_so_and_how_to_train_it_and_others_ru
     assert row(result, "bm25").cells[0].value == 1.0
     assert "--set train.epochs=3 --set train.schedule=cosine --out " in row(result).note
     assert "not trained: the part that it runs" in (tmp_path / "run" / "results.md").read_text()
-    by_hand = shlex.split(row(result).note.rpartition("by hand: ")[2])
-    leave_part(Path(by_hand[-1]).expanduser())
+    by_hand = row(result).note.rpartition(" --out ")[2]
+    folder = subprocess.run(["sh", "-c", f"printf %s {by_hand}"], capture_output=True, text=True, check=True).stdout
+    leave_part(Path(folder))
     assert row(run(learning_file, tmp_path / "again")).cells[0].value is not None
 
 
@@ -167,6 +168,18 @@ def test_a_column_whose_critic_is_not_trained_says_so(learning_file, tmp_path):
     assert row(run(learning_file, tmp_path / "run", trainer=Trainer()), "bm25").cells[0].status == "measured"
     described = json.loads((tmp_path / "run" / "run.json").read_text())["experiment"]
     assert list(described["columns"][0]["parts"]) == ["small"]
+
+
+def test_one_setting_of_a_part_is_changed_and_the_others_stay(learning_file):
+    given = ["parts.gate-x.set.train.epochs=7", "parts.gate-x.set.model.base=elsewhere"]
+    (part,) = load_experiment(
+        learning_file, [entry.replace("gate-x", _declared(learning_file)) for entry in given]
+    ).parts
+    assert part.set == {"train.epochs": 7, "train.schedule": "cosine", "model.base": "elsewhere"}
+
+
+def _declared(file):
+    return load_experiment(file).parts[0].name
 
 
 def test_what_a_metric_calls_a_part_is_its_own(learning_file, tmp_path):

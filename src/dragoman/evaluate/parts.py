@@ -68,7 +68,7 @@ class Order:
         words += [word for side, files in self.data.items() for file in files for word in ("--data", f"{side}={file}")]
         words += [word for option in _written(self.options) for word in ("--option", option)]
         words += [word for setting in self.settings for word in ("--set", setting)]
-        return shlex.join([*words, "--out", _short(self.folder)])
+        return f"{shlex.join(words)} --out {_written_folder(self.folder)}"
 
 
 Trainer: TypeAlias = Callable[[Order, Progress], object]
@@ -300,10 +300,11 @@ def _label_files(part: PartSpec) -> list[Path]:
     return [_resolved(file) for file in ([named] if isinstance(named, str) else named)]
 
 
-def _short(folder: Path) -> str:
-    """A folder as one writes it: what the user's own lies in needs no name."""
-    own = Path.home()
-    return f"~/{folder.relative_to(own).as_posix()}" if folder.is_relative_to(own) else str(folder)
+def _written_folder(folder: Path) -> str:
+    """A folder for the command line; what lies in the home folder, by that name: notes are read by others too."""
+    if folder.parent == home() / "parts":
+        return f'"${{DRAGOMAN_HOME:-$HOME/.dragoman}}/parts/{folder.name}"'
+    return shlex.quote(str(folder))
 
 
 def _resolved(file: str) -> Path:

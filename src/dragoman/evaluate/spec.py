@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -75,11 +75,29 @@ class PartSpec(_Strict):
     set: Table = {}
     note: str = ""
 
+    @field_validator("set")
+    @classmethod
+    def _by_path(cls, given: Table) -> Table:
+        """A table in it, as `--set parts.NAME.set.model.base=...` makes one, changes what it names and nothing else."""
+        found = {path: value for path, value in given.items() if "." in path or not isinstance(value, dict)}
+        for name in given.keys() - found.keys():
+            found |= dict(_leaves(given[name], name))
+        return found
+
     @model_validator(mode="after")
     def _taught(self) -> PartSpec:
         if not self.data.get("train"):
             raise ValueError("data.train names no file")
         return self
+
+
+def _leaves(table: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        here = f"{path}.{name}"
+        if isinstance(value, dict):
+            yield from _leaves(value, here)
+        else:
+            yield here, value
 
 
 class ColumnSpec(BaseModel):

@@ -41,7 +41,7 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
         "",
     ]
     lines += ["## Use", "", "In an agent.toml:", "", *_use(part, job.folder.name)]
-    lines += [f"{_copied(part)} lies beside the agent.toml, or its whole path is given.", ""]
+    lines += [f"{_copied(part)} lies beside the agent.toml or in $DRAGOMAN_HOME/parts, or its whole path is given.", ""]
     lines += ["## Limits", "", *_limits(job), ""]
     lines += ["## Made by", ""]
     if command:
