@@ -6,6 +6,7 @@ import pytest
 
 from dragoman.agent.refine import Refiner
 from dragoman.core.errors import ConfigError
+from dragoman.core.trace import Found
 from dragoman.core.values import Context, Draft, Evidence, Passage, Plan, ReadTask, Source
 from dragoman.testing.stubs import StubCritic, StubReader, StubRetriever
 
@@ -147,3 +148,36 @@ def test_where_all_holds_nothing_is_asked_nor_read_again():
 def test_options_that_contradict_the_mode_are_refused(options):
     with pytest.raises(ConfigError):
         Refiner(StubCritic(), StubRetriever(), StubReader(), **options)
+
+
+def test_what_depends_on_replaced_evidence_is_found_by_what_stands_in_its_place():
+    # Alg. 1 line 9 takes p0 and d0 out before anything is retrieved: the document must be one of p1, not of p0.
+    pool = [Passage(f"p{i}", "PERSONA", f"persona {i}") for i in range(2)]
+    pool += [Passage(f"{name}{i}", "DOCUMENTS", name, parent=f"p{i}") for name in ("d", "e") for i in range(2)]
+    rows = {passage.id: passage for passage in pool}
+
+    class Children(StubRetriever):
+        def retrieve(self, requests):
+            given = [{piece.id for piece in request.given} for request in requests]
+            found = super().retrieve(requests)
+            return [
+                [piece for piece in pieces if not ids or piece.passage.parent in ids][: request.k]
+                for pieces, ids, request in zip(found, given, requests, strict=True)
+            ]
+
+    retriever = Children(pool)
+    told = ReadTask(Context.of("?"), PLAN, (Evidence(rows["p0"], 0.5), Evidence(rows["d0"], 0.4)))
+    refiner = Refiner(StubCritic({}), retriever, StubReader(), alpha=2)
+    [[one]] = refiner.refine([told], [Draft("first")], SOURCES)
+    assert [[piece.id for piece in request.given] for request in retriever.requests] == [[], ["p1"]]
+    assert ids(one) == ["p1", "d1"]
+
+
+def test_what_went_wrong_in_a_round_is_told():
+    class Failing(StubRetriever):
+        def retrieve(self, requests):
+            return [Found(found, ["the tool 'tides' failed"]) for found in super().retrieve(requests)]
+
+    refiner = Refiner(StubCritic({}), Failing(POOL), StubReader())
+    [[one]] = refiner.refine([task(p0=0.5)], [Draft("first")], SOURCES)
+    assert one.warnings == ("the tool 'tides' failed",)

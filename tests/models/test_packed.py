@@ -123,3 +123,9 @@ def test_flex_attention_gives_what_the_dense_mask_gives(heads):
 def test_rows_that_are_not_made_of_blocks_are_refused():
     with pytest.raises(ValueError, match="not made of blocks"):
         blocks(pack([TREE]))
+
+
+def test_a_tree_longer_than_a_row_takes_whole_blocks():
+    packed = pack([[Segment(tuple(range(300)))], [Segment((1, 2))]], width=2 * BLOCK)
+    assert packed.ids.shape == (1, 3 * BLOCK)
+    assert blocks(packed) is not None

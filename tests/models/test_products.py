@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from dragoman.models.packed import plain_attention  # noqa: E402
 from dragoman.models.products import quick_products  # noqa: E402
 
 
@@ -39,3 +40,14 @@ def test_a_processor_is_left_alone():
     torch.backends.cuda.matmul.fp32_precision = "ieee"
     with quick_products("cpu"):
         assert torch.backends.cuda.matmul.fp32_precision == "ieee"
+
+
+def test_attention_without_cudnn_stays_so_until_the_last_who_wants_it_leaves():
+    before = torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()
+    first, second = plain_attention("cuda"), plain_attention("cuda:0")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    second.__exit__(None, None, None)
+    assert (torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()) == before

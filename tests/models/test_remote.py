@@ -358,3 +358,24 @@ class TestRemoteConforms(LanguageModelConformance):
     @pytest.fixture
     def language_model(self):
         return Served(conforming).model(samples=2)
+
+
+def test_a_stream_that_is_refused_is_asked_again_without_log_probabilities():
+    def stream(body):
+        if "logprobs" in body:
+            return httpx.Response(400, json={"error": {"message": "logprobs unsupported"}})
+        event = {"choices": [{"delta": {"content": "Yes."}}]}
+        return httpx.Response(200, text=f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n")
+
+    served = Served(stream)
+    with contextlib.closing(served.model()) as model:
+        for _ in range(2):
+            *pieces, draft = model.stream(PROMPT, max_tokens=8)
+            assert (pieces, draft.text) == (["Yes."], "Yes.")
+    assert [("logprobs" in served.body(i)) for i in range(3)] == [True, False, False]
+
+
+def test_a_stream_that_is_refused_for_another_reason_says_so():
+    served = Served(httpx.Response(400, json={"error": {"message": "no such model"}}))
+    with contextlib.closing(served.model()) as model, pytest.raises(EndpointError, match="no such model"):
+        list(model.stream(PROMPT, max_tokens=8))

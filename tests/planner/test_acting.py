@@ -232,3 +232,13 @@ def test_orders_are_different_legal_and_not_too_many(size, chance):
     for order in found:
         for place, name in enumerate(order):
             assert set(graph[name].needs) <= set(order[:place])
+
+
+def test_a_known_source_that_needs_an_unknown_one_is_planned_after_it(lend_unified, shape):
+    sources = (PERSONA, Source("PROFILE", "what somebody likes"), Source("MEMORY", "told", needs=("PROFILE",)))
+    runtime = Fixed(shape, {("MEMORY",): 0.9, (): 0.1})
+    plan = planned(lend_unified, runtime, sources=sources, encoder=ScriptedEncoder())
+    assert plan.sources == ("PROFILE", "MEMORY")
+    assert "PROFILE" in plan.reason and "so not asked" not in plan.reason
+    SourceGraph(sources).check(plan)
+    assert planned(lend_unified, runtime, sources=sources, unknown="never").is_null

@@ -107,6 +107,25 @@ def test_what_the_model_wrote_becomes_a_plan(said, steps):
     assert parse(said, SOURCES).steps == steps
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("HOUSE RULES", ("HOUSE RULES",)),
+        ("PERSONA, HOUSE RULES", ("PERSONA", "HOUSE RULES")),
+        ("docs.v2 then docs", ("docs.v2", "docs")),
+        ("2024-notes", ("2024-notes",)),
+        ("先查PERSONA，再查文档", ("PERSONA", "文档")),
+        ("PERSONA和docs", ("PERSONA", "docs")),
+        ("personality", ("personality",)),
+        ("NULL", ()),
+        ("答案：NULL。", ()),
+    ],
+)
+def test_every_name_that_a_source_may_have_is_read(said, found):
+    names = ("PERSONA", "HOUSE RULES", "docs", "docs.v2", "2024-notes", "文档")
+    assert parse(said, [Source(name) for name in names]).sources == found
+
+
 def test_an_answer_outside_the_declared_sources_is_kept_for_the_fallback_to_see():
     planner = PromptedPlanner(language_model=SayingModel("WIKIPEDIA"))
     found = planner.plan([Context.of("hi")], SOURCES)[0]

@@ -30,7 +30,7 @@ def test_shared_words_are_summed_in_an_order_that_is_the_same_in_every_process()
         held = sum(word in unit for unit in units)
         weight[word] = math.log(1.0 + (len(units) - held + 0.5) / (held + 0.5))
     expected = [sum(weight[word] for word in weight if word in unit) / sum(weight.values()) for unit in units]
-    assert _shares(asked, asked, units, {}) == expected
+    assert _shares(asked, units, {}) == expected
 
 
 def test_quotes_the_sentence_that_answers_with_its_title(reader):
@@ -75,6 +75,13 @@ def test_what_an_earlier_source_about_the_world_found_may_be_the_answer(encoder,
     plan = Plan((("PERSONA",), ("DOCUMENTS",), ("NEWS",)))
     draft = reader.read([ReadTask(Context.of("How much is a ticket for an adult?"), plan, (piece(FERRY),))])[0]
     assert draft.quoted == ("d1",)
+
+
+def test_what_the_world_says_answers_wherever_it_stands_in_the_plan(reader):
+    home = piece("I live in Veldhaven.", "MEMORY", 0.9, title="", id="m1")
+    turn = Context.of("How much is an adult ticket for me?")
+    for steps in ((("DOCUMENTS",), ("MEMORY",)), (("MEMORY",), ("DOCUMENTS",))):
+        assert reader.read([ReadTask(turn, Plan(steps), (piece(FERRY), home))])[0].quoted == ("d1",)
 
 
 def test_the_stream_ends_in_the_draft_that_read_gives(reader):

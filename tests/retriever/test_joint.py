@@ -160,3 +160,10 @@ class TestJoint(RetrieverConformance):
         store, encoder = InMemoryStore(analyse=Analyser()), StubEncoder()
         fill(store, encoder)
         return JointRetriever(store=store, encoder=encoder)
+
+
+def test_a_pair_outside_of_its_own_questions_pool_is_scored_all_the_same(encoder):
+    # nearest to "q" (0) are K2 (15) and K3 (45); to "cats q" (60) K1 and K3: K2 is none of its hits
+    [found] = joint(encoder, pool=2).retrieve([request()])
+    assert scores(found, "DOCUMENTS") == {"K2": cosine(5), "K3": cosine(15)}
+    assert scores(found, "PERSONA") == {"P2": cosine(5), "P1": cosine(45)}  # with K2

@@ -310,3 +310,15 @@ def test_outside_of_the_share_only_the_plan_is_learned_and_without_answers_no_re
     lesson = silent.tree(example(), 0)
     assert {place.kind for place in lesson.places} == {"plan", "similarity", "check"}
     assert not any("[1.0]" in told(made, segment.tokens) for segment in lesson.segments)
+
+
+def test_on_dev_nothing_is_wrong_where_nobody_said_what_is_right():
+    _, making = sequences(relevance={("t1", "p1"): 0.9})
+    assert making.examined(example()).candidates
+    assert not making.examined(example(evidence=None)).candidates
+
+
+def test_a_turn_may_be_asked_for_whole():
+    _, making = sequences(share=1e-9)
+    assert {place.kind for place in making.tree(example(), 0).places} == {"plan"}
+    assert {place.kind for place in making.tree(example(), 0, whole=True).places} > {"plan", "similarity"}

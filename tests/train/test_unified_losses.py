@@ -64,3 +64,9 @@ def test_class_weights_lift_what_is_rare():
     halfway = class_weights(plans, power=0.5)
     assert halfway[("P", "D")] == pytest.approx(math.sqrt(3))
     assert class_weights([()] * 999 + [("P",)], power=1.0)[("P",)] == 10.0  # no more than ten times an average one
+
+
+def test_a_batch_without_anything_to_learn_has_no_loss():
+    loss = together({}, {})
+    loss.backward()
+    assert float(loss.detach()) == 0.0

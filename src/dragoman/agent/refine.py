@@ -89,25 +89,17 @@ class Refiner:
             state.worst = [i for i in worst if self.below is None or state.scores[i] < self.below]
 
     def _replace(self, states: list[_State], by_name: dict[SourceName, Source]) -> None:
-        """Alg. 1 lines 9-14, with one retrieval for all states: the next novel evidence of each source."""
-        wanted: list[tuple[_State, list[int], Request]] = []
+        """Alg. 1 lines 9-14: the next novel evidence of each source, in the plan's order, so that what depends on
+        replaced evidence is found by what stands in its place. Each source is asked once for all states."""
         for state in states:
-            state.replaced = {}
-            for name in dict.fromkeys(state.task.evidence[i].source for i in state.worst):
-                places = [i for i in state.worst if state.task.evidence[i].source == name]
-                request = Request(
-                    state.task.context,
-                    (by_name[name],),
-                    len(places),
-                    state.given(name),
-                    frozenset(state.used),
-                    state.task.plan.sources,
-                )
-                wanted.append((state, places, request))
-        found = self.retriever.retrieve([request for _, _, request in wanted])
-        for (state, places, _), novel in zip(wanted, found, strict=True):
-            # An exhausted source gives fewer than asked: the worst are replaced, the others stay.
-            state.replaced.update(zip(places, novel, strict=False))
+            state.replaced, state.warnings = {}, ()
+        for turn in range(max((len(state.asked) for state in states), default=0)):
+            wanted = [(state, state.asked[turn]) for state in states if turn < len(state.asked)]
+            requests = [state.request(by_name[name]) for state, name in wanted]
+            for (state, name), novel in zip(wanted, self.retriever.retrieve(requests), strict=True):
+                # An exhausted source gives fewer than asked: the worst are replaced, the others stay.
+                state.replaced.update(zip(state.places(name), novel, strict=False))
+                state.warnings += getattr(novel, "warnings", ())
         for state in states:
             state.take()
 
@@ -121,7 +113,7 @@ class Refiner:
 class _State:
     """One task between the rounds."""
 
-    __slots__ = ("done", "draft", "former", "replaced", "scores", "task", "used", "worst")
+    __slots__ = ("done", "draft", "former", "replaced", "scores", "task", "used", "warnings", "worst")
 
     def __init__(self, task: ReadTask, draft: Draft) -> None:
         self.task = task
@@ -131,16 +123,36 @@ class _State:
         self.worst: list[int] = []
         self.replaced: dict[int, Evidence] = {}
         self.used = {piece.id for piece in task.evidence}
+        self.warnings: tuple[str, ...] = ()
         self.done = not task.evidence
 
+    @property
+    def asked(self) -> list[SourceName]:
+        """The sources of the worst evidence, in the order of the plan."""
+        names = {self.task.evidence[i].source for i in self.worst}
+        order = {name: place for place, name in enumerate(self.task.plan.sources)}
+        return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+    def places(self, name: SourceName) -> list[int]:
+        """Where the worst evidence of a source stands, the worst first."""
+        return [i for i in self.worst if self.task.evidence[i].source == name]
+
+    def request(self, source: Source) -> Request:
+        """What is asked of a source in the place of its worst evidence."""
+        name, task = source.name, self.task
+        count = len(self.places(name))
+        return Request(task.context, (source,), count, self.given(name), frozenset(self.used), task.plan.sources)
+
     def given(self, name: SourceName) -> tuple[Evidence, ...]:
-        """The evidence of the steps before the one that asks this source, as in the first retrieval."""
+        """The evidence of the steps before the one that asks this source, as in the first retrieval; what was replaced
+        there already is not among it, but what was put in its place."""
         earlier: set[SourceName] = set()
         for step in self.task.plan.steps:
             if name in step:
                 break
             earlier.update(step)
-        return tuple(piece for piece in self.task.evidence if piece.source in earlier)
+        kept = (self.replaced.get(i, piece) for i, piece in enumerate(self.task.evidence))
+        return tuple(piece for piece in kept if piece.source in earlier)
 
     def take(self) -> None:
         """Put the novel evidence in the place of the old, so that the order of sources stays."""
@@ -152,4 +164,4 @@ class _State:
     def refinement(self) -> Refinement:
         scores = tuple((piece.id, score) for piece, score in zip(self.former, self.scores, strict=True))
         replaced = tuple((self.former[i].id, self.replaced[i].id) for i in self.worst if i in self.replaced)
-        return Refinement(scores, replaced, self.task.evidence, self.draft)
+        return Refinement(scores, replaced, self.task.evidence, self.draft, self.warnings)

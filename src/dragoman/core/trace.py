@@ -36,12 +36,13 @@ class Found(list[Evidence]):
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """One round of Algorithm 1: the scores of the evidence, what was replaced, and the new draft."""
+    """One round of Algorithm 1: the scores of the evidence, what was replaced, the new draft, what went wrong."""
 
     scores: tuple[tuple[str, float], ...]
     replaced: tuple[tuple[str, str], ...]
     evidence: tuple[Evidence, ...]
     draft: Draft
+    warnings: tuple[str, ...] = ()
 
 
 Value: TypeAlias = Verdict | Plan | Retrieval | Draft | Refinement | Learned

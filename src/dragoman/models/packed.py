@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.models.process_wide import FirstInLastOut
 from dragoman.models.tree import Layout, Segment, laid_out
 from dragoman.models.tree_attention import use_tree_attention
 
@@ -64,14 +65,17 @@ class Known(Protocol):
 
 
 def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Packed:
-    """Put trees into as few rows as first-fit finds, all of `width`, or of the longest tree where it is not given."""
+    """Put trees into as few rows as first-fit finds, all of `width`, or of the longest tree where it is not given; one
+    that is longer than `width` takes as many blocks as it needs."""
     return pack_layouts([laid_out(tree) for tree in trees], width=width)
 
 
 def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Packed:
     """The same of trees that were laid out already."""
     sizes = [len(layout.tokens) for layout in layouts]
-    wide = max([*sizes, width or 0])
+    wide = max(sizes)
+    if width is not None:
+        wide = width if wide <= width else -(-wide // BLOCK) * BLOCK
     room: list[int] = []
     members: list[list[int]] = []
     for number in sorted(range(len(layouts)), key=lambda i: -sizes[i]):
@@ -214,12 +218,17 @@ def scaled(config: Any, logits: Tensor) -> Tensor:
 
 def plain_attention(device: str) -> AbstractContextManager[object]:
     """On a GPU without cuDNN's kernel, which answers NaN to some masks."""
-    if not device.startswith("cuda"):
-        return nullcontext()
+    return _plain if device.startswith("cuda") else nullcontext()
+
+
+def _without_cudnn() -> AbstractContextManager[object]:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     found: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
     return found
+
+
+_plain = FirstInLastOut(_without_cudnn)
 
 
 def unwrapped(model: Any) -> Any:

@@ -92,8 +92,7 @@ class RemoteModel:
         logprobs: list[float] = []
         usage: Json = {}
         chosen = False
-        body = self._body(prompt, max_tokens, stop) | {"stream_options": {"include_usage": True}}
-        for event in self.endpoint.events(_PATH, body):
+        for event in self._events(prompt, max_tokens, stop):
             usage = _table(event.get("usage")) or usage
             for choice in map(_table, _rows(event.get("choices"))):
                 chosen = True
@@ -105,6 +104,22 @@ class RemoteModel:
         if not chosen:
             raise self._no_choice()
         yield _made("".join(pieces), logprobs, usage, len(pieces))
+
+    def _events(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Iterator[Json]:
+        """The events of a stream; where it is refused before the first, once more without log-probabilities."""
+        more: Json = {"stream_options": {"include_usage": True}}
+        begun = False
+        try:
+            for event in self.endpoint.events(_PATH, self._body(prompt, max_tokens, stop) | more):
+                begun = True
+                yield event
+            return
+        except EndpointError as error:
+            if begun or not self._gives_logprobs or error.fields.get("status") not in _REFUSED:
+                raise
+        for event in self.endpoint.events(_PATH, self._body(prompt, max_tokens, stop, logprobs=False) | more):
+            self._gives_logprobs = False
+            yield event
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
         check_options(options)

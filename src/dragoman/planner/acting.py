@@ -112,7 +112,7 @@ class ActingPlanner:
         if strange:
             told = "they are asked by their descriptions" if self._looks else "they are never asked"
             log.warning("The part was not trained with the sources %s: %s until it is.", ", ".join(strange), told)
-        orders = legal_orders(graph, known)
+        orders = legal_orders(graph, known, loose=self._looks)
         chances = self._chances(opened, turns, [source for source in graph if source.name in known], orders)
         described = self._described(turns, [graph[name] for name in strange])
         return [
@@ -189,32 +189,36 @@ class ActingPlanner:
         return [*oldest, *(["the beginning of the newest turn found no room"] if read.cut else [])]
 
 
-def legal_orders(graph: SourceGraph, known: set[SourceName], *, most: int = MOST_ORDERS) -> tuple[Order, ...]:
-    """NULL and every order of some known sources in which each stands after all that it needs.
+def legal_orders(
+    graph: SourceGraph, known: set[SourceName], *, most: int = MOST_ORDERS, loose: bool = False
+) -> tuple[Order, ...]:
+    """NULL and every order of some known sources in which each stands after all that it needs; where it is `loose`,
+    after what of that is known.
 
     Where there are more than `most`, each set of sources is taken in the graph's own order alone, the smallest first.
     """
     found: list[Order] = []
-    for order in _orders(graph, known, ()):
+    needs = {name: {need for need in graph[name].needs if not loose or need in known} for name in known}
+    for order in _orders(graph, needs, ()):
         found.append(order)
         if len(found) > most:
-            return _sets(graph, known, most)
+            return _sets(graph, needs, most)
     return tuple(sorted(found, key=len))
 
 
-def _orders(graph: SourceGraph, known: set[SourceName], done: Order) -> Iterator[Order]:
+def _orders(graph: SourceGraph, needs: Mapping[SourceName, set[SourceName]], done: Order) -> Iterator[Order]:
     yield done
     for name in graph.names:
-        if name in known and name not in done and set(graph[name].needs) <= set(done):
-            yield from _orders(graph, known, (*done, name))
+        if name in needs and name not in done and needs[name] <= set(done):
+            yield from _orders(graph, needs, (*done, name))
 
 
-def _sets(graph: SourceGraph, known: set[SourceName], most: int) -> tuple[Order, ...]:
-    names = [source.name for source in graph.order if source.name in known]
+def _sets(graph: SourceGraph, needs: Mapping[SourceName, set[SourceName]], most: int) -> tuple[Order, ...]:
+    names = [source.name for source in graph.order if source.name in needs]
     found: list[Order] = []
     for size in range(len(names) + 1):
         for some in combinations(names, size):
-            if all(set(graph[name].needs) <= set(some) for name in some):
+            if all(needs[name] <= set(some) for name in some):
                 found.append(some)
                 if len(found) == most:
                     return tuple(found)
@@ -230,17 +234,21 @@ def _plan(
 ) -> Plan:
     """The most probable order, with what was added to it by description, and why."""
     best = max(chances, key=lambda order: (chances[order], -len(order)))
-    asked = [name for name in graph.names if name in near and _is_met(graph, name, {*best, *near})]
-    names = _legal(graph, best, asked)
+    needed = {source.name for source in graph.close(best)} - {*best}
+    asked = [name for name in graph.names if name in near and _is_met(graph, name, {*best, *near, *needed})]
+    also = [name for name in graph.names if name in needed and name not in asked]
+    names = _legal(graph, best, (*asked, *also))
     named = {name for order in chances for name in order}
     marginals = {name: min(1.0, math.fsum(p for order, p in chances.items() if name in order)) for name in graph.names}
     told = sorted(chances.items(), key=lambda pair: -pair[1])[:_TOLD]
     notes = [", ".join(f"{BETWEEN.join(order) or 'NULL'} {chance:.2f}" for order, chance in told)]
-    if left := [name for name in strange if name not in asked]:
+    if left := [name for name in strange if name not in asked and name not in also]:
         notes.append(f"not known to the part, so not asked: {', '.join(left)}")
     if asked:
         close = ", ".join(f"{name} {near[name]:.2f}" for name in asked)
         notes.append(f"not known to the part, asked by description: {close}")
+    if also:
+        notes.append(f"not known to the part, asked because others need them: {', '.join(also)}")
     notes += lost
     probabilities = {name: chance for name, chance in marginals.items() if name in named}
     probabilities |= {name: min(1.0, near[name]) for name in asked}
@@ -252,5 +260,9 @@ def _is_met(graph: SourceGraph, name: SourceName, asked: set[SourceName]) -> boo
 
 
 def _legal(graph: SourceGraph, best: Order, more: Sequence[SourceName]) -> Order:
-    """The model's order, then the others, each after what it needs."""
-    return (*best, *(source.name for source in graph.order if source.name in more))
+    """The model's order, each source after those of the others that it needs; then what is left of them."""
+    found: list[SourceName] = []
+    for name in best:
+        found += [source.name for source in graph.close([name]) if source.name in more and source.name not in found]
+        found.append(name)
+    return (*found, *(source.name for source in graph.order if source.name in more and source.name not in found))

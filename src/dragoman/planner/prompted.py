@@ -11,7 +11,9 @@ from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Source
 
-_NAMES = re.compile(r"[^\W\d_][\w-]*")
+_NULL = "NULL"
+_BEFORE, _AFTER = r"(?<![a-z0-9_-])", r"(?![a-z0-9_-])"
+"""Where a name of such letters begins and ends; Chinese stands beside it without a space."""
 
 
 @planners.register("prompted.v1")
@@ -48,11 +50,19 @@ class PromptedPlanner:
 def parse(text: str, sources: Sequence[Source], confidence: float = 1.0) -> Plan:
     """The plan that a model wrote: declared names in its order, NULL, or the unknown word it said instead."""
     declared = {source.name.casefold(): source.name for source in sources}
-    words = [word.casefold() for word in _NAMES.findall(text)]
-    named = list(dict.fromkeys(declared[word] for word in words if word in declared))
+    said_names = _mentioned(text, [*declared, _NULL.casefold()])
+    named = list(dict.fromkeys(declared[name] for name in said_names if name in declared))
     if named:
         return Plan(tuple((name,) for name in named), dict.fromkeys(named, confidence), "prompted")
-    if "null" in words:
+    if said_names:
         return Plan(reason="prompted: NULL")
     said = text.strip().splitlines()[0][:40] if text.strip() else "nothing"
     return Plan(((said,),), reason=f"prompted: said {said!r}")
+
+
+def _mentioned(text: str, names: Sequence[str]) -> list[str]:
+    """The names that a text mentions, in its order; of two at one place the longer."""
+    longest = sorted(names, key=len, reverse=True)
+    written = (re.escape(name) for name in longest)
+    pattern = "|".join(f"{_BEFORE}{name}{_AFTER}" if name.isascii() else name for name in written)
+    return re.findall(pattern, text.casefold())

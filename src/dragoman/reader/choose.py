@@ -74,7 +74,7 @@ def rank(
     likeness = _in_chinese if language(query.turn) == "zh" else _in_meaning
     near = likeness(encoder, (asked, query.turn, " ".join(context.last.split())), units, placed)
     words = [frozenset(analyse(text)) for text in placed]
-    topic = _shares(frozenset(analyse(query.turn)), frozenset(analyse(asked)), words, _alternatives(analyse))
+    topic = _shares(frozenset(analyse(asked)), words, _alternatives(analyse))
     details = _details(f"{known} {context.last}", analyse)
     kinds = wants(query.turn)
     model = ANSWERS_CHINESE if likeness is _in_chinese else ANSWERS
@@ -120,7 +120,7 @@ def _in_chinese(
     shares = []
     for question, texts in ((asked[1], [sentence for _, sentence in units]), (asked[0], placed)):
         telling = frozenset(char for run in zh_content(question) for char in run if char not in _ZH_PLAIN)
-        shares.append(_shares(telling, telling, [frozenset(text) for text in texts], {}))
+        shares.append(_shares(telling, [frozenset(text) for text in texts], {}))
     return [
         dict.fromkeys(("matter", "setting", "closest", "within"), 0.7 * bare + 0.3 * under)
         for bare, under in zip(*shares, strict=True)
@@ -161,15 +161,11 @@ def _alternatives(analyse: Analyse) -> Mapping[str, frozenset[str]]:
 
 
 def _shares(
-    own: frozenset[str],
     asked: frozenset[str],
     units: Sequence[frozenset[str]],
     alternatives: Mapping[str, frozenset[str]],
 ) -> list[float]:
-    """The share of the asked words, weighted by how rare they are among the units, that each unit holds.
-
-    A word of the turn itself counts twice one that it carries from before: "and for a child?" asks for children.
-    """
+    """The share of the asked words, weighted by how rare they are among the units, that each unit holds."""
     count = len(units)
     words = sorted(asked)  # sums round by their order, and a set's is another in every process
     meant = {word: alternatives.get(word, frozenset((word,))) for word in words}

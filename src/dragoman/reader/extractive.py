@@ -85,10 +85,11 @@ class ExtractiveReader:
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
         """Without the evidence that was only asked for because a later source needs it."""
-        asked = set(task.plan.steps[-1] if task.plan.steps else ())
         world = {name for name, about in self._about.items() if about == "world"}
-        if asked & world:
-            return [piece for piece in task.evidence if piece.source in asked | world]
+        for step in reversed(task.plan.steps):  # the world answers, wherever it stands in the plan
+            if world.intersection(step):
+                return [piece for piece in task.evidence if piece.source in world.union(step)]
+        asked = set(task.plan.steps[-1] if task.plan.steps else ())
         return [piece for piece in task.evidence if piece.source in asked] or task.evidence
 
     def _passes(self, piece: Evidence, language: str) -> bool:

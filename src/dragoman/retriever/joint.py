@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from dragoman.core.encoding import by_about, passage_vectors
 from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
@@ -25,6 +26,9 @@ from dragoman.models.scorer import Scorer
 from dragoman.retriever.search import Asked, search_text
 from dragoman.retriever.trained import BI, CROSS
 from dragoman.retriever.trained import HEAD as RELEVANCE
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
 
 KIND, HEAD = "retriever.joint", "persona"
 Pairing: TypeAlias = Literal["all", "children"]
@@ -115,7 +119,22 @@ class ByVectors:
                 )
         hits = self._store.nearest(list(asks.values()))
         found = {(*key, hit.passage.id): hit.score for key, rows in zip(asks, hits, strict=True) for hit in rows}
-        return [found.get((id(turn), place, row.source, row.id), -1.0) for turn, place, row in wanted]
+        far = [one for one in wanted if (id(one[0]), one[1], one[2].source, one[2].id) not in found]
+        found |= self._directly(far)
+        return [found[id(turn), place, row.source, row.id] for turn, place, row in wanted]
+
+    def _directly(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> dict[tuple[int, int, str, str], float]:
+        """The cosines of pairs whose passage is not among those nearest to their own question; each is encoded once."""
+        passages = {(row.source, row.id): row for _, _, row in wanted}
+        vectors: dict[tuple[str, str], FloatArray] = {}
+        sources = {source.name: source for turn, _, _ in wanted for source in turn.request.sources}
+        for about, rows in by_about(list(passages.values()), list(sources.values())).items():
+            encoded = passage_vectors(self._encoder, [row.indexed for row in rows], about=about)
+            vectors |= {(row.source, row.id): vector for row, vector in zip(rows, encoded, strict=True)}
+        return {
+            (id(turn), place, row.source, row.id): float(turn.vectors[place] @ vectors[row.source, row.id])
+            for turn, place, row in wanted
+        }
 
     def _read(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> None:
         """Encode the questions that have no vector yet, in one call."""

@@ -65,12 +65,15 @@ class Sequences:
         self._known_orders: dict[tuple[Source, ...], tuple[Order, ...]] = {}
         self._choices: dict[tuple[tuple[Order, ...], bool], _Choices] = {}
 
-    def tree(self, example: Example, epoch: int) -> Lesson:
-        """A turn as it is learned in an epoch; what the example has no label for is not learned."""
+    def tree(self, example: Example, epoch: int, *, whole: bool = False) -> Lesson:
+        """A turn as it is learned in an epoch; what the example has no label for is not learned.
+
+        Where it is asked for `whole`, it is as in the epochs that learn all of it.
+        """
         dice = random.Random(f"{self._drawing.seed + self._drawing.run}/{epoch}/{example.id}")
         growing = _Growing(self._turns, self._branch)
         plan = self._plan_of(example)
-        whole = dice.random() < self._drawing.share
+        whole = dice.random() < self._drawing.share or whole
         offers = self._offers.of(example, plan, dice) if whole else []
         offered = capped(offers, self._drawing.most_candidates, dice)
         shown = self._shown(example, plan, offered, dice)
@@ -97,7 +100,8 @@ class Sequences:
         """
         plan = self._plan_of(example)
         dice = random.Random(f"{self._drawing.seed}/dev/{example.id}")
-        offered = self._offers.of(example, plan, dice) if whole else []
+        known_right = example.gold.evidence is not None  # where it is not, nobody can say which candidates are wrong
+        offered = self._offers.of(example, plan, dice) if whole and known_right else []
         if most:
             offered = capped(offered, most, dice)
         known = [one for one in offered if one.is_gold]

@@ -53,9 +53,10 @@ def weighted(losses: Tensor, weights: Tensor) -> Tensor:
 
 
 def together(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
-    """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), and what else has a weight."""
+    """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), and what else has a weight;
+    0 where a batch has none of them."""
     found = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]
-    return torch.stack(found).sum()
+    return torch.stack(found).sum() if found else torch.zeros((), requires_grad=True)
 
 
 def class_weights(classes: Iterable[C], *, power: float) -> dict[C, float]:

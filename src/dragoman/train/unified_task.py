@@ -225,8 +225,10 @@ class UnifiedTask:
         return list(_some(known, count, self._settings.seed))
 
     def _learnable(self, example: Example) -> int:
-        """The tokens of a turn, 0 where there is nothing to learn."""
+        """About the tokens of a turn, 0 where no epoch has anything to learn of it."""
         lesson = self._sequences.tree(example, 0)
+        if not lesson.places:  # it may be one of those that are learned whole in other epochs alone
+            lesson = self._sequences.tree(example, 0, whole=True)
         return lesson.size if lesson.places else 0
 
     def _coming_back(self) -> Iterator[Layout]:

@@ -198,6 +198,14 @@ class _Training:
             weights=self._plan_weights(examples),
         )
 
+    def _talks(self) -> bool:
+        """Whether it learned replies to turns that ask no source, be it by plans that labels make likely."""
+        from dragoman.train.offers import likely
+
+        relevance = self._relevance(self._unnamed)
+        learned = (example if relevance is None else likely(example, relevance) for example in self._unnamed)
+        return any(example.gold.plan == () and example.gold.reply for example in learned)
+
     def _relevance(self, examples: Sequence[Example]) -> Relevance | None:
         if not self._labels:
             return None
@@ -259,7 +267,7 @@ class _Training:
             "offsets": offsets,
             "average": share,
             "weights": table.weights,
-            "talks": any(example.gold.plan == () and example.gold.reply for example in self._unnamed),
+            "talks": self._talks(),
         }
         made = made_from(job, metrics | told) | {
             "base": table.base,

@@ -1,0 +1,32 @@
+"""Settings that are the whole process's, while several threads want them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+
+class FirstInLastOut:
+    """The first who comes in changes a setting, the last who leaves puts back what was set before."""
+
+    def __init__(self, changed: Callable[[], AbstractContextManager[object]]) -> None:
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._open: AbstractContextManager[object] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                opened = self._changed()
+                opened.__enter__()
+                self._open = opened
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._open is not None:
+                opened, self._open = self._open, None
+                opened.__exit__(None, None, None)
