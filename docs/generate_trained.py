@@ -44,6 +44,8 @@ docs/generate_trained.py`.
   critic that refines is another one than the judge of P.C and K.C.
 - Of KBP, the rows of "unified" in Table VI are of 2026-11-15, by a part whose replies' end was not yet fitted
   (`model.endings`): in Table V, with one piece a source, BLEU-1 is 43.5 without it and 43.9 with it.
+- In Table VI, KBP's "unified, alpha = 2" and "alpha = 3" were measured before a document whose persona is replaced in
+  the same round was found by the new persona; the rows that quote did not change by it.
 - Of the learning curves, that of DuLeMon's SAFARI and of the third training of dstc11-unims-mean were not kept.
 - The judge of P.C and K.C was trained three times, and a GPU does not repeat itself to the bit: "unified" has 79.4 /
   64.5 by the first, 79.9 / 64.5 by the second, with the same replies. In Table V, "unified, evidence-aware plan" and
