@@ -222,6 +222,28 @@ def test_split_into_folds(own, tmp_path):
     assert (tmp_path / "cut" / "fold-3" / "test.jsonl").is_file()
 
 
+@pytest.mark.parametrize(
+    ("given", "unread"),
+    [
+        (["--folds", "10"], "by dialogue does not read --folds"),
+        (["--by", "evidence", "--folds", "5"], "by evidence does not read --folds"),
+        (["--by", "folds", "--parts", "train=0.8,test=0.2"], "by folds does not read --parts"),
+    ],
+)
+def test_an_option_that_the_cut_does_not_read_is_refused(own, tmp_path, given, unread):
+    result = run("split", own(*(row(number) for number in range(12))), "--out", str(tmp_path / "cut"), *given)
+    assert isinstance(result.exception, ConfigError)
+    assert unread in str(result.exception)
+    assert not (tmp_path / "cut").exists()
+
+
+def test_split_does_not_replace_what_it_reads(own, tmp_path):
+    path = Path(own(*(row(number) for number in range(20)))).rename(tmp_path / "train.jsonl")
+    before = path.read_bytes()
+    assert isinstance(run("split", str(path), "--out", str(tmp_path)).exception, InputError)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("parts", ["train", "train=x", "train=1,train=2"])
 def test_parts_that_cannot_be_read_are_refused(own, tmp_path, parts):
     result = run("split", own(row(1)), "--out", str(tmp_path / "cut"), "--parts", parts)

@@ -262,6 +262,24 @@ def test_a_file_given_twice_is_refused(own, tmp_path):
         split_files([dataset, dataset], tmp_path / "cut")
 
 
+def test_a_file_that_is_read_is_not_replaced(own, tmp_path):
+    dataset = own(20, "train.jsonl")
+    before = (tmp_path / "train.jsonl").read_bytes()
+    with pytest.raises(InputError, match=r"train\.jsonl is read, and would be replaced"):
+        split_files([dataset], tmp_path)
+    assert (tmp_path / "train.jsonl").read_bytes() == before
+    assert not (tmp_path / "dev.jsonl").exists()
+
+
+def test_a_part_of_an_earlier_split_does_not_stay_beside_those_of_another(own, tmp_path):
+    split_files([own(20)], tmp_path / "cut")
+    split_files([own(20)], tmp_path / "cut", seed=2)  # the same parts are written over
+    with pytest.raises(InputError, match=r"dev\.jsonl is a part of the split"):
+        split_files([own(20)], tmp_path / "cut", parts={"train": 0.8, "test": 0.2})
+    (tmp_path / "cut" / "dev.jsonl").unlink()
+    split_files([own(20)], tmp_path / "cut", parts={"train": 0.8, "test": 0.2})
+
+
 def test_a_shared_corpus_is_written_once(data, tmp_path):
     dataset = Dstc11(file=data / "dstc11" / "dev")
     report = split_files([dataset], tmp_path / "cut", by="folds", folds=2)

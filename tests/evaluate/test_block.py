@@ -70,6 +70,22 @@ def test_error_rows_are_left_out_and_told_where_that_was_asked_for() -> None:
     assert block.problems == (bad,)
 
 
+def test_rows_that_are_left_out_are_counted_beyond_those_that_are_kept() -> None:
+    odd = [Problem("listed.json", row, "odd", "warning") for row in range(1000)]
+    bad = [Problem("listed.json", row, "bad") for row in range(1000, 1200)]
+    block = Block(spec(), Listed([turn("a"), *odd, *bad]), skip_bad=True)
+    assert block.count() == len(list(block.examples())) == 1
+    assert (block.skipped, len(block.problems)) == (200, 1000)
+
+
+def test_rows_of_a_training_file_are_not_counted_as_left_out_of_the_set() -> None:
+    train = Listed([turn("t"), Problem("train.json", 1, "bad")], "train.json")
+    block = Block(spec(), Listed([turn("a"), Problem("listed.json", 2, "bad")]), train=train, skip_bad=True)
+    assert (len(list(block.examples())), len(list(block.train()))) == (1, 1)
+    assert block.skipped == 1
+    assert len(block.problems) == 2
+
+
 def test_warnings_are_kept_once_however_often_the_set_is_read() -> None:
     odd = Problem("listed.json", 2, "odd", "warning")
     block = Block(spec(), Listed([turn("a"), odd]))

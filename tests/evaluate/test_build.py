@@ -13,6 +13,7 @@ from dragoman.evaluate.build import Bench, Builder, Models, needs_encoder, recip
 from dragoman.evaluate.oracles import Answers
 from dragoman.evaluate.share import Sharing
 from dragoman.evaluate.spec import SystemSpec
+from dragoman.evaluate.vectors import KeptVectors
 
 SOURCES = (Source("PERSONA", private=True), Source("DOCUMENTS", needs=("PERSONA",), private=True))
 HASHING = {"kind": "encoder.hashing.v1"}
@@ -225,3 +226,32 @@ def test_models_are_closed_with_whoever_lends_them() -> None:
     with Models() as models:
         models._made["m"] = type("M", (), {"close": lambda self: closed.append(1)})()
     assert closed == [1]
+
+
+@pytest.mark.parametrize(
+    ("retriever", "place"),
+    [
+        ({"kind": "dense", "encoder": HASHING}, "retriever.encoder"),
+        ({"kind": "linked", "inner": {"kind": "hybrid", "encoder": "hashing"}}, "retriever.inner.encoder"),
+    ],
+)
+def test_an_encoder_of_its_own_is_refused_where_rows_are_searched(retriever: dict[str, object], place: str) -> None:
+    with pytest.raises(ConfigError, match=f"System 's': '{place}' is an encoder of its own") as error:
+        recipe(system(retriever=retriever))
+    assert "at the top of the row" in error.value.remedy
+
+
+def test_an_encoder_of_its_own_is_fine_where_nothing_is_searched() -> None:
+    spec = system(retriever=SPARSE, gate={"kind": "similarity", "encoder": {**HASHING, "dimensions": 8}})
+    assert recipe(spec).tables["gate"]["encoder"]["dimensions"] == 8
+    assert builder(spec).build(spec).gate is not None
+
+
+def test_the_vectors_of_weights_beside_an_agent_are_kept_by_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "model.onnx").write_bytes(b"one")
+    (tmp_path / "agent.toml").write_text('name = "Own"\n[models.encoder]\nkind = "onnx"\nweights = "own"\n')
+    with Models() as models:
+        indexer = models.indexer(recipe(SystemSpec(name="a", agent=str(tmp_path))), "en")
+        assert isinstance(indexer, KeptVectors)
+        assert indexer._weights()

@@ -6,12 +6,14 @@ import getpass
 import hashlib
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dragoman.core.errors import ConfigError, InputError
-from dragoman.evaluate.manifest import data_digest, differences, make_manifest, refuse_other
+from dragoman.evaluate.manifest import data_digest, differences, digest_of, hashes, make_manifest, refuse_other
 from dragoman.evaluate.spec import experiment_of, load_experiment
 
 
@@ -19,7 +21,7 @@ from dragoman.evaluate.spec import experiment_of, load_experiment
 def made(ferry_file, ferries):
     def make(*overrides, **options):
         spec = load_experiment(ferry_file, overrides)
-        return make_manifest(spec, {"ferries": [ferries]}, overrides=overrides, **options)
+        return make_manifest(spec, {"ferries": hashes([ferries])}, overrides=overrides, **options)
 
     return make
 
@@ -109,14 +111,14 @@ def test_another_limit_or_other_bytes_of_the_data_are_named(made, ferries):
 def test_systems_may_come_and_go(made, ferry_file, ferries):
     spec = load_experiment(ferry_file)
     fewer = spec.model_copy(update={"systems": spec.systems[:1]})
-    other = make_manifest(fewer, {"ferries": [ferries]})
+    other = make_manifest(fewer, {"ferries": hashes([ferries])})
     assert differences(made(), other) == []
     assert differences(other, made()) == []
 
 
-def test_a_file_that_cannot_be_read_is_named(ferry_file, tmp_path):
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone\.jsonl"):
-        make_manifest(load_experiment(ferry_file), {"ferries": [tmp_path / "gone.jsonl"]})
+        hashes([tmp_path / "gone.jsonl"])
 
 
 def test_data_is_told_apart_by_its_bytes_not_its_name(made, ferries, tmp_path, ferry_file):
@@ -126,5 +128,44 @@ def test_data_is_told_apart_by_its_bytes_not_its_name(made, ferries, tmp_path, f
     tables = load_experiment(ferry_file).model_dump()
     tables["data"][0]["file"] = str(moved)
     spec = experiment_of({key: value for key, value in tables.items() if value is not None})
-    assert data_digest(make_manifest(spec, {"ferries": [moved]}), "ferries") == before
+    assert data_digest(make_manifest(spec, {"ferries": hashes([moved])}), "ferries") == before
     assert data_digest(made(limit=3), "ferries") != before
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers", "peft", "safetensors"])
+def test_another_version_of_what_runs_models_is_a_difference(made, library):
+    before, now = made(), made()
+    assert library in before["versions"]
+    before["versions"][library], now["versions"][library] = "1.0", "2.0"
+    assert differences(before, now) == [f'versions.{library}: "1.0" before, "2.0" now']
+
+
+def test_another_device_is_a_difference(made):
+    assert differences({**made(), "device": "cpu"}, {**made(), "device": "cuda"}) == [
+        'device: "cpu" before, "cuda" now'
+    ]
+
+
+def test_asking_for_versions_and_the_device_does_not_load_torch():
+    code = "import sys; from dragoman.evaluate import manifest as m; m._versions(); m._device(); "
+    subprocess.run([sys.executable, "-c", code + "sys.exit('torch' in sys.modules)"], check=True)
+
+
+def test_what_an_older_manifest_does_not_tell_is_no_difference(made):
+    now = made()
+    now["versions"]["torch"], now["device"] = "2.9", "cuda"
+    now["experiment"]["systems"][0]["parts"] = {"encoder.weights": "0" * 64}
+    before = made()
+    del before["versions"]["torch"], before["device"]
+    assert differences(before, now) == []
+    before["experiment"]["systems"][0]["k"] = 7
+    assert differences(before, now) == ["systems.bm25.k: 7 before, 3 now"]
+
+
+def test_the_tables_of_the_package_are_code_too(tmp_path):
+    (tmp_path / "text" / "patterns").mkdir(parents=True)
+    words = tmp_path / "text" / "patterns" / "en.toml"
+    words.write_text("yes = 1")
+    before = digest_of(tmp_path)
+    words.write_text("yes = 2")
+    assert digest_of(tmp_path) != before

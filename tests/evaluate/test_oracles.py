@@ -49,12 +49,28 @@ def known(*examples: Example) -> Answers:
     return answers
 
 
-def test_an_answer_is_found_by_dialogue_length_and_scope() -> None:
+def test_an_answer_is_found_by_dialogue_words_and_scope() -> None:
     first, second = example(Gold(True)), example(Gold(False), nth=1)
     answers = known(first, second)
     assert answers.of(second.context) is second
     with pytest.raises(InputError, match="no labelled turn 1 of dialogue 'd1'"):
         answers.of(replace(first.context, scope=Scope("set", "other")))
+
+
+def test_turns_of_one_dialogue_that_are_as_long_keep_their_own_labels() -> None:
+    first = example(Gold(True))
+    second = replace(first, id="d1#b", context=Context.of("else", scope=SCOPE, dialogue="d1"), gold=Gold(False))
+    answers = known(first, second)
+    assert (answers.of(first.context), answers.of(second.context)) == (first, second)
+
+
+def test_turns_with_the_same_words_and_other_labels_are_refused() -> None:
+    first = example(Gold(True))
+    same, other = replace(first, id="again"), replace(first, id="other", gold=Gold(False))
+    assert known(first, same).of(first.context) is first
+    answers = known(first, other)  # rows that ask for no answer run
+    with pytest.raises(InputError, match="'d1#0' and 'other' of dialogue 'd1' are the same words"):
+        answers.of(first.context)
 
 
 @pytest.mark.parametrize(

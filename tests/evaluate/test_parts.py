@@ -12,6 +12,7 @@ import pytest
 from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.registry import critics, gates
 from dragoman.core.values import Verdict
+from dragoman.evaluate.manifest import differences, make_manifest
 from dragoman.evaluate.parts import Order, Parts, identity, used_parts
 from dragoman.evaluate.spec import PartSpec, experiment_of, load_experiment
 from dragoman.evaluate.study import run_experiment
@@ -322,3 +323,36 @@ def test_labels_that_a_part_learns_from_are_looked_up_as_data_and_count_by_their
     first, second = trainer.orders
     assert first.overrides == {"input.relevance": [str(labels)]}
     assert first.folder != second.folder
+
+
+@pytest.mark.parametrize("file", ["part.json", "model.onnx"])
+def test_weights_of_ones_own_count_by_their_bytes(ferry_file, tmp_path, file):
+    folder = tmp_path / "wf"
+    folder.mkdir()
+    (folder / file).write_text("{}")
+    row = f'systems.bm25.gate={{kind = "similarity", encoder = {{kind = "onnx", weights = "{folder.as_posix()}"}}}}'
+
+    def told():
+        spec = load_experiment(ferry_file, [row])
+        return make_manifest(spec, {}, parts=used_parts(spec, spec))
+
+    before = told()
+    assert differences(before, told()) == []
+    (folder / file).write_text('{"format": 1}')
+    assert differences(before, told()) == ["what 'gate.encoder.weights' of 'bm25' names held other bytes before"]
+    assert str(tmp_path) not in json.dumps(before)
+
+
+def test_weights_beside_an_agent_count_by_their_bytes(ferry_file, tmp_path):
+    agent = tmp_path / "agent"
+    agent.mkdir()
+    (agent / "own.gguf").write_bytes(b"one")
+    (agent / "agent.toml").write_text(
+        'name = "Own"\n[models.language]\nkind = "llamacpp"\nweights = "own.gguf"\n[reader]\nkind = "prompted"\n'
+    )
+    spec = load_experiment(ferry_file, [f"systems.bm25.agent={agent.as_posix()}"])
+    first = used_parts(spec, spec)["systems"]["bm25"]
+    (agent / "own.gguf").write_bytes(b"two")
+    second = used_parts(spec, spec)["systems"]["bm25"]
+    assert list(first) == ["model.weights"]
+    assert first != second

@@ -229,6 +229,18 @@ def test_a_generation_is_billed_to_the_turn_it_was_made_for() -> None:
     assert [b.spent.usage for b in billed] == [Usage(1, 2, 1), Usage(3, 4, 1)]
 
 
+def test_a_reader_with_a_model_of_its_own_is_billed_by_what_its_drafts_say() -> None:
+    class Reader(StubReader):
+        def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
+            return [Draft("a", usage=Usage(7, number, 1)) for number in range(len(tasks))]
+
+    sharing = Sharing(Tally())
+    mine = parts(sharing, reader=Reader())
+    for _ in range(2):
+        billed = System(sharing, mine).run()
+        assert [b.spent.usage for b in billed] == [Usage(7, number, 1) for number in range(4)]
+
+
 def test_costs_that_cannot_be_told_apart_are_shared_evenly_and_none_is_lost() -> None:
     assert attributed([Reading(encodings=1, encoded=5)], 2) == [
         Reading(encodings=1, encoded=3),

@@ -360,3 +360,43 @@ def test_slow_rows_run_where_they_are_asked_for_or_named(ferry_file, tmp_path, m
     assert statuses(tmp_path / "run")["never"] == "not run"
     assert statuses(tmp_path / "run", slow=True)["never"] == "measured"
     assert statuses(tmp_path / "other", systems=["never"])["never"] == "measured"
+
+
+def test_a_slow_row_that_was_left_out_in_between_is_not_gone_on_with_under_other_settings(ferry_file, tmp_path):
+    ferry_file.write_text(ferry_file.read_text().replace('name = "never"\n', 'name = "never"\nslow = true\n'))
+    run(ferry_file, tmp_path / "run", slow=True)
+    run(ferry_file, tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"systems\.never\.gate\.kind"):
+        run(ferry_file, tmp_path / "run", "systems.never.gate.kind=always", slow=True)
+
+
+class Spoken:
+    """A set that lies in no file."""
+
+    name, language, files = "spoken", "en", ()
+
+    def __init__(self, inner, **changed):
+        self._inner, self._changed = inner, changed
+        self.sources, self.labels = inner.sources, inner.labels
+
+    def examples(self):
+        return (replace(example, **self._changed) for example in self._inner.examples())
+
+    def passages(self):
+        return self._inner.passages()
+
+
+def test_a_set_that_is_an_object_goes_by_what_it_gives(ferries, tmp_path, monkeypatch):
+    given = {"bm25": {"retriever": "sparse"}}, ["hit"]
+    whole = Jsonl(file=ferries)
+
+    def measured(dataset):
+        return experiment(given[0], dataset, given[1], draws=100, out=tmp_path / "run")
+
+    measured(Spoken(whole))
+    written = count_runs(monkeypatch)
+    measured(Spoken(whole))
+    assert written == []
+    first = next(iter(whole.examples()))
+    with pytest.raises(ConfigError, match="of 'spoken' held other bytes before"):
+        measured(Spoken(whole, candidates=first.candidates[:2]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dragoman.core.errors import UnknownNameError
 from dragoman.evaluate import vectors as module
 from dragoman.evaluate.vectors import FILE, KeptVectors, identity, kept_vectors
 from dragoman.models.scripted import ScriptedEncoder
@@ -175,3 +176,12 @@ def test_the_identity_follows_options_and_bytes_of_the_weights(tmp_path: Path) -
     assert identity({"weights": str(folder), "max_tokens": 64}, str(folder)) != first
     (folder / "model.onnx").write_bytes(b"two")
     assert identity({"weights": str(folder)}, str(folder)) != first
+
+
+def test_weights_beside_an_agent_are_found_there(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "model.onnx").write_bytes(b"one")
+    table = {"kind": "encoder.onnx.v1", "weights": "own"}
+    assert identity(table, "own", agent=tmp_path) == identity(table, str(tmp_path / "own"))
+    with pytest.raises(UnknownNameError):
+        identity(table, "own")

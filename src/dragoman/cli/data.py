@@ -177,6 +177,7 @@ def convert(
 
 @app.command()
 def split(
+    context: typer.Context,
     *,
     files: Files,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the parts.", show_default=False)],
@@ -210,6 +211,12 @@ def split(
     """
     from dragoman.datasets.split_files import split_files
 
+    unread = "parts" if by is By.folds else "folds"
+    if _is_given(context, unread):
+        raise ConfigError(
+            f"A cut by {by.value} does not read --{unread}.",
+            remedy=f"Leave out --{unread}." if by is By.folds else "Add --by folds, or leave out --folds.",
+        )
     shares = _shares(parts)
     sets = [_opened(file, kind, options) for file in files]
     with _reading():
@@ -218,6 +225,12 @@ def split(
         )
     _warn_left_out(report.problems)
     _print_split(report, control=control)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line, and is not just its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _print_split(report: SplitReport, *, control: bool) -> None:

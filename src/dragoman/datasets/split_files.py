@@ -153,7 +153,7 @@ def split_files(
     """Cut sets, pooled where there are several, into JSON lines under a folder, with `split.json` about it.
 
     With `control`, a cut by evidence has one part more, as long as the first and drawn from all that is not held out.
-    The sets are read twice and never held whole. All files appear, or none.
+    The sets are read twice and never held whole. All files appear, or none; a file that is read is never replaced.
     """
     pool, out = Pool(sets), Path(folder)
     shares = shares_of(parts, by=by, folds=folds)
@@ -173,12 +173,14 @@ def split_files(
         drawn[CONTROL] = _drawn(found, made, lengths, seed=seed, stratify=stratify)
     first, passages = peeked(pool.passages())
     corpus = first is not None
+    paths = [*(out / f"{name}.jsonl" for name in wanted), out / SUMMARY, *([out / CORPUS] if corpus else [])]
+    _refuse_inputs(paths, pool.files)
+    _refuse_left_over(paths, out)
     try:
         for name in wanted:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Cannot make the folder {out}: {error.strerror}.", remedy="Choose another one.") from error
-    paths = [*(out / f"{name}.jsonl" for name in wanted), out / SUMMARY, *([out / CORPUS] if corpus else [])]
     with together(paths) as files:
         shared = write_passages(passages, files[-1]) if corpus else None
         targets = []
@@ -210,6 +212,33 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if not _PART.fullmatch(name) or f"{name}.jsonl" == CORPUS:
             raise InputError(f"'{name}' cannot name a part.", remedy="Use letters, digits, '-', '_' and '.'.")
+
+
+def _refuse_inputs(paths: Iterable[Path], inputs: Iterable[Path]) -> None:
+    read = {file.resolve() for file in inputs}
+    for path in paths:
+        if path.resolve() in read:
+            raise InputError(
+                f"{path} is read, and would be replaced by a part of it.",
+                remedy="Choose another folder for the parts.",
+                file=str(path),
+            )
+
+
+def _refuse_left_over(paths: Sequence[Path], out: Path) -> None:
+    """Refuse a folder where a part of an earlier split would stay beside those of this one, as if it were of it."""
+    try:
+        earlier = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+        listed = [out / str(part["file"]) for part in earlier["parts"].values()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # no split lies there
+    for left in listed:
+        if left not in paths and left.is_file():
+            raise InputError(
+                f"{left} is a part of the split that {out / SUMMARY} tells of, and this one has no such part.",
+                remedy="Remove it, or choose another folder for the parts.",
+                file=str(left),
+            )
 
 
 def _check_control(names: Iterable[str], *, by: By) -> None:

@@ -38,6 +38,9 @@ class Turns(Labelled, Readable, Protocol):
     @property
     def problems(self) -> Sequence[Problem]: ...
 
+    @property
+    def skipped(self) -> int: ...
+
 
 class Keep(Protocol):
     """Takes what is to be kept of the turns."""
@@ -251,7 +254,7 @@ class _Tabling:
             tuple(measure.column() for measure in self._measured.measures),
             tuple(rows),
             tuple(shown),
-            sum(one.severity == "error" for one in problems),
+            block.skipped,
         )
 
     def _figures(self, table: Table, systems: Sequence[str]) -> list[Figure]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, get_args
 
 from dragoman.agent.create import Parameter, parameters
+from dragoman.core.codec import Json, encode
 from dragoman.core.errors import ConfigError, InputError, NoDataError
 from dragoman.core.examples import Dataset, Example, Label, Problem
 from dragoman.core.registry import datasets
@@ -18,7 +20,7 @@ from dragoman.evaluate.spec import DataSpec
 
 _TRAIN = "train"
 _KEPT = 1000
-"""How many problems are kept for the report; an error stops the reading anyway."""
+"""How many problems are kept for the report; rows that are left out are counted beyond that."""
 
 
 class Block:
@@ -50,6 +52,7 @@ class Block:
         self._skip_bad = skip_bad
         self._file = file
         self._problems: dict[Problem, None] = {}
+        self._left_out: set[int] = set()  # by hash: a file may have many
         self._turns: int | None = None
         self._whole: Block | None = None
         self._views: dict[str, Block] = {}
@@ -86,6 +89,11 @@ class Block:
         """Warnings, and errors that were skipped, in the order in which they were met."""
         return tuple(self._problems)
 
+    @property
+    def skipped(self) -> int:
+        """How many rows of the measured set were left out so far; those of a training file are not of it."""
+        return len(self._left_out)
+
     def count(self) -> int:
         """How many turns there are: read through once, so that what is wrong shows before anything runs."""
         if self._turns is None:
@@ -98,19 +106,28 @@ class Block:
         found = self._checked((self.dataset,)) if part is None else iter(self._parts[part])
         return islice(found, self._limit)
 
+    def contents(self) -> dict[str, Json]:
+        """What the turns and the passages hold, as a manifest tells of a file: of a set that is read from none."""
+        digest, size = hashlib.sha256(), 0
+        for value in chain(self.examples(), self.passages()):
+            line = json.dumps(encode(value), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+            digest.update(line + b"\n")
+            size += len(line) + 1
+        return {"name": self.spec.kind, "sha256": digest.hexdigest(), "size": size}
+
     def train(self) -> Iterator[Example]:
         """The turns that a row may learn from: a file of their own, the cut's training part, or the set's own."""
         if self._absent is not None:
             raise self._absent
         if self._train is not None:
-            yield from self._checked((self._train,))
+            yield from self._checked((self._train,), measured=False)
         elif self.spec.split is not None:
             measured = self.spec.split.part
             others = [name for name in self._parts if name != measured]
             for name in [_TRAIN] if _TRAIN in others else others:
                 yield from self._parts[name]
         else:
-            yield from self._checked((self._own_training(),))
+            yield from self._checked((self._own_training(),), measured=False)
 
     @property
     def is_untaught(self) -> bool:
@@ -152,14 +169,14 @@ class Block:
             remedy="Name a file as `train`, or cut the set with `split`.",
         )
 
-    def _checked(self, found: Iterable[Dataset]) -> Iterator[Example]:
+    def _checked(self, found: Iterable[Dataset], *, measured: bool = True) -> Iterator[Example]:
         """The examples of some sets without problems and without a second turn of the same id."""
         places: dict[int, tuple[str, int]] = {}  # by hash: a file may have millions
         for dataset in found:
             number = 0
             for example in dataset.examples():
                 if isinstance(example, Problem):
-                    self._meet(example)
+                    self._meet(example, measured=measured)
                     continue
                 number += 1
                 here = _name(dataset), number
@@ -168,9 +185,9 @@ class Block:
                     yield example
                 else:
                     what = f"turn {number} has the id '{example.id}', as turn {first[1]} of {first[0]} has"
-                    self._meet(Problem(here[0], number, what))
+                    self._meet(Problem(here[0], number, what), measured=measured)
 
-    def _meet(self, problem: Problem) -> None:
+    def _meet(self, problem: Problem, *, measured: bool) -> None:
         if problem.severity == "error" and not self._skip_bad:
             raise InputError(
                 f"{str(problem).rstrip('.')}.",
@@ -178,6 +195,8 @@ class Block:
                 file=problem.file,
                 row=problem.row,
             )
+        if problem.severity == "error" and measured:
+            self._left_out.add(hash(problem))
         if len(self._problems) < _KEPT:
             self._problems[problem] = None
 

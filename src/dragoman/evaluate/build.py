@@ -95,7 +95,7 @@ def recipe(system: SystemSpec) -> Recipe:
         fallback = "none"
     given = {role: getattr(system, role) for role in base}
     own = "refiner" in system.model_fields_set
-    return Recipe(
+    whole = Recipe(
         system.name,
         {role: _merged(role, base[role], given[role], system.name) for role in base},
         system.refiner if own else config.refiner,
@@ -104,6 +104,30 @@ def recipe(system: SystemSpec) -> Recipe:
         config.name,
         folder,
     )
+    for role in whole.roles:
+        _refuse_own_encoder(role, whole.tables[role], whole.tables, system.name, role)
+    return whole
+
+
+def _refuse_own_encoder(role: str, table: Table, tables: Mapping[str, Table], system: str, place: str) -> None:
+    """Rows are searched by the vectors of the system's encoder: one of a component's own would find others."""
+    kind = table.get("kind", tables.get(role, {}).get("kind"))
+    if not isinstance(kind, str):
+        return
+    known = parameters(REGISTRIES[role].factory(kind))
+    for name, parameter in known.items():
+        inner = table.get(name)
+        if not parameter.role or not isinstance(inner, str | Mapping):
+            continue
+        if parameter.role == "encoder" and parameter.required and "store" in known:
+            raise ConfigError(
+                f"System '{system}': '{place}.{name}' is an encoder of its own, and rows are not indexed by it.",
+                remedy=f"Put it at the top of the row: encoder = {{...}} beside {role} = {{...}}.",
+                system=system,
+                key=f"{place}.{name}",
+            )
+        own = {"kind": inner} if isinstance(inner, str) else dict(inner)
+        _refuse_own_encoder(parameter.role, own, tables, system, f"{place}.{name}")
 
 
 def needs_encoder(system: SystemSpec) -> bool:
@@ -160,7 +184,8 @@ class Models:
         """The encoder for rows."""
         key = self.key("encoder", whole, language)
         if key not in self._indexers:
-            self._indexers[key] = kept_vectors(self._model("encoder", whole, language), whole.tables["encoder"])
+            encoder = self._model("encoder", whole, language)
+            self._indexers[key] = kept_vectors(encoder, whole.tables["encoder"], agent=whole.folder)
         return self._indexers[key]
 
     def cool(self) -> None:

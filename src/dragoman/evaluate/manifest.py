@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -23,7 +25,10 @@ from dragoman.core.registry import REGISTRIES
 from dragoman.evaluate.folder import file_name
 from dragoman.evaluate.spec import ROLES, Experiment, SystemSpec
 
-ROW_LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "tantivy", "usearch", "xllamacpp", "PyStemmer", "jieba")
+ROW_LIBRARIES = (
+    *("numpy", "onnxruntime", "tokenizers", "tantivy", "usearch", "xllamacpp", "PyStemmer", "jieba"),
+    *("torch", "transformers", "peft", "safetensors"),
+)
 TABLE_LIBRARIES = ("sacrebleu", "rouge-score", "scikit-learn", "scipy")
 _TABLES_ONLY = ("cli", "cluster", "testing", "train", "evaluate")
 """Rooms that no row depends on, but for these files of the last:"""
@@ -31,24 +36,31 @@ _ROWS_TOO = ("block.py", "build.py", "oracles.py", "share.py", "vectors.py", "la
 PYTHON = "python:"
 """What the kind of a set begins with that was handed over as an object."""
 _FILES = "files of"
-_PARTS = ".parts."
+_PARTS = "parts"
+_VERSIONS = "versions"
+_DEVICE = "device"
+_CODE = (".py", ".toml")
 Parts: TypeAlias = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""By "systems" and "columns", by the entry's name, by the part's name: the hash of what the part says of itself."""
+"""By "systems" and "columns", by the entry's name, by the part's name: the hash of what the part says of itself.
+
+Weights of one's own that are no part go by the option that names them ("encoder.weights"), and by their bytes.
+"""
 _TABLE_KEYS = ("title", "about", "paper", "table", "draws", "baseline", "columns", "figures", "defaults", "parts")
 _SYSTEM_KEYS = ("group", "note", "paper")
 _DATA_KEYS = ("title", "note", "asked")
+_COLUMN_KEYS = ("title", "data", "missing", "scale", "digits")
 
 
 def make_manifest(
     experiment: Experiment,
-    files: Mapping[str, Iterable[Path]],
+    contents: Mapping[str, Json],
     *,
     overrides: Sequence[str] = (),
     limit: int | None = None,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, Json]:
-    """The manifest of a run over these sets, whose files are read in order to hash them.
+    """The manifest of a run over these sets, whose `contents` are what `hashes` says of their files.
 
     `parts` holds what tells apart the trained parts that rows and columns run.
     """
@@ -58,13 +70,14 @@ def make_manifest(
         "seed": experiment.seed,
         "limit": limit,
         "skip_bad": skip_bad,
-        "data": {name: hashes(paths) for name, paths in files.items()},
+        "data": dict(contents),
         "prompts": {
             f"{language}/{name}": prompts.get(name, language).sha256
             for language in prompts.languages()
             for name in prompts.names(language)
         },
-        "versions": _versions(),
+        _VERSIONS: _versions(),
+        _DEVICE: _device(),
         "code": code_digest(),
         "commit": _commit(),
         "platform": {
@@ -130,7 +143,9 @@ def differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> list[str
 def _told(path: str, was: object, comes: object) -> str:
     if path == "code":
         return "the code of Dragoman was another one"
-    system, marked, part = path.removeprefix("systems.").partition(_PARTS)
+    system, marked, part = path.removeprefix("systems.").partition(f".{_PARTS}.")
+    if marked and "." in part and part.partition(".")[0] in ROLES:
+        return f"what '{part}' of '{system}' names held other bytes before"
     if marked:
         return f"the part '{part}' of '{system}' was trained anew"
     files, _, block = path.partition(".")
@@ -161,7 +176,7 @@ def _deciding(manifest: Mapping[str, Json]) -> dict[str, Any]:
         **{key: value for key, value in experiment.items() if key not in (*_TABLE_KEYS, "systems", "data")},
         "set": {entry["name"]: _without(entry, _DATA_KEYS) for entry in experiment.get("data", ())},
         "systems": {
-            entry["name"]: _without(entry, _SYSTEM_KEYS)
+            entry["name"]: {_PARTS: {}, **_without(entry, _SYSTEM_KEYS)}
             for entry in experiment.get("systems", ())
             if not entry.get("missing")
         },
@@ -169,7 +184,8 @@ def _deciding(manifest: Mapping[str, Json]) -> dict[str, Any]:
         "skip_bad": manifest.get("skip_bad"),
         _FILES: manifest.get("data"),
         "prompts": manifest.get("prompts"),
-        "versions": {name: version for name, version in versions.items() if name not in TABLE_LIBRARIES},
+        _VERSIONS: {name: version for name, version in versions.items() if name not in TABLE_LIBRARIES},
+        **({_DEVICE: manifest[_DEVICE]} if _DEVICE in manifest else {}),
         "code": manifest.get("code"),
         "platform": manifest.get("platform"),
     }
@@ -184,8 +200,12 @@ def _unequal(old: object, new: object, path: str) -> list[tuple[str, object, obj
         return []
     if not isinstance(old, dict) or not isinstance(new, dict):
         return [(path, old, new)]
-    # Sets and systems that only one of the two has leave the rows of the others as they are.
-    keys = set(old) & set(new) if path in ("systems", "set", _FILES) else set(old) | set(new)
+    # Sets and systems that only one of the two has leave the rows of the others as they are. What an older manifest
+    # does not tell (a library, the bytes of weights, the device) is unknown, and no difference.
+    loose = path in ("systems", "set", _FILES, _VERSIONS) or path.endswith(f".{_PARTS}")
+    keys = set(old) & set(new) if loose else set(old) | set(new)
+    if not path and (_DEVICE not in old or _DEVICE not in new):
+        keys.discard(_DEVICE)
     found = []
     for key in sorted(keys):
         found += _unequal(old.get(key), new.get(key), f"{path}.{key}" if path else key)
@@ -207,6 +227,13 @@ def data_digest(manifest: Mapping[str, Json], block: str) -> str:
     files = [[entry["sha256"], entry["size"]] for entry in data.get(block, ())]
     told = json.dumps([spec, files, manifest.get("limit"), manifest.get("skip_bad")], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
+
+
+def column_digest(manifest: Mapping[str, Json], title: str) -> str:
+    """What tells a column's measure apart: its metric with all options, and the turns that it speaks of."""
+    experiment = cast(dict[str, Any], manifest.get("experiment") or {})
+    columns = (_without(entry, _COLUMN_KEYS) for entry in experiment.get("columns", ()) if entry["title"] == title)
+    return hashlib.sha256(json.dumps(next(columns, None), sort_keys=True).encode()).hexdigest()
 
 
 def _file(path: Path) -> dict[str, Json]:
@@ -254,12 +281,28 @@ def _versions() -> dict[str, Json]:
     return found
 
 
+def _device() -> str | None:
+    """What torch would run on where a row leaves it open; None where there is no torch, which is not loaded for it."""
+    try:
+        metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return "cpu"
+    has_gpu = any(Path("/dev").glob("nvidia[0-9]*")) or shutil.which("nvidia-smi") is not None
+    return "cuda" if has_gpu else "cpu"
+
+
 @cache
 def code_digest() -> str:
     """A hash of the code that rows depend on: a version number does not change while somebody works on it."""
-    root = Path(prompts.__file__).parent.parent
+    return digest_of(Path(prompts.__file__).parent.parent)
+
+
+def digest_of(root: Path) -> str:
+    """A hash of a package's code, and of the tables that it reads words and patterns from."""
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(path for path in root.rglob("*") if path.suffix in _CODE):
         parts = path.relative_to(root).parts
         if parts[0] not in _TABLES_ONLY or (parts[0] == "evaluate" and len(parts) == 2 and parts[1] in _ROWS_TOO):
             digest.update("/".join(parts).encode() + b"\0" + path.read_bytes() + b"\0")

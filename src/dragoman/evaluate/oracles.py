@@ -25,37 +25,50 @@ from dragoman.core.values import (
     Scope,
     Source,
     SourceName,
+    Turn,
     Verdict,
 )
 from dragoman.sources.graph import SourceGraph
 
-_Key: TypeAlias = tuple[str, int, Scope]
+_Key: TypeAlias = tuple[str, tuple[Turn, ...], Scope]
 _SILENCE = Draft("", 0.0, "silent")
 
 
 class Answers:
-    """The labels of the turns that are being measured, by dialogue, number of turns and scope.
+    """The labels of the turns that are being measured, by dialogue, what was said, and scope.
 
+    Where two turns are the same by these and their labels are not, no label is given for either.
     `whole` reads the set anew: some rows are made of the labels of all turns.
     """
 
     def __init__(self, whole: Callable[[], Iterable[Example]] = tuple) -> None:
         self._whole = whole
-        self._examples: dict[_Key, Example] = {}
+        self._examples: dict[_Key, list[Example]] = {}
 
     def know(self, examples: Iterable[Example]) -> None:
         """The turns at hand, instead of those before."""
-        self._examples = {_key(example.context): example for example in examples}
+        self._examples = {}
+        for example in examples:
+            self._examples.setdefault(_key(example.context), []).append(example)
 
     def of(self, context: Context) -> Example:
         """The labelled turn of a context."""
-        found = self._examples.get(_key(context))
-        if found is None:
+        found = self._examples.get(_key(context), [])
+        if not found:
             raise InputError(
                 f"There is no labelled turn {len(context.turns)} of dialogue '{context.dialogue}'.",
                 remedy="Rows that know the answers run in experiments only.",
             )
-        return found
+        first = found[0]
+        for other in found[1:]:
+            if other.gold != first.gold:
+                raise InputError(
+                    f"The turns '{first.id}' and '{other.id}' of dialogue '{context.dialogue}' are the same words with "
+                    "other labels: nothing tells which one is asked for.",
+                    remedy="Give each a dialogue of its own, or leave out the rows that know the answers.",
+                    turn=other.id,
+                )
+        return first
 
     def all(self) -> Iterator[Example]:
         """Every turn of the set."""
@@ -63,7 +76,7 @@ class Answers:
 
 
 def _key(context: Context) -> _Key:
-    return context.dialogue, len(context.turns), context.scope
+    return context.dialogue, context.turns, context.scope
 
 
 def opened(example: Example) -> bool:

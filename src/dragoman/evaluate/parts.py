@@ -12,6 +12,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,11 +32,13 @@ from dragoman.core.home import home
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.toml import read_toml
 from dragoman.datasets.open import SHIPPED, open_dataset, resolve
+from dragoman.evaluate import vectors
 from dragoman.evaluate.build import recipe
 from dragoman.evaluate.contract import Progress
 from dragoman.evaluate.measures import component_tables
 from dragoman.evaluate.spec import PART_MARK, ROLES, ColumnSpec, Experiment, Missing, PartSpec, SystemSpec, marked
 from dragoman.models.part import FILE, find_part, sha256
+from dragoman.models.weights import CATALOGUE
 
 _DIGITS = 12
 _METRIC = "metric"
@@ -43,6 +46,8 @@ _WORDS = ("about", "name", "licence")
 """What a recipe says of itself, which makes no difference to what is learned."""
 _LABELS = "input.relevance"
 """The setting that names label files: they are looked up as data is, and count by their bytes."""
+_WEIGHTS = ("weights", "adapter", "base", "teacher")
+"""Options that name files or folders of a model, by a path or by a name of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +191,22 @@ def as_named(named: Experiment, filled: Experiment) -> Experiment:
 
 
 def used_parts(named: Experiment, filled: Experiment) -> dict[str, dict[str, dict[str, str]]]:
-    """What tells the parts apart that rows and columns run: the hash of each `part.json`, by the file's own names."""
+    """What tells the parts apart that rows and columns run: the hash of each `part.json`, by the file's own names.
+
+    Weights of one's own beside them, by the option that names them.
+    """
     tables = component_tables(filled)
+    digest = cache(_weights_digest)  # rows share their models, which may be large
     rows, columns = {}, {}
     for system, made in zip(named.systems, filled.systems, strict=True):
         if made.runs:
-            rows[made.name] = _told(_used_tables(system), _used_tables(made), _opened_parts(made))
+            used = _used_tables(system)
+            parts = _told(used, _used_tables(made), _opened_parts(made))
+            rows[made.name] = parts | _digests_by_option(used, recipe(system).folder, digest)
     for column, judge in zip(named.columns, filled.columns, strict=True):
         if judge.missing is None:
-            columns[judge.title] = _told(column.options, judge.options, _opened_by_column(judge, tables))
+            parts = _told(column.options, judge.options, _opened_by_column(judge, tables))
+            columns[judge.title] = parts | _digests_by_option(column.options, None, digest)
     return {"systems": rows, "columns": columns}
 
 
@@ -202,6 +214,35 @@ def _told(named: Table, filled: Table, opened: Mapping[str, Path | Hole]) -> dic
     places = {str(place): Path(name).name if Path(name).is_absolute() else name for name, place in opened.items()}
     places |= {folder: name for name, folder in _pairs(named, filled)}
     return {name: sha256(Path(folder) / FILE) for folder, name in sorted(places.items())}
+
+
+def _digests_by_option(
+    tables: Table, folder: Path | None, digest: Callable[[str, Path | None], str | None]
+) -> dict[str, str]:
+    """The hashes of weights of one's own, by the option that names them: their name does not tell what they hold."""
+    found = {option: digest(name, folder) for option, name in _own_weights(tables)}
+    return {option: told for option, told in found.items() if told is not None}
+
+
+def _weights_digest(name: str, folder: Path | None) -> str | None:
+    try:
+        return vectors.identity({}, name, agent=folder).hex()
+    except (UnknownNameError, WeightsError):  # whoever opens them says so
+        return None
+
+
+def _own_weights(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Options that name weights, with the names; those of the catalogue go by the hashes that stand in it."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            inner = f"{place}.{key}" if place else str(key)
+            if key not in _WEIGHTS or not isinstance(entry, str):
+                yield from _own_weights(entry, inner)
+            elif not entry.startswith(PART_MARK) and entry not in CATALOGUE:
+                yield inner, entry
+    elif isinstance(value, list | tuple):
+        for number, entry in enumerate(value):
+            yield from _own_weights(entry, f"{place}.{number}")
 
 
 def _used_tables(system: SystemSpec) -> dict[str, Table]:

@@ -85,7 +85,8 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
     try:
         manifest, kept = json.loads(text), json.loads(folder.read(_KEPT) or "{}")
         described = manifest["experiment"]
-        described["systems"] = list({**kept.get("systems", {}), **_named(described["systems"])}.values())
+        # What was kept goes first: a row that the last run left out stands there as it was when it ran.
+        described["systems"] = list({**_named(described["systems"]), **kept.get("systems", {})}.values())
         described["data"] = list({**kept.get("sets", {}), **_named(described["data"])}.values())
         manifest["data"] = {**kept.get("files", {}), **manifest["data"]}
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -16,7 +16,7 @@ from dragoman.evaluate.block import Block, open_block
 from dragoman.evaluate.build import Models, needs_training
 from dragoman.evaluate.contract import Progress
 from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.manifest import hashes, make_manifest
+from dragoman.evaluate.manifest import PYTHON, hashes, make_manifest
 from dragoman.evaluate.measures import Measures
 from dragoman.evaluate.parts import Parts, Trainer, as_named, used_parts
 from dragoman.evaluate.record import claim, write_manifest, write_result
@@ -41,6 +41,11 @@ class _Opened:
     @property
     def files(self) -> tuple[Path, ...]:
         return tuple(dict.fromkeys(file for block in (self.block, *self.views) for file in block.files))
+
+    def contents(self) -> list[Json]:
+        """What the set holds at this moment: its files; of an object also what it gives, which may be anything."""
+        given = [self.block.contents()] if self.spec.kind.startswith(PYTHON) else []
+        return [*hashes(self.files), *given]
 
 
 class Run:
@@ -164,7 +169,7 @@ class Run:
         named = as_named(self._named, self._spec)
         manifest = make_manifest(
             named,
-            {opened.spec.name: opened.files for opened in sets},
+            {opened.spec.name: opened.contents() for opened in sets},
             overrides=self._overrides,
             limit=self._limit,
             skip_bad=self._skip_bad,
@@ -184,7 +189,7 @@ class Run:
         """Rows that were read from other bytes than the manifest says have no figures; nor may they be gone on with."""
         for opened in sets:
             name = opened.spec.name
-            now = hashes(opened.files)
+            now = opened.contents()
             if now != cast(dict[str, Json], manifest["data"])[name]:
                 write_manifest(folder, {**manifest, "data": {**cast(Any, manifest["data"]), name: None}})
                 raise InputError(

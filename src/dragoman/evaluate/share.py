@@ -19,6 +19,7 @@ from dragoman.core.quick import quick
 from dragoman.core.trace import Note, Refinement, Trace
 from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Reply, Request, Source, Verdict
 from dragoman.evaluate.meter import Meter, Reading, split
+from dragoman.evaluate.results import NO_USAGE
 
 A = TypeVar("A")
 Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
@@ -191,9 +192,19 @@ class _Memory(Generic[A]):
                 f"The {self._role} '{self._component}' gave {len(answers)} answers for {len(missing)} turns.",
                 remedy="A role answers in the order and length of its batch; dragoman.testing has a suite.",
             )
-        spent = attributed(tally.drain(), len(missing))
+        events = tally.drain()
+        spent = attributed(events, len(missing))
+        if not any(event.calls for event in events):  # a model of its own: only the drafts tell of it
+            spent = [own + _told(answer) for own, answer in zip(spent, answers, strict=True)]
         for (key, place), answer, own in zip(missing.items(), answers, spent, strict=True):
             self.known[key] = _Entry(answer, seconds, own, kept[place])
+
+
+def _told(answer: object) -> Reading:
+    """What an answer itself says that it cost."""
+    if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
+        return _NOTHING
+    return Reading(answer.usage.calls, 0, answer.usage.prompt_tokens, answer.usage.completion_tokens)
 
 
 class _Shared:

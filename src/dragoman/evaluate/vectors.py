@@ -39,19 +39,22 @@ _CHUNK = 2048
 """Texts that are encoded before they are written: what a kill loses."""
 
 
-def kept_vectors(encoder: Encoder, table: Mapping[str, Any], *, folder: Path | None = None) -> Encoder:
-    """An encoder whose vectors are kept, where its weights can be told from others; else the encoder itself."""
+def kept_vectors(
+    encoder: Encoder, table: Mapping[str, Any], *, agent: Path | None = None, folder: Path | None = None
+) -> Encoder:
+    """An encoder whose vectors are kept, where its weights can be told from others; else the encoder itself.
+
+    `agent` is the folder beside which its weights may lie, `folder` where the vectors are kept.
+    """
     weights = table.get("weights")
     if not isinstance(weights, str):
         return encoder
-    return KeptVectors(encoder, lambda: identity(table, weights), folder=folder)
+    return KeptVectors(encoder, lambda: identity(table, weights, agent=agent), folder=folder)
 
 
-def identity(table: Mapping[str, Any], weights: str) -> bytes:
+def identity(table: Mapping[str, Any], weights: str, *, agent: Path | None = None) -> bytes:
     """What makes an encoder what it is: its kind, its options and the bytes of its weights."""
-    from dragoman.models import weights as catalogue
-
-    place = catalogue.path(weights)
+    place = _place(weights, agent)
     digest = blake2b(json.dumps(dict(table), sort_keys=True, default=str).encode(), digest_size=16)
     for file in _files(place):
         if not file.name.startswith("."):  # marks of ours beside the weights say nothing of them
@@ -59,6 +62,18 @@ def identity(table: Mapping[str, Any], weights: str) -> bytes:
             with file.open("rb") as opened:
                 digest.update(file_digest(opened, "sha256").digest())
     return digest.digest()
+
+
+def _place(weights: str, agent: Path | None) -> Path:
+    """Where weights lie, as encoders look for them: a folder of one's own, one beside the agent's, the catalogue."""
+    from dragoman.models import weights as catalogue
+
+    own = Path(weights).expanduser()
+    beside = agent / own if agent is not None else own
+    for place in (own, beside):
+        if (place / PART).is_file():
+            return place
+    return beside if not own.exists() and beside.exists() else catalogue.path(weights)
 
 
 def _files(place: Path) -> list[Path]:

@@ -93,6 +93,26 @@ def test_texts_encoded_are_unknown_without_a_meter():
     assert not any(Cost(of="encoded").score([judged(TRACE)]).counted)
 
 
+@pytest.mark.parametrize(
+    "note",
+    [
+        Note("gate", "gate.tuned.v1", 0.5, Verdict(True, 1.0)),
+        Note("planner", "planner.acting.v1", 0.5, NULL_PLAN),
+        Note("retriever", "retriever.evaluating.v1", 0.5, Retrieval(("docs",), ())),
+    ],
+)
+def test_calls_are_not_told_where_a_model_of_its_own_reports_none(note):
+    turns = [judged(Trace((note,)), usage=Usage(), encoded=2), judged(Trace(), usage=Usage(), encoded=2)]
+    assert not any(Cost(of="calls").score(turns).counted)
+    assert not any(Cost(of="completion_tokens").score(turns).counted)
+    assert once(Cost(of="encoded").score(turns)) == 2
+
+
+def test_drafts_of_a_model_of_its_own_are_counted():
+    read = Trace((Note("reader", "reader.unified.v1", 0.5, Draft("a", usage=Usage(3, 4, 1))),))
+    assert once(Cost(of="calls").score([judged(read, usage=Usage(3, 4, 1))])) == 1
+
+
 def test_usage_of_a_turn_without_drafts_is_nothing():
     assert usage_of(Trace()) == Usage()
 

@@ -112,3 +112,31 @@ def test_runs_over_other_bytes_stand_apart(ran):
 def test_one_run_is_itself(ran):
     result = load_run(ran("one"))
     assert join([result]) == result
+
+
+def test_columns_of_one_name_that_were_measured_otherwise_are_not_compared(ran, caplog):
+    one, other = ran("one"), ran("other", "columns.Hit@1.k=3")
+    compared = next(compare_runs(one, other))
+    assert compared.apart == ("Hit@1",)
+    assert "Hit@1" not in {count.column.title for count in compared.counts}
+    assert "'Hit@1' with other options" in caplog.text
+
+
+def test_columns_of_one_name_that_were_measured_otherwise_stand_apart(ran):
+    joined = join([load_run(ran("one")), load_run(ran("other", "columns.Hit@1.k=3"))])
+    table = joined.tables[0]
+    assert [column.title for column in table.columns][:1] == ["Hit@1"]
+    assert "Hit@1 (other)" in [column.title for column in table.columns]
+    assert "measured otherwise stand apart" in table.note
+
+
+def test_how_a_column_is_printed_does_not_set_it_apart(ran):
+    one, other = ran("one"), ran("other", "columns.Hit@1.digits=3")
+    assert next(compare_runs(one, other)).apart == ()
+    assert len(join([load_run(one), load_run(other)]).tables[0].columns) == 3
+
+
+def test_a_system_is_not_asked_for_twice(ran):
+    run = ran("one")
+    with pytest.raises(InputError, match="'nonsense' is asked for"):
+        list(compare_runs(f"{run}:bm25", f"{run}:never", system="nonsense"))

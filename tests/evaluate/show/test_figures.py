@@ -84,6 +84,27 @@ def test_domains_come_with_the_most_frequent_first_and_turns_without_one_are_lef
     assert made.shape == "bars"
 
 
+def test_every_domain_of_a_usual_set_is_drawn_and_what_is_not_is_said():
+    alone = table({"always": (Cell("measured", 0.5, 3),)})
+    many = [turn(0, retrieve=True, gold=True, domain=f"d{number:02}") for number in range(43)]
+    usual = figure(FigureSpec(kind="by-domain"), alone, {"always": many[:17]})
+    assert (len(usual.series[0].x), usual.note) == (17, "")
+    made = figure(
+        FigureSpec(kind="by-domain"), alone, {"always": [*many, turn(0, retrieve=True, gold=True, domain="")]}
+    )
+    assert len(made.series[0].x) == 40
+    assert "The 40 most frequent of 43 are shown; 3 of 44 turns are in others." in made.note
+    assert "1 of 44 turns have no domain." in made.note
+
+
+def test_gold_is_a_share_of_the_turns_that_are_labelled():
+    turns = [turn(0, retrieve=True, gold=label) for label in (True, False, None, None)]
+    turns.append(turn(1, retrieve=True, gold=None))
+    made = figure(FigureSpec(kind="by-position"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
+    assert (made.series[0].y, made.series[0].labels) == ((0.5, None), ("1 of 2", "0 of 0"))
+    assert made.series[1].y == (1.0, 1.0)
+
+
 def test_numbered_services_count_as_their_domain():
     turns = [turn(0, retrieve=True, gold=True, domain=name) for name in ("Hotels_2", "Hotels_4", "Trains_1+Hotels_2")]
     made = figure(FigureSpec(kind="by-domain"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
@@ -124,6 +145,24 @@ def test_a_reliability_curve_is_a_list_of_points_beside_the_diagonal():
     made = figure(FigureSpec(kind="reliability"), table(cells), TURNS)
     assert made.series[0].x == (0.1, 0.9)
     assert made.diagonal
+
+
+def test_a_gate_that_only_says_yes_or_no_stays_in_the_reliability_diagram():
+    points = [{"probability": number / 4, "true": 0.5, "count": 5} for number in range(4)]
+    told = {"always": [points[0], points[3]], "never": points}
+    cells = {name: (Cell("measured", 0.1, 8, details={"reliability": found}),) for name, found in told.items()}
+    made = figure(FigureSpec(kind="reliability"), table(cells), TURNS)
+    assert [one.name for one in made.series] == ["always", "never"]
+
+
+def test_a_constant_has_no_precision_recall_curve_beside_others():
+    told = {"always": [1.0, 0.0], "never": [1.0, 0.5, 0.0]}
+    cells = {
+        name: (Cell("measured", 0.5, 3, details={"pr": {"recall": found, "precision": found}}),)
+        for name, found in told.items()
+    }
+    made = figure(FigureSpec(kind="precision-recall"), table(cells), TURNS)
+    assert [one.name for one in made.series] == ["never"]
 
 
 def test_systems_that_were_not_run_have_no_series_and_a_figure_of_none_is_left_out():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from dragoman.core.errors import ConfigError
-from dragoman.core.registry import metrics
-from dragoman.core.trace import Refinement, Retrieval, Role, Trace
+from dragoman.agent.create import parameters
+from dragoman.core.errors import ConfigError, UnknownNameError
+from dragoman.core.registry import REGISTRIES, metrics
+from dragoman.core.trace import Note, Refinement, Retrieval, Role, Trace
 from dragoman.core.values import Draft, Usage
 from dragoman.evaluate.contract import About, Judged, Scores, mean_scores
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Spent: TypeAlias = Literal["calls", "prompt_tokens", "completion_tokens", "encoded", "retrievals", "passages"]
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _DRAWS_AT_ONCE = 64
+_OF_MODELS = ("calls", "prompt_tokens", "completion_tokens")
 
 
 @metrics.register("latency.v1")
@@ -61,8 +64,10 @@ class Cost:
     """The mean a turn of what it spent: `calls` of a language model, `prompt_tokens`, `completion_tokens`, texts
     `encoded`, `retrievals` or `passages` brought.
 
-    Calls and tokens are those that the run's meter counted for all roles; without a meter, those of the drafts in the
-    trace, and `details` says so. Choices over closed sets are calls whose tokens no runtime tells.
+    Calls and tokens are those that the run's meter counted for all roles, and those that drafts of a model of its own
+    report; without a meter, those of the drafts in the trace, and `details` says so. Choices over closed sets are calls
+    whose tokens no runtime tells. Where another role runs a model of its own (a tuned gate, an acting planner), nobody
+    counts its calls, and none are told of the system.
     """
 
     def __init__(self, *, of: Spent = "calls") -> None:
@@ -80,7 +85,10 @@ class Cost:
         import numpy as np
 
         details = {"counted": "trace" if any(turn.usage is None for turn in turns) else "meter"}
-        return mean_scores(np.array([self._one(turn) for turn in turns], dtype=np.float64), dict(details))
+        per_turn = [self._one(turn) for turn in turns]
+        if self._of in _OF_MODELS and any(_is_uncounted(note) for turn in turns for note in turn.reply.trace):
+            per_turn = [math.nan] * len(turns)  # a mean over the turns without such a note would be of other turns
+        return mean_scores(np.array(per_turn, dtype=np.float64), dict(details))
 
     def _one(self, turn: Judged) -> float:
         if self._of == "encoded":
@@ -112,6 +120,20 @@ def usage_of(trace: Trace) -> Usage:
         elif isinstance(note.value, Refinement):
             total += note.value.draft.usage
     return total
+
+
+def _is_uncounted(note: Note) -> bool:
+    """Whether a role ran a language model of its own that reports nothing."""
+    return not isinstance(note.value, Draft | Refinement) and _has_own_model(note.role, note.component)
+
+
+@cache
+def _has_own_model(role: str, component: str) -> bool:
+    """Whether a component loads a language model of its own, which no meter is around: it says by which runtime."""
+    try:
+        return role in REGISTRIES and "runtime" in parameters(REGISTRIES[role].factory(component))
+    except UnknownNameError:
+        return False  # a name that is no kind, of a component made in Python
 
 
 def quantiles(numbers: Floats, weights: Floats, share: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.values import Reply
 from dragoman.evaluate.contract import mean_scores
 from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.manifest import data_digest
+from dragoman.evaluate.manifest import column_digest, data_digest
 from dragoman.evaluate.record import load_run
 from dragoman.evaluate.results import Column, Outcome, Result
 from dragoman.evaluate.significance import Draws, paired
@@ -24,6 +25,7 @@ What: TypeAlias = Literal["gate", "plan", "evidence", "reply"]
 WHAT: tuple[What, ...] = ("gate", "plan", "evidence", "reply")
 Scores: TypeAlias = Mapping[str, float | None]
 _DRAWS = 5000
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two systems on one set. `same_data` is false where the runs read other files or another number of turns."""
+    """Two systems on one set. `same_data` is false where the runs read other files or another number of turns.
+
+    `apart` are columns that both have by that title, measured otherwise: nothing is counted of them.
+    """
 
     data: str
     before: str
@@ -66,6 +71,7 @@ class Compared:
     counts: tuple[Count, ...]
     biggest: tuple[Change, ...]
     same_data: bool
+    apart: tuple[str, ...] = ()
 
 
 def compare_runs(
@@ -73,6 +79,11 @@ def compare_runs(
 ) -> Iterator[Compared]:
     """Compare two runs, or RUN:SYSTEM with RUN:SYSTEM; by default every set and system that both have."""
     left, right = _Side(a), _Side(b)
+    if system is not None and (left.system or right.system):
+        raise InputError(
+            f"The system '{system}' is asked for, and '{a}' and '{b}' name one already.",
+            remedy="Leave out --system, or give two runs without :SYSTEM.",
+        )
     sets = [name for name in left.sets if name in right.sets]
     if data is not None and data not in sets:
         raise UnknownNameError("set", data, sets, remedy="Name one that both runs have.")
@@ -134,14 +145,19 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
     before, after = pair
     columns = {column.title: column for column in left.sets[block].columns}
     known = {column.title for column in right.sets[block].columns}
-    shared = [column for title, column in columns.items() if title in known]
+    manifests = left.result.manifest, right.result.manifest
+    apart = [title for title in columns if title in known and len({column_digest(one, title) for one in manifests}) > 1]
+    if apart:
+        log.warning("The runs measure %s with other options: not compared.", ", ".join(f"'{title}'" for title in apart))
+    shared = [column for title, column in columns.items() if title in known and title not in apart]
     changed: Counter[What] = Counter()
     tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
     pairs: dict[str, list[tuple[str, float, float]]] = {column.title: [] for column in shared}
     biggest: list[tuple[float, int, Change]] = []
     turns = unchanged = 0
-    for number, (turn, one, other, scores) in enumerate(_turns(left, right, block, before, after)):
+    for number, (turn, one, other, found) in enumerate(_turns(left, right, block, before, after)):
         turns += 1
+        scores = {title: both for title, both in found.items() if title not in apart}
         what = tuple(kind for kind in WHAT if _seen(one.reply, kind) != _seen(other.reply, kind))
         changed.update(what)
         unchanged += not what
@@ -155,14 +171,14 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
             heapq.heappushpop(biggest, entry) if len(biggest) >= limit else heapq.heappush(biggest, entry)
     if not turns:
         raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
-    same = data_digest(left.result.manifest, block) == data_digest(right.result.manifest, block)
+    same = len({data_digest(one, block) for one in manifests}) == 1
     counts = tuple(
         Count(column, told["better"], told["worse"], told["same"], _chance(told, pairs[column.title]))
         for column in shared
         if (told := tallies[column.title])
     )
     ordered = tuple(change for _, _, change in sorted(biggest, key=lambda entry: entry[:2], reverse=True))
-    return Compared(block, before, after, turns, dict(changed), unchanged, counts, ordered, same)
+    return Compared(block, before, after, turns, dict(changed), unchanged, counts, ordered, same, tuple(apart))
 
 
 def _turns(

@@ -20,7 +20,9 @@ from dragoman.evaluate.spec import FigureSpec
 
 Turns: TypeAlias = Mapping[str, Sequence[Judged]]
 Options: TypeAlias = Mapping[str, Any]
-_MOST_DOMAINS = 12
+_MOST_DOMAINS = 40
+_CURVE = 3
+"""How many points a curve has at least: a constant score gives the two corners alone."""
 _GOLD = "gold labels"
 _NUMBER = re.compile(r"_\d+(?=\+|$)")
 
@@ -132,16 +134,32 @@ def _frequency(
         return None
 
     def share(name: str, chosen: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
+        among: Counter[Any] = Counter(place(turn) for turn in chosen)
         hits: Counter[Any] = Counter(place(turn) for turn in chosen if decide(turn))
         x = tuple(float(key) if isinstance(key, int | float) else str(key) for key in places)
-        labels = tuple(f"{hits[key]} of {totals[key]}" for key in places)
-        return Series(name, x, tuple(hits[key] / totals[key] for key in places), labels=labels)
+        labels = tuple(f"{hits[key]} of {among[key]}" for key in places)
+        return Series(name, x, tuple(hits[key] / among[key] if among[key] else None for key in places), labels=labels)
 
     series = [share(row.system, drawing.turns[row.system], _asked) for row in rows]
-    if any(turn.example.gold.retrieve is not None for turn in turns):
-        series.insert(0, share(_GOLD, turns, lambda turn: bool(turn.example.gold.retrieve)))
+    labelled = [turn for turn in turns if turn.example.gold.retrieve is not None]
+    if labelled:
+        series.insert(0, share(_GOLD, labelled, lambda turn: bool(turn.example.gold.retrieve)))
     shape = "bars" if isinstance(places[0], str) else "lines"
-    return drawing.figure(shape, label, "share of turns that look something up", series)
+    note = _left_out(label, places, totals, len(turns))
+    return drawing.figure(shape, label, "share of turns that look something up", series, note=note)
+
+
+def _left_out(label: str, places: Sequence[Any], totals: Counter[Any], turns: int) -> str:
+    """What a figure does not show, in words."""
+    told = []
+    if len(places) < len(totals):
+        rest = sum(totals.values()) - sum(totals[key] for key in places)
+        told.append(
+            f"The {len(places)} most frequent of {len(totals)} are shown; {rest} of {turns} turns are in others."
+        )
+    if totals.total() < turns:
+        told.append(f"{turns - totals.total()} of {turns} turns have no {label}.")
+    return " ".join(told)
 
 
 def _lines(drawing: _Drawing) -> Figure | None:
@@ -177,8 +195,11 @@ def _cells(name: str, x: tuple[float, ...], cells: Sequence[Cell], scale: float)
     )
 
 
-def _curves(key: str, x: str, y: str, labels: tuple[str, str], *, diagonal: bool = False) -> Maker:
-    """A curve that a metric left in its details, one a system: of the named column, or of the first that has it."""
+def _curves(key: str, x: str, y: str, labels: tuple[str, str], *, diagonal: bool = False, least: int = 1) -> Maker:
+    """A curve that a metric left in its details, one a system: of the named column, or of the first that has it.
+
+    One of fewer points than `least` is no curve, and is drawn only where there is no other.
+    """
 
     def make(drawing: _Drawing) -> Figure | None:
         rows = drawing.rows()
@@ -188,7 +209,7 @@ def _curves(key: str, x: str, y: str, labels: tuple[str, str], *, diagonal: bool
         for title in titles:
             found = [(row.system, drawing.cell(row, title).details.get(key)) for row in rows]
             curves = [Series(name, _numbers(curve, x), _numbers(curve, y)) for name, curve in found if curve]
-            series = [curve for curve in curves if len(curve.x) > 2] or curves  # a constant has no curve
+            series = [curve for curve in curves if len(curve.x) >= least] or curves
             if series:
                 return drawing.figure("lines", *labels, series, diagonal=diagonal)
         return None
@@ -243,7 +264,10 @@ _MAKERS: dict[str, tuple[Maker, tuple[str, ...]]] = {
         _curves("reliability", "probability", "true", ("said probability", "share that is true"), diagonal=True),
         ("systems", "column"),
     ),
-    "precision-recall": (_curves("pr", "recall", "precision", ("recall", "precision")), ("systems", "column")),
+    "precision-recall": (
+        _curves("pr", "recall", "precision", ("recall", "precision"), least=_CURVE),
+        ("systems", "column"),
+    ),
     "roc": (
         _curves(
             "roc",
@@ -251,6 +275,7 @@ _MAKERS: dict[str, tuple[Maker, tuple[str, ...]]] = {
             "true_positive_rate",
             ("false positive rate", "true positive rate"),
             diagonal=True,
+            least=_CURVE,
         ),
         ("systems", "column"),
     ),

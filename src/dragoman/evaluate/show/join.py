@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
-from dragoman.evaluate.manifest import data_digest
+from dragoman.evaluate.manifest import column_digest, data_digest
 from dragoman.evaluate.results import Cell, Column, Result, Row, Table
 
 _HOLE = Cell("not available")
+_Key: TypeAlias = tuple[str, str, str]
 
 
 def join(results: Sequence[Result]) -> Result:
@@ -44,21 +45,26 @@ def join(results: Sequence[Result]) -> Result:
 
 def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
     first = members[0][1]
-    columns: dict[tuple[str, str], Column] = {}
-    for _, table in members:
+    columns: dict[_Key, Column] = {}
+    for result, table in members:
         for column in table.columns:
-            columns.setdefault((column.title, column.metric), column)
+            titles = {other.title for other in columns.values()}
+            key = _key(result, column)
+            columns.setdefault(key, replace(column, title=_free(column.title, result.experiment, titles)))
     baselines = {table.baseline for _, table in members}
     tested = len(baselines) == 1
     rows: list[Row] = []
     for result, table in members:
         for row in table.rows:
-            _add(rows, _spread(row, table, tuple(columns), tested=tested), result.experiment)
+            keys = [_key(result, column) for column in table.columns]
+            _add(rows, _spread(row, keys, tuple(columns), tested=tested), result.experiment)
     notes = [note for note in dict.fromkeys(table.note for _, table in members) if note]
     if len(members) > 1 and tested and first.baseline is not None:
         notes.append("Every run is tested against its own row of the baseline.")
     elif not tested:
         notes.append("The runs have different baselines, so that no tests are shown.")
+    if len({title for title, _, _ in columns}) < len(columns):
+        notes.append("Columns of one name that were measured otherwise stand apart.")
     if apart:
         runs = ", ".join(result.experiment for result, _ in members)
         notes.append(f"Another run read other data under this name, and stands apart; this is {runs}.")
@@ -72,9 +78,14 @@ def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
     )
 
 
-def _spread(row: Row, table: Table, columns: Sequence[tuple[str, str]], *, tested: bool) -> Row:
+def _key(result: Result, column: Column) -> _Key:
+    """What a column is joined by: a title alone does not say at which k it was measured."""
+    return column.title, column.metric, column_digest(result.manifest, column.title)
+
+
+def _spread(row: Row, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> Row:
     """A row over the columns of all runs."""
-    cells = {(column.title, column.metric): cell for column, cell in zip(table.columns, row.cells, strict=True)}
+    cells = dict(zip(keys, row.cells, strict=True))
     if not tested:
         cells = {key: replace(cell, difference=None, tests=()) for key, cell in cells.items()}
     return replace(row, cells=tuple(cells.get(key, _HOLE) for key in columns))
@@ -85,12 +96,16 @@ def _add(rows: list[Row], row: Row, run: str) -> None:
     namesakes = [other for other in rows if other.system == row.system or other.system.startswith(f"{row.system} (")]
     if any(other.cells == row.cells for other in namesakes):
         return
-    taken = {other.system for other in rows}
-    name, number = row.system, 1
+    rows.append(replace(row, system=_free(row.system, run, {other.system for other in rows})))
+
+
+def _free(wanted: str, run: str, taken: Collection[str]) -> str:
+    """A name that nobody has yet: with the run, and a number where that is not enough."""
+    name, number = wanted, 1
     while name in taken:
-        name = f"{row.system} ({run})" if number == 1 else f"{row.system} ({run}, {number})"
+        name = f"{wanted} ({run})" if number == 1 else f"{wanted} ({run}, {number})"
         number += 1
-    rows.append(replace(row, system=name))
+    return name
 
 
 def _by_group(rows: Sequence[Row]) -> list[Row]:
