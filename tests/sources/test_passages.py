@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Section
+from dragoman.sources.document import LONGEST_ID, Block, Document, Section
 from dragoman.sources.files import parse
 from dragoman.sources.passages import LIMIT, cut, weight
 
@@ -87,6 +87,13 @@ def test_front_matter_id_names_the_first_passage():
 def test_id_used_twice_in_a_file_is_an_error():
     with pytest.raises(InputError, match=r"'tea' is used twice in 'guide.md'"):
         passages("- a {#tea}\n- b {#tea}\n")
+
+
+@pytest.mark.parametrize("text", ["---\nid: {0}\n---\na\n", "---\nparent: {0}\n---\na\n", "- a {{#{0}}}\n"])
+def test_id_or_parent_that_no_index_could_hold_is_an_error(text):
+    assert passages(text.format("x" * LONGEST_ID))
+    with pytest.raises(InputError, match=r"in 'guide.md' has 3,000 characters; there may be 512"):
+        passages(text.format("x" * 3000))
 
 
 def test_rows_are_known_by_their_content_so_that_a_new_one_changes_no_other_id():

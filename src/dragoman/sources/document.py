@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
+from dragoman.sources.allowance import Allowance
 from dragoman.text.language import CJK
 
 Kind: TypeAlias = Literal["text", "line", "code", "record"]
 """A paragraph, a list item or table row, lines kept as they are, or a passage of its own."""
+
+LONGEST_NAME = 200
+"""Characters of a title, a heading or the name of a column: it is repeated with every text that it stands over."""
+LONGEST_ID = 512
+"""Characters of an id or a parent: an index of PostgreSQL takes no key of more than 2,700 bytes."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -54,8 +60,9 @@ class Document:
 class Outline:
     """Collects blocks under headings as they come; readers of Markdown and HTML fill one."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         self.title = ""
+        self._allowance = allowance
         self._path: list[tuple[int, str]] = []
         self._blocks: list[Block] = []
         self._sections: list[Section] = []
@@ -67,13 +74,17 @@ class Outline:
             self._path.pop()
         if not text:
             return
-        self._path.append((level, text))
+        shown = short(text)
+        self._path.append((level, shown))
         if level == 1 and not self.title:
-            self.title = text
+            self.title = shown
+        if shown != text:
+            self.add(Block(text))
 
     def add(self, block: Block) -> None:
         """Put a block under the headings open now."""
         if block.text.strip():
+            self._allowance.take(block.text)
             self._blocks.append(block)
 
     def sections(self) -> tuple[Section, ...]:
@@ -109,6 +120,20 @@ def humanise(name: str) -> str:
     """A title out of a file name: `opening-hours_2.md` is 'Opening hours 2'."""
     words = re.sub(r"[\s_]+|(?<!\d)-+|-+(?!\d)", " ", PurePath(name).stem).strip()
     return words[:1].upper() + words[1:]
+
+
+def short(name: str) -> str:
+    """A title, a heading or the name of a column, cut at a word where it is too long to be repeated."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    words = name[:LONGEST_NAME].rpartition(" ")[0].rstrip()
+    return f"{words if len(words) > LONGEST_NAME // 2 else name[: LONGEST_NAME - 1]}…"
+
+
+def column_names(cells: Sequence[str]) -> tuple[list[str], str]:
+    """Names to stand in every row; and, where one had to be cut for that, all of them whole as a text."""
+    names = [short(cell) for cell in cells]
+    return names, "" if names == list(cells) else "; ".join(cell for cell in cells if cell)
 
 
 def row_text(names: tuple[str, ...] | list[str], values: tuple[str, ...] | list[str]) -> str:

@@ -19,6 +19,7 @@ from dragoman.core.workers import Shard, Workers
 from dragoman.sources.files import Failure, File, Found, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
 from dragoman.sources.ledger import Entry, Ledger, trusted_time
+from dragoman.sources.ways import way_of
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray, Store
@@ -52,13 +53,14 @@ class _Changed:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file whose passages differ from what the store holds."""
+    """A file whose passages differ from what the store holds; `robbed` are files gone by now whose ids it takes."""
 
     file: File
     entry: Entry
     added: tuple[Passage, ...]
     changed: tuple[Passage, ...]
     stale: tuple[str, ...]
+    robbed: tuple[str, ...]
 
     @property
     def writes(self) -> tuple[Passage, ...]:
@@ -83,13 +85,14 @@ class IngestRun:
         self, store: Store, source: Source, *, scope: Scope, batch: int, base: Path, room: int | None = None
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
-        self._ledger = Ledger(store, scope, source.name)
+        self._ledger = Ledger(store, scope, source.name, way_of(base, scope, source))
         self._batch = max(1, batch)
         self._base = base
         self._room = room
         self._claimed: dict[str, str] = {}
         self._coming: dict[str, str] = {}
         self._leaving: set[str] = set()
+        self._met: set[str] = set()
         self._failed: list[tuple[int, Failure]] = []
         self._full: list[str] = []
         self.counts = Counts()
@@ -122,7 +125,7 @@ class IngestRun:
             if origin not in present and _under(origin, found.roots) and not _under(origin, unseen):
                 gone.setdefault(origin, []).append(passage.id)
         for origin, ids in gone.items():
-            if self._ledger.knows(origin):  # what a user said or was given otherwise is no file's to remove
+            if self._ledger.knows(origin):  # what was said, or came another way, is not ours to remove
                 self._ledger.begin(origin)
                 self.counts.removed += self._store.remove(self._scope, ids)
                 self._ledger.drop(origin)
@@ -151,6 +154,7 @@ class IngestRun:
     def _unread(self, files: Iterable[File], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
         """The files that the ledger does not show to be in; what they are is put to `waiting`."""
         for place, file in enumerate(files):
+            self._met.add(file.origin)
             self._tell(file.origin)
             try:
                 found = self._looked_at(place, file)
@@ -219,6 +223,8 @@ class IngestRun:
     def _write(self, part: _Part, vectors: FloatArray) -> None:
         """Write a part: passages first, the ledger last."""
         for change in part.group if part.first else ():
+            for origin in change.robbed:
+                self._ledger.begin(origin)  # should it come back, it is read again
             self._ledger.begin(change.file.origin)
         if part.queue:
             self._store.put(self._scope, [passage for passage, _ in part.queue], vectors)
@@ -244,7 +250,7 @@ class IngestRun:
         added = tuple(passage for passage in passages if passage.id not in stored)
         ids = {passage.id for passage in passages}
         self._fit(len(ids) - len(stored), file)
-        self._claim(added, file)
+        robbed = self._claim(added, file)
         self._report_places(changed.place, file, read.failed)
         return _Change(
             file,
@@ -252,6 +258,7 @@ class IngestRun:
             added,
             tuple(passage for passage in passages if passage.id in stored and stored[passage.id] != passage),
             tuple(known for known in stored if known not in ids),
+            robbed,
         )
 
     def _fit(self, more: int, file: File) -> None:
@@ -281,24 +288,36 @@ class IngestRun:
         for superseded in (False, True):
             yield from self._store.passages(self._scope, self._source.name, origin=origin, superseded=superseded)
 
-    def _claim(self, added: Iterable[Passage], file: File) -> None:
-        """Refuse ids that another file or source holds: neither text may vanish unnoticed."""
+    def _claim(self, added: Iterable[Passage], file: File) -> tuple[str, ...]:
+        """Refuse ids that another file or source holds: neither text may vanish unnoticed.
+
+        Files that held some and are gone are given back.
+        """
         ids = [passage.id for passage in added]
+        staying: dict[tuple[str, str], bool] = {}
         for taken, holder in zip(ids, self._store.get(self._scope, ids), strict=True):
             elsewhere = self._claimed.get(taken)
             if holder is not None and (holder.source, holder.origin) == (self._source.name, file.origin):
                 continue  # another process has read the same file since we looked
             if taken in self._coming:
                 elsewhere = f"{self._coming[taken]}' in '{self._source.name}"
-            elif holder is not None and taken not in self._leaving and self._stays(holder):
-                elsewhere = f"{holder.origin or 'a row'}' in '{holder.source}"
+            elif holder is not None and taken not in self._leaving:
+                place = (holder.source, holder.origin)
+                if place not in staying:
+                    staying[place] = self._stays(holder)
+                if staying[place]:
+                    elsewhere = f"{holder.origin or 'a row'}' in '{holder.source}"
             if elsewhere:
                 raise InputError(f"The id '{taken}' is used by '{elsewhere}'.", remedy="Give one of them another id.")
         self._claimed.update(dict.fromkeys(ids, file.origin))
+        return tuple(origin for _, origin in staying)
 
     def _stays(self, holder: Passage) -> bool:
-        """Whether a row is another source's, or of a file that is still there."""
-        return holder.source != self._source.name or (self._base / holder.origin).exists()
+        """Whether a row is another source's, came another way than our files do, or its file is still there."""
+        if holder.source != self._source.name or not self._ledger.knows(holder.origin):
+            return True
+        # A file may wait elsewhere until it was read.
+        return holder.origin in self._met or (self._base / holder.origin).exists()
 
     def _tell(self, name: str) -> None:
         if self._progress is not None:

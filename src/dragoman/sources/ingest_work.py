@@ -12,6 +12,7 @@ from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
 from dragoman.core.values import About, Passage, SourceName
 from dragoman.core.workers import Job, Tell, Work
+from dragoman.sources.allowance import Allowance
 from dragoman.sources.files import parse
 from dragoman.sources.passages import cut
 
@@ -61,7 +62,12 @@ def _open_reading() -> Iterator[Work[Loaded, Read]]:
 def _read(loaded: Loaded, tell: Tell) -> list[Read]:
     try:
         document = parse(loaded.content, loaded.name)
-        return [Read(cut(document, loaded.source, loaded.origin, apart=loaded.apart), document.failed)]
+        passages = cut(document, loaded.source, loaded.origin, apart=loaded.apart)
+        # A store keeps with each passage what all those of a section, or of a long line, have in common.
+        allowance = Allowance(loaded.content, loaded.name)
+        for passage in passages:
+            allowance.take(passage.title, *passage.headings, *passage.meta, *passage.meta.values())
+        return [Read(passages, document.failed)]
     except InputError as error:
         return [Read(refused=str(error))]
 

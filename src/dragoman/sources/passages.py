@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
-from dragoman.sources.document import Block, Document, Section
+from dragoman.sources.document import LONGEST_ID, Block, Document, Section, short
 from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
 
@@ -38,6 +38,7 @@ def cut(document: Document, source: SourceName, origin: str, *, apart: bool = Fa
     With `apart` every list item is a passage of its own, as befits statements about somebody.
     """
     passages: list[Passage] = []
+    _check_name("parent", document.parent, origin)
     if apart:
         document = replace(document, sections=tuple(_apart(section) for section in document.sections))
     for section, piece, name in _named(document, source, origin):
@@ -45,7 +46,7 @@ def cut(document: Document, source: SourceName, origin: str, *, apart: bool = Fa
             id=name,
             source=source,
             text=piece.text,
-            title=piece.block.title or document.title,
+            title=short(piece.block.title or document.title),
             headings=section.headings,
             parent=piece.block.parent or document.parent,
             position=len(passages),
@@ -78,9 +79,11 @@ def _named(document: Document, source: SourceName, origin: str) -> Iterator[tupl
     ordinals: Counter[tuple[str, ...]] = Counter()
     taken: set[str] = set()
     spare = document.id
+    _check_name("id", spare, origin)
     for section in document.sections:
         place = (source, origin, *section.headings, section.meta.get("page", ""))
         for piece in _pieces(section):
+            _check_name("id", piece.block.id, origin)
             name = _explicit(piece)
             if name is None and spare is not None:
                 name, spare = spare, None
@@ -93,6 +96,14 @@ def _named(document: Document, source: SourceName, origin: str) -> Iterator[tupl
                 raise InputError(f"The id '{name}' is used twice in '{origin}'.", remedy="Give each text its own id.")
             taken.add(name)
             yield section, piece, name
+
+
+def _check_name(what: str, name: str | None, origin: str) -> None:
+    if name is not None and len(name) > LONGEST_ID:
+        raise InputError(
+            f"The {what} '{short(name)}' in '{origin}' has {len(name):,} characters; there may be {LONGEST_ID}.",
+            remedy="Shorten it.",
+        )
 
 
 def _explicit(piece: _Piece) -> str | None:

@@ -87,3 +87,40 @@ def test_deep_nesting_does_not_exhaust_the_stack():
 
 def test_broken_markup_still_gives_its_text():
     assert blocks("<p>one<p>two</b></div><li>three")[:2] == [((), "text", "one"), ((), "text", "two")]
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "charset", ["punycode", "base64", "zlib", "hex", "rot13", "undefined", "idna", "utf-7", "unicode_escape", "utf-16"]
+)
+def test_a_charset_that_no_page_is_written_in_counts_as_none(charset):
+    page = f'<meta charset="{charset}"><p>渡轮 a-b</p>'.encode()
+    assert read(page, "a.html").sections[0].blocks[0].text == "渡轮 a-b"
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding", "text"),
+    [
+        ("UTF8", "utf-8", "渡轮"),
+        ("windows-1251", "cp1251", "Паром"),
+        ("KOI8-R", "koi8-r", "Паром"),
+        ("iso-8859-15", "iso8859-15", "5 €"),
+        ("latin1", "cp1252", "5 € – gut"),
+        ("GBK", "gb18030", "渡轮"),
+        ("big5", "big5", "渡輪"),
+        ("Shift_JIS", "shift_jis", "船は九時"),
+        ("x-sjis", "cp932", "船は九時"),
+        ("euc-jp", "euc_jp", "船は九時"),
+        ("iso-2022-jp", "iso2022_jp", "船は九時"),
+        ("ks_c_5601-1987", "euc_kr", "배는 아홉 시"),
+        ("macintosh", "mac-roman", "école"),
+    ],
+)
+def test_charsets_of_the_web_are_known_by_their_usual_names(charset, encoding, text):
+    page = f'<meta charset="{charset}"><p>{text}</p>'.encode(encoding)
+    assert read(page, "a.html").sections[0].blocks[0].text == text
+
+
+def test_bytes_that_are_not_of_the_declared_charset_are_an_error():
+    with pytest.raises(InputError, match=r"is not EUC_JP: byte 0xff at 26 \(line 1\)"):
+        read(b"<meta charset='euc-jp'><p>\xff", "a.html")

@@ -1,7 +1,10 @@
+import json
+
 import pytest
 
 from dragoman.core.errors import InputError
-from dragoman.sources.formats.jsonl import read
+from dragoman.sources.document import LONGEST_ID
+from dragoman.sources.formats.jsonl import MOST_LISTED, read
 
 
 def test_fields_of_a_line_become_those_of_the_block():
@@ -23,6 +26,8 @@ def test_fields_of_a_line_become_those_of_the_block():
         ('{"text": 5}', "no string"),
         ('{"text": "a", "id": [1]}', "'id' is neither"),
         ('{"text": "a", "id": true}', "'id' is neither"),
+        (f'{{"text": "a", "id": "{"x" * 513}"}}', "'id' has 513 characters; there may be 512"),
+        (f'{{"text": "a", "parent": "{"x" * 3000}"}}', "'parent' has 3,000 characters"),
         ('{"text": "a", "meta": 3}', "'meta' is no JSON object"),
         ("[" * 100_000, "not JSON"),
     ],
@@ -48,3 +53,18 @@ def test_file_without_a_usable_line_is_an_error_that_shows_the_first():
 def test_lone_surrogates_and_control_characters_are_taken_out():
     (block,) = read(b'{"text": "a\\ud800b\\u0000c"}', "a.jsonl").sections[0].blocks
     assert block.text == "a\ufffdbc"
+
+
+def test_longest_id_and_parent_and_any_title_go_in():
+    name = "渡" * LONGEST_ID
+    line = json.dumps({"text": "a", "id": name, "parent": name, "title": "t" * 3000})
+    (block,) = read(line.encode(), "a.jsonl").sections[0].blocks
+    assert (block.id, block.parent, block.title) == (name, name, "t" * 3000)
+
+
+@pytest.mark.trust
+def test_of_very_many_bad_lines_the_first_are_listed_and_the_others_counted():
+    document = read(b'{"text": "good"}\n' + b"x\n" * 250_000, "a.jsonl")
+    assert len(document.failed) == MOST_LISTED + 1
+    assert document.failed[0] == ("line 2", "This is not JSON: Expecting value. Put one JSON object on a line.")
+    assert document.failed[-1] == ("other lines", f"{250_000 - MOST_LISTED:,} more cannot be used.")

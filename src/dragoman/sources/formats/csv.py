@@ -7,7 +7,8 @@ import io
 from collections import Counter
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Section, humanise, row_text, unwrap
+from dragoman.sources.allowance import Allowance
+from dragoman.sources.document import Block, Document, Section, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.encoding import decode
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -19,22 +20,27 @@ def read(content: bytes, name: str) -> Document:
     delimiter = sniff(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     names: list[str] = []
+    head = ""
     blocks = []
+    allowance = Allowance(content, name)
     try:
         for row in reader:
             values = [unwrap(value) for value in row]
             if not any(values):
                 continue
             if not names:
-                names = values
+                names, head = column_names(values)
             else:
                 blocks.append(Block(row_text(names, values), "record"))
+                allowance.take(blocks[-1].text)
     except csv.Error as error:
         raise InputError(
             f"'{name}' cannot be read as CSV at line {reader.line_num}: {error}.", remedy="Check the quotes there."
         ) from error
     if names and not blocks:
         raise InputError(f"'{name}' has a header row and no other.", remedy="Put column names first, then the rows.")
+    if head:
+        blocks.insert(0, Block(head, "record"))
     return Document(humanise(name), (Section(tuple(blocks)),) if blocks else ())
 
 

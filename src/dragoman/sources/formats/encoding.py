@@ -35,3 +35,5 @@ def decode(content: bytes, name: str, *, encoding: str | None = None) -> str:
             f"'{name}' is not {error.encoding.upper()}: {where}.",
             remedy="Save it as UTF-8.",
         ) from error
+    except (UnicodeError, LookupError) as error:
+        raise InputError(f"'{name}' is not {chosen.upper()}.", remedy="Save it as UTF-8.") from error

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Outline, humanise, row_text, unwrap
+from dragoman.sources.allowance import Allowance
+from dragoman.sources.document import Block, Document, Outline, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.effort import is_too_much
 from dragoman.sources.formats.encoding import decode
 
@@ -15,6 +16,26 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding=[\"']([\w-]+)", re.IGNORECASE)
+_CHARSETS = (
+    frozenset(
+        "utf-8 utf-8-sig ascii big5 big5hkscs gb2312 gbk gb18030 shift_jis euc_jp euc_kr iso2022_jp koi8-r koi8-u "
+        "mac-roman tis-620 cp437 cp850 cp866 cp874 cp932 cp949 cp950".split()
+    )
+    | {f"cp125{i}" for i in range(9)}
+    | {f"iso8859-{i}" for i in range(1, 17)}
+)
+"""Charsets in which pages are written, as Python names them. It knows others, which are no charsets or take for ever to
+read; UTF-16 and UTF-32 are known by their mark, and a declaration that can be read byte by byte is in neither."""
+_ALIASES = {
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+    "windows-949": "cp949",
+    "x-gbk": "gbk",
+    "iso-8859-8-i": "iso8859-8",
+    "x-mac-roman": "mac-roman",
+}
+"""Names on the web that Python does not know."""
 _DROPPED = "script,style,nav,footer,noscript,template,svg,iframe,object,button,select,head"
 _DEEPEST = 20
 """Lists are not shown nested deeper: each of their lines would grow with every level."""
@@ -43,7 +64,7 @@ def read(content: bytes, name: str) -> Document:
     title_text = unwrap(title.text()) if title else ""
     for node in tree.css(_DROPPED):
         node.decompose()
-    outline = Outline()
+    outline = Outline(Allowance(content, name))
     if tree.body is not None:
         _Walk(outline).run(tree.body)
     sections = outline.sections()
@@ -54,10 +75,12 @@ def _declared(content: bytes) -> str | None:
     found = _CHARSET.search(content, 0, 2048)
     if not found:
         return None
-    named = (found.group(1) or found.group(2)).decode("ascii")
+    named = (found.group(1) or found.group(2)).decode("ascii").lower()
     try:
-        known = codecs.lookup(named).name
+        known = codecs.lookup(_ALIASES.get(named, named)).name
     except LookupError:
+        return None
+    if known not in _CHARSETS:
         return None
     # Browsers read these older names as their larger successors.
     return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
@@ -153,7 +176,8 @@ class _Walk:
             cells = row.css("th,td")
             values = [unwrap(cell.text(separator=" ")) for cell in cells]
             if i == 0 and cells and all(cell.tag == "th" for cell in cells):
-                names = values
+                names, head = column_names(values)
+                self._outline.add(Block(head))
             elif not names and len(cells) == 2 and cells[0].tag == "th":
                 self._outline.add(Block(f"- {row_text(values[:1], values[1:])}", "line"))
             elif any(values):

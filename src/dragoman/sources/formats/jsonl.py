@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Section, clean, humanise
+from dragoman.sources.document import LONGEST_ID, Block, Document, Section, clean, humanise
 from dragoman.sources.formats.encoding import decode
 
+MOST_LISTED = 1000
+"""Bad lines that are named; others are counted."""
 _SHOWN = 5
 
 
@@ -16,6 +18,7 @@ def read(content: bytes, name: str) -> Document:
     blocks: list[Block] = []
     failed: list[tuple[str, str]] = []
     lines: dict[str, int] = {}
+    others = 0
     for number, line in enumerate(decode(content, name).split("\n"), start=1):
         if not line.strip():
             continue
@@ -25,10 +28,15 @@ def read(content: bytes, name: str) -> Document:
                 raise InputError(f"The id '{block.id}' is taken by line {lines[block.id]}.", remedy="Give another.")
             blocks.append(block)
         except InputError as error:
-            failed.append((f"line {number}", str(error)))
+            if len(failed) < MOST_LISTED:
+                failed.append((f"line {number}", str(error)))
+            else:
+                others += 1
     if failed and not blocks:
         reasons = "; ".join(f"{place}: {reason}" for place, reason in failed[:_SHOWN])
         raise InputError(f"'{name}' holds no usable line. {reasons}", remedy="")
+    if others:
+        failed.append(("other lines", f"{others:,} more cannot be used."))
     return Document(humanise(name), (Section(tuple(blocks)),) if blocks else (), failed=tuple(failed))
 
 
@@ -48,11 +56,20 @@ def record(line: str) -> Block:
     return Block(
         clean(text).strip(),
         "record",
-        id=_name(found, "id"),
-        parent=_name(found, "parent"),
+        id=_id(found, "id"),
+        parent=_id(found, "parent"),
         title=_name(found, "title") or "",
         meta=_meta(found.get("meta")),
     )
+
+
+def _id(found: dict[str, object], key: str) -> str | None:
+    name = _name(found, key)
+    if name is not None and len(name) > LONGEST_ID:
+        raise InputError(
+            f"The field '{key}' has {len(name):,} characters; there may be {LONGEST_ID}.", remedy="Shorten it."
+        )
+    return name
 
 
 def _name(found: dict[str, object], key: str) -> str | None:

@@ -8,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Outline, humanise, row_text, unwrap
+from dragoman.sources.allowance import Allowance
+from dragoman.sources.document import Block, Document, Outline, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.encoding import decode
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def read(content: bytes, name: str) -> Document:
         )
     text = decode(content, name)
     front, body = front_matter(text)
-    outline = Outline()
+    outline = Outline(Allowance(content, name))
     _Walk(outline).run(_parser().parse(body))
     return Document(
         title=front.get("title") or outline.title or humanise(name),
@@ -169,7 +170,9 @@ class _Walk:
         elif kind == "tr_open":
             self._cells = []
         elif kind == "thead_close":
-            self._names, self._cells = self._cells or [], None
+            self._names, head = column_names(self._cells or ())
+            self._outline.add(Block(head))
+            self._cells = None
         elif kind == "tr_close" and self._names and self._cells is not None:
             self._outline.add(Block(f"- {row_text(self._names, self._cells)}", "line"))
             self._cells = None
