@@ -139,3 +139,15 @@ def test_a_turn_tells_of_a_fact_where_it_holds_its_value_in_any_form(room, value
     room.store.append(ANA, "d", [Turn("user", text)])
     gone = Passage("f", "MEMORY", "An unrelated sentence.", meta={"value": value})
     assert (text in telling(room.store, ANA, [gone], Analyser(language="auto"))) is tells
+
+
+def test_what_is_kept_beside_the_store_goes_with_everything_and_not_with_a_fact(told):
+    asked = []
+    told.memory.erase_beside = lambda scope: asked.append(scope) or 2
+    told.memory.forget(ANA, "green tea")
+    assert asked == []
+    told.memory.forget(ANA, "everything about me")
+    assert asked == [ANA] and told.texts() == []
+    assert told.say("Forget everything about me.").forgotten, "files alone are something to have forgotten"
+    told.memory.erase_beside = lambda scope: 0
+    assert not told.say("Forget everything about me.").forgotten

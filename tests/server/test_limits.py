@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import LimitError
+from dragoman.core.trace import Note, Refinement
+from dragoman.core.values import Draft, Usage
 from dragoman.server.caller import LOCAL, Limits
 from dragoman.server.door import Measure
+from dragoman.server.events import Toll
 from dragoman.server.keys import create
 from dragoman.server.ledger import DAY
 from dragoman.server.shares import Shares
@@ -252,6 +255,46 @@ def test_tokens_a_day_are_counted_when_a_turn_is_done(make_house, serve, tmp_pat
     assert house.ledger.spent(key.id, time.time()).turns == 3
 
 
+@pytest.mark.parametrize("how", ["left", "expired"])
+def test_tokens_of_a_turn_that_ends_before_its_end_are_counted(make_house, serve, held_reader, how):
+    """Whoever reads all but the last word and leaves has had the text."""
+    held_reader.held = True
+    house = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8), turn_seconds=0.5)
+    key, text = create(house.ledger, "a")
+    started = serve(house)
+    if how == "left":
+        with started.client(text).stream("POST", "/v1/turns", json={"text": "Hello there, " * 4}):
+            until(held_reader.begun.is_set)
+    else:
+        assert "turn-timeout" in started.client(text).post("/v1/turns", json={"text": "Hello there, " * 4}).text
+    until(lambda: all(run.cancelled for run in house.desk._live))
+    held_reader.go.set()
+    until(lambda: house.desk.load == 0)
+    assert house.ledger.spent(key.id, time.time()).tokens >= 12  # 52 bytes asked, and a word said
+    refused = started.client(text).post("/v1/turns", json={"text": "Hello"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "too-many-tokens")
+
+
+def test_a_turn_that_was_left_before_anything_was_written_costs_nothing(make_house, serve, held_reader):
+    house = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8))
+    key, text = create(house.ledger, "a")
+    held_reader.stream = lambda task: iter(()).throw(RuntimeError)
+    assert "internal" in serve(house).client(text).post("/v1/turns", json={"text": "Hello"}).text
+    assert house.ledger.spent(key.id, time.time()).tokens == 0
+
+
+def test_what_the_drafts_of_a_turn_say_is_what_it_used():
+    toll = Toll("Hello there")
+    assert toll.usage == Usage()
+    toll.take("You")
+    assert toll.usage == Usage(2, 1, 1)  # 11 bytes are two tokens and a bit
+    toll.take(Note("reader", "r", 0.0, Draft("You", 0.5, usage=Usage(30, 4, 1))))
+    assert toll.usage == Usage(30, 4, 1)
+    second = Refinement((), (), (), Draft("Thou", 0.5, usage=Usage(20, 3, 1)))
+    toll.take(Note("refiner", "r", 0.0, second))
+    assert toll.usage == Usage(50, 7, 2)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 20))
 def test_no_minute_holds_more_than_the_bucket_and_its_refill(tmp_path_factory, pauses, limit):
@@ -406,7 +449,7 @@ def test_closing_does_not_wait_for_a_file_that_takes_for_ever(make_house, monkey
 
     async def scene():
         house = make_house(grace=0.1)
-        reading = asyncio.create_task(house.read_in(LOCAL, "", lambda _: held.wait(60)))
+        reading = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", lambda *_: held.wait(60)))
         await asyncio.sleep(0.05)
         began = time.monotonic()
         await house.close()

@@ -235,6 +235,31 @@ def test_forgetting_on_one_server_lets_turns_on_another_keep_nothing(replica, he
     assert two.client().get("/v1/dialogues").json()["data"] == []
 
 
+def test_forgetting_by_talking_on_one_server_lets_turns_on_another_keep_nothing(replica, held_reader, asking, database):
+    one, two = replica(reader=held_reader), replica(reader=Counting())
+    assert two.client().post("/v1/memory", json={"text": "I live in Bern."}).status_code == 200
+    held_reader.held = True
+    turn = asking(one.client(), "Where do I live?", "other")
+    until(lambda: held_reader.running)
+    assert last(two, two.client().post("/v1/turns", json={"text": "Forget that I live in Bern."}))[0] == "done"
+    held_reader.go.set()
+    name, problem = one.events(turn.result().text)[-1]
+    assert (name, problem["code"]) == ("error", "busy")
+    assert "Bern" not in two.client().get("/v1/memory/export").text
+    until(lambda: database.run("SELECT count(*) FROM dragoman.line") == [(0,)])
+
+
+def test_forgetting_everything_ends_a_turn_elsewhere_that_forgets_itself(replica, held_reader, asking):
+    one, two = replica(reader=held_reader), replica(reader=Counting())
+    held_reader.held = True
+    turn = asking(one.client(), "Forget my dog.")
+    until(lambda: held_reader.running)
+    assert two.client().delete("/v1/memory?everything=true").status_code == 200
+    held_reader.go.set()
+    assert one.events(turn.result().text)[-1][1]["code"] == "busy"
+    assert two.client().get("/v1/dialogues").json()["data"] == []
+
+
 def test_a_server_that_dies_holds_no_dialogue_up(replica, held_reader, asking, database):
     one, two = replica(reader=held_reader), replica(reader=held_reader)
     held_reader.held = True

@@ -55,6 +55,8 @@ class RuleMemory:
         self._ask_model = ask_model
         self._certainty = certainty
         self.most_facts: int | None = None
+        self.erase_beside: Callable[[Scope], int] | None = None
+        """Erases what is kept of a user beside the store, such as uploaded files; how much."""
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -89,7 +91,9 @@ class RuleMemory:
         hidden = list(self._store.passages(scope, self._source.name, superseded=True))
         if what is None or everything(what):
             gone = [*live, *hidden]
-            if self._store.forget(scope) and not gone:
+            # First: where it cannot be erased nothing else is, and the user is told.
+            erased = self.erase_beside(scope) if self.erase_beside is not None else 0
+            if self._store.forget(scope) + erased and not gone:
                 gone = [Passage("dialogues", self._source.name, "")]
         else:
             gone = fitting([*live, *hidden], what, self._encoder, self._analyse)

@@ -24,7 +24,7 @@ class Ends(Protocol):
 
     def note(self, digest: bytes, dialogue: str, whose: bytes) -> None: ...
 
-    def drop(self, dialogue: str) -> None: ...
+    def drop(self, dialogue: str, whose: bytes) -> None: ...
 
     def clear(self, whose: bytes) -> None: ...
 
@@ -33,22 +33,23 @@ class NearEnds:
     """Ends of dialogues that this process knows, the latest of them."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:
-        self._ends: OrderedDict[bytes, str] = OrderedDict()
+        self._ends: OrderedDict[bytes, tuple[str, bytes]] = OrderedDict()
         self._most = most
         self._lock = Lock()
 
     def claim(self, digest: bytes) -> str | None:
-        return self._ends.pop(digest, None)
+        dialogue, _ = self._ends.pop(digest, (None, b""))
+        return dialogue
 
     def note(self, digest: bytes, dialogue: str, whose: bytes) -> None:
         with self._lock:
-            self._ends[digest] = dialogue
+            self._ends[digest] = dialogue, whose
             if len(self._ends) > self._most:
                 self._ends.popitem(last=False)
 
-    def drop(self, dialogue: str) -> None:
+    def drop(self, dialogue: str, whose: bytes) -> None:
         with self._lock:
-            for digest in [digest for digest, name in self._ends.items() if name == dialogue]:
+            for digest in [digest for digest, end in self._ends.items() if end == (dialogue, whose)]:
                 del self._ends[digest]
 
     def clear(self, whose: bytes) -> None:
@@ -78,10 +79,9 @@ class Continuations:
         """Remember how a dialogue ends now. Where that cannot be, the next request begins another with its history."""
         _trying(lambda: self._of(whose[0]).note(_digest(whose, turns), dialogue, _digest(whose[1:], ())))
 
-    def drop(self, dialogue: str) -> None:
+    def drop(self, whose: Sequence[str], dialogue: str) -> None:
         """Forget how a dialogue ends: it is no more, and whoever repeats its history begins anew with it."""
-        for ends in (self._near, *self._far.values()):
-            _trying(lambda ends=ends: ends.drop(dialogue))  # type: ignore[misc]  # early binding
+        _trying(lambda: self._of(whose[0]).drop(dialogue, _digest(whose[1:], ())))
 
     def clear(self, agent: str, tenant: str, user: str) -> None:
         """Forget how all dialogues of a user end."""

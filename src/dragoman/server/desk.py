@@ -11,7 +11,7 @@ import math
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import perf_counter
 
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
@@ -39,6 +39,9 @@ class Run:
         self.work = work
         self.future: Future[None] | None = None
         self.standing: Standing | None = None
+        self.around: AbstractAsyncContextManager[None] | None = None
+        self.surrounded: asyncio.Task[None] | None = None
+        self.over = asyncio.Event()
         self.kept = False
         self.timer: asyncio.TimerHandle | None = None
         self._desk = desk
@@ -150,7 +153,7 @@ class Desk:
         self._lines: dict[tuple[Hashable, ...], deque[Run]] = {}
         self._live: set[Run] = set()
         self._shares = Shares(self._most)
-        self._hushed: Counter[tuple[Hashable, ...]] = Counter()
+        self._hushed: Counter[tuple[tuple[Hashable, ...], tuple[Hashable, ...] | None]] = Counter()
         self._mean = 0.0
         self._closing = False
         self._idle: asyncio.Event | None = None
@@ -183,17 +186,19 @@ class Desk:
         eager: bool,
         whose: Hashable = None,
         standing: Standing | None = None,
+        around: AbstractAsyncContextManager[None] | None = None,
     ) -> Run:
         """Put a turn in its line; `work` gives its events in a worker thread. `whose` has a share of the room.
 
-        With a `standing` among the turns of other servers it begins when it is first there too.
+        With a `standing` among the turns of other servers it begins when it is first there too. What is `around` it is
+        entered when it is first, before it begins, and left when it is over.
         """
         self.check(whose)
-        if any(line[: len(whose)] == whose for whose in self._hushed):
+        if any(line != apart and line[: len(whose)] == whose for whose, apart in self._hushed):
             raise BusyError("What is known is being forgotten.", remedy=_ANEW, seconds=1.0)
         self.loop = asyncio.get_running_loop()
         run = Run(self, line, work, eager=eager)
-        run.whose, run.standing = whose, standing
+        run.whose, run.standing, run.around = whose, standing, around
         self._live.add(run)
         self._shares.take(whose)
         run.timer = self.loop.call_later(self._turn_seconds, self._expire, run)
@@ -205,17 +210,22 @@ class Desk:
         return run
 
     @asynccontextmanager
-    async def hush(self, whose: tuple[Hashable, ...]) -> AsyncIterator[None]:
-        """A time without turns in the lines that begin so: those there are ended, and none is taken in."""
-        self._hushed[whose] += 1
+    async def hush(
+        self, whose: tuple[Hashable, ...], *, apart: tuple[Hashable, ...] | None = None
+    ) -> AsyncIterator[None]:
+        """A time without turns in the lines that begin so: those there are ended, and none is taken in.
+
+        The line that stands `apart` goes on: that of a turn which needs the silence.
+        """
+        self._hushed[whose, apart] += 1
         try:
-            while told := [run for run in self._live if run.line[: len(whose)] == whose]:
+            while told := [run for run in self._live if run.line != apart and run.line[: len(whose)] == whose]:
                 for run in told:
                     run.fail(BusyError("What this turn rests on is being forgotten.", remedy=_ANEW, seconds=1.0))
                 await asyncio.sleep(_SOON)  # a model stops at its next piece
             yield
         finally:
-            self._hushed[whose] -= 1
+            self._hushed[whose, apart] -= 1
             self._hushed += Counter()  # drops what is at zero
 
     def callers(self) -> set[Hashable]:
@@ -259,7 +269,20 @@ class Desk:
             run.standing.wait(lambda: self._start(run), run.fail)
 
     def _start(self, run: Run) -> None:
-        run.future = self._pool.submit(self._work, run)
+        if run.around is None:
+            run.future = self._pool.submit(self._work, run)
+        else:
+            run.surrounded = self.loop.create_task(self._surround(run, run.around))
+
+    async def _surround(self, run: Run, around: AbstractAsyncContextManager[None]) -> None:
+        """Let a turn run within something; one that is dropped before it could begin never does."""
+        try:
+            async with around:
+                run.future = self._pool.submit(self._work, run)
+                await run.over.wait()
+        except Exception as error:  # noqa: BLE001 - the listener is told
+            run.surrounded = None
+            run.fail(error if isinstance(error, DragomanError) else _unexpected(error))
 
     def _work(self, run: Run) -> None:
         """In a worker thread: carry the events over, and whatever ended them."""
@@ -278,10 +301,7 @@ class Desk:
             except DragomanError as expected:
                 error = expected
             except Exception as unexpected:  # noqa: BLE001 - the listener is told, and the worker goes on
-                # A traceback holds what users said: only the kind of the error is logged.
-                _log.error("a turn failed: %s", type(unexpected).__name__)
-                _log.debug("the failed turn", exc_info=_where(unexpected))
-                error = ServiceError("The turn failed unexpectedly.", remedy="Try again.", code="internal")
+                error = _unexpected(unexpected)
         self.loop.call_soon_threadsafe(self._release, run, error)
 
     def _release(self, run: Run, error: Exception | None) -> None:
@@ -303,6 +323,9 @@ class Desk:
             self._shares.give_back(run.whose)
             if run.standing is not None:
                 run.standing.leave(kept=run.kept)
+            run.over.set()
+            if run.surrounded is not None and run.future is None:
+                run.surrounded.cancel()
         if not self._live and self._idle is not None:
             self._idle.set()
 
@@ -314,6 +337,13 @@ class Desk:
             message = "Earlier turns of this dialogue, here or on another server, have not ended."
             remedy = f"Ask again in a moment; turns wait {self._turn_seconds:g} s at most (--turn-seconds)."
         run.fail(BusyError(message, remedy=remedy, seconds=5.0, code="busy" if waited else "turn-timeout"))
+
+
+def _unexpected(error: Exception) -> ServiceError:
+    """What the listener is told. A traceback holds what users said: only the kind of the error is logged."""
+    _log.error("a turn failed: %s", type(error).__name__)
+    _log.debug("the failed turn", exc_info=_where(error))
+    return ServiceError("The turn failed unexpectedly.", remedy="Try again.", code="internal")
 
 
 def _where(error: Exception) -> Exception:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Retrieval
-from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Reply, Usage, Verdict
+from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Reply, Turn, Usage, Verdict
 
 Kind: TypeAlias = Literal["memory", "gate", "plan", "evidence", "refined"]
 _KINDS: dict[str, Kind] = {
@@ -69,6 +69,35 @@ def again(done: Done) -> Iterator[Event]:
     yield done
 
 
+class Toll:
+    """What a turn has used so far: what its drafts say; of a text that is still being written an estimate."""
+
+    def __init__(self, text: str, before: Sequence[Turn] = ()) -> None:
+        self._known: Usage | None = None
+        self._asked = [text, *(turn.text for turn in before)]
+        self._pieces = 0
+
+    def take(self, piece: object) -> None:
+        """Go along with the turn: notes and pieces of text count."""
+        if isinstance(piece, str):
+            self._pieces += 1
+        elif not isinstance(piece, Note):
+            return
+        elif isinstance(piece.value, Retrieval):
+            self._asked += [evidence.passage.text for evidence in piece.value.evidence]
+        elif isinstance(piece.value, Draft | Refinement):
+            self._known = (self._known or Usage()) + _usage(piece)
+
+    @property
+    def usage(self) -> Usage:
+        if self._known is not None:
+            return self._known
+        if not self._pieces:
+            return Usage()
+        # A token has four bytes or so, and models give a token a piece.
+        return Usage(sum(len(text.encode(errors="replace")) for text in self._asked) // 4, self._pieces, 1)
+
+
 class Gathered:
     """What stands before the text: learned, decided, planned and found, put together from the events."""
 
@@ -108,8 +137,12 @@ def usage_of(reply: Reply) -> Usage:
     """What the texts of a turn cost: every draft, refined ones too."""
     total = Usage()
     for note in reply.trace:
-        if isinstance(note.value, Draft):
-            total += note.value.usage
-        elif isinstance(note.value, Refinement):
-            total += note.value.draft.usage
+        total += _usage(note)
     return total
+
+
+def _usage(note: Note) -> Usage:
+    match note.value:
+        case Draft(usage=used) | Refinement(draft=Draft(usage=used)):
+            return used
+    return Usage()

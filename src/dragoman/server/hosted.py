@@ -9,13 +9,17 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.values import Scope
+from dragoman.core.values import Scope, Source
 from dragoman.server.caller import Caller
+from dragoman.server.folders import erase_uploads
 from dragoman.server.lines import Lines, Standing, Usher
+from dragoman.server.problems import absent
 from dragoman.server.quota import Quota, Room, SharedStock, Stock
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
+
+_FORGETS = "forgets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Seat:
     @property
     def scope(self) -> Scope:
         return self.assistant.scope(self.user)
+
+    def source(self, name: str) -> Source:
+        """A declared source by name."""
+        return _declared(self.assistant, name)
 
 
 class Hosted:
@@ -55,6 +63,8 @@ class Hosted:
         memory: Any = assistant.memory  # of some kind that may know no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts
+        if hasattr(memory, "erase_beside"):
+            memory.erase_beside = lambda scope: erase_uploads(self.state, scope, self.stock)
         self._call = call
         self.lines: Lines | None = getattr(assistant.store, "lines", None)
         self.usher = None if self.lines is None else Usher(self.lines, call)
@@ -71,11 +81,15 @@ class Hosted:
                 self._views[tenant] = self.assistant.for_tenant(tenant)
             return self._views[tenant]
 
-    async def stand(self, caller: Caller, dialogue: str) -> Standing:
-        """A place at the end of a dialogue's line over all servers; given back where nobody waits for it any more."""
+    async def stand(self, caller: Caller, dialogue: str, *, forgets: bool = False) -> Standing:
+        """A place at the end of a dialogue's line over all servers; given back where nobody waits for it any more.
+
+        One that `forgets` stands apart: it clears the user's other places, and keeps its own.
+        """
         assert self.lines is not None and self.usher is not None
         lines, usher, whose = self.lines, self.usher, self._whose(caller)
-        taking = asyncio.ensure_future(self._call(lambda: lines.take((*whose, dialogue), whose)))
+        under = (*whose, _FORGETS) if forgets else whose
+        taking = asyncio.ensure_future(self._call(lambda: lines.take((*whose, dialogue), under)))
         try:
             place, first = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -83,19 +97,35 @@ class Hosted:
             raise
         return Standing(usher, place, first=first)
 
-    async def clear(self, caller: Caller, dialogue: str | None = None) -> None:
-        """Let the turns of a user, or of one dialogue, that run on other servers keep nothing."""
+    async def clear(self, caller: Caller, dialogue: str | None = None, *, forgetting: bool = True) -> None:
+        """Let the turns of a user, or of one dialogue, that run on other servers keep nothing.
+
+        Without `forgetting` those that forget themselves go on.
+        """
         if self.lines is not None:
             lines, whose = self.lines, self._whose(caller)
-            await self._call(lambda: lines.clear(whose, None if dialogue is None else (*whose, dialogue)))
+            line = None if dialogue is None else (*whose, dialogue)
+            for under in (whose, (*whose, _FORGETS)) if forgetting else (whose,):
+                await self._call(lambda under=under: lines.clear(under, line))  # type: ignore[misc]  # early binding
 
     def _whose(self, caller: Caller) -> tuple[str, str]:
         """As the store knows them: other servers may call the agent otherwise."""
         return caller.tenant or self.assistant.tenant, caller.user
 
+    def source(self, name: str) -> Source:
+        """A declared source by name."""
+        return _declared(self.assistant, name)
+
     def seat(self, caller: Caller) -> Seat:
         view = self.view(caller.tenant)
         return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
+
+
+def _declared(assistant: Assistant, name: str) -> Source:
+    found = next((source for source in assistant.sources if source.name == name), None)
+    if found is None:
+        raise absent("source")
+    return found
 
 
 def _unwanted(usher: Usher, taken: asyncio.Future[Any]) -> None:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,15 +17,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from dragoman.agent.assistant import Ask as Said
 from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note
-from dragoman.core.values import Receipt, Turn
+from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
+from dragoman.server import person
 from dragoman.server.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.continuations import Continuations
 from dragoman.server.desk import Desk, Run
-from dragoman.server.events import Done, Event, Text, again, decided, usage_of
+from dragoman.server.events import Done, Event, Text, Toll, again, decided, usage_of
+from dragoman.server.folders import sweep
 from dragoman.server.hosted import Hosted, Seat
 from dragoman.server.keys import invalid_key, recognise
+from dragoman.server.ledger import DAY
 from dragoman.server.quota import QUOTA, Quota
 from dragoman.server.shares import Shares
+from dragoman.server.wishes import SHORT, Wish, to_forget
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -117,6 +121,7 @@ class House:
         self._reading = Shares(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
+        self._made = time.time()
         self.ready = False
 
     # Who
@@ -159,16 +164,29 @@ class House:
         began = perf_counter()
         watches = [watch(hosted, ask) for watch in self.watchers]
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
-        if hosted.usher is None:
-            return self.desk.submit(line, work, eager=eager, whose=caller.whose)
+        submit = partial(self.desk.submit, line, eager=eager, whose=caller.whose)
+        if hosted.usher is None and len(ask.text) <= SHORT and ("line", *line) not in self._held:
+            return submit(work, around=self._silence(hosted, caller, line, to_forget(ask.text)))
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
-            standing = await hosted.stand(caller, ask.dialogue)
+            reading = partial(to_forget, ask.text)
+            wish = reading() if len(ask.text) <= SHORT else await self.call(reading, whose=caller.whose)
+            around = self._silence(hosted, caller, line, wish)
+            if hosted.usher is None:
+                return submit(work, around=around)
+            standing = await hosted.stand(caller, ask.dialogue, forgets=around is not None)
             try:
-                work = partial(work, place=standing.place)
-                return self.desk.submit(line, work, eager=eager, whose=caller.whose, standing=standing)
+                return submit(partial(work, place=standing.place), standing=standing, around=around)
             except BaseException:
                 standing.leave(kept=False)
                 raise
+
+    def _silence(
+        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish
+    ) -> AbstractAsyncContextManager[None] | None:
+        """What a turn needs around it that asks to forget; None for all others."""
+        if wish == "nothing" or hosted.assistant.memory is None:
+            return None
+        return self._between_turns(hosted, caller, files=wish == "everything", apart=line)
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or what costs as much as one, against the caller's limits."""
@@ -190,6 +208,7 @@ class House:
         assistant = hosted.view(caller.tenant)
         done: Done | None = None
         failure: BaseException | None = None
+        toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
         said = Said(ask.text, caller.user, ask.dialogue, ask.before, under)
         try:
@@ -200,6 +219,7 @@ class House:
                 yield from again(done)
                 return
             for piece in assistant.exchange(said):
+                toll.take(piece)
                 if isinstance(piece, str):
                     yield Text(piece)
                 elif isinstance(piece, Note):
@@ -211,7 +231,7 @@ class House:
                 else:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = Done(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
-                    self._spend(caller, done)
+                    self._spend(caller, usage)
                     if after is not None:
                         after(done)
                     yield done
@@ -219,18 +239,24 @@ class House:
             failure = error
             raise
         finally:
+            self._spend_rest(caller, done, toll)
             for observer in self.observers:
                 observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
             for watch in watches:
                 watch.ended(done, failure)
 
-    def _spend(self, caller: Caller, done: Done) -> None:
-        """Count the tokens of a turn that is kept: it is the caller's, whether the ledger answers now or not."""
+    def _spend(self, caller: Caller, usage: Usage) -> None:
+        """Count the tokens of a turn: one that is kept is the caller's, whether the ledger answers now or not."""
         if self.ledger is not None:
             try:
-                self.ledger.spend(caller.key, done.usage.prompt_tokens + done.usage.completion_tokens, time.time())
+                self.ledger.spend(caller.key, usage.prompt_tokens + usage.completion_tokens, time.time())
             except StoreError as error:
                 _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
+
+    def _spend_rest(self, caller: Caller, done: Done | None, toll: Toll) -> None:
+        """Count what a turn used that was not kept: whoever leaves before its end may have read most of it."""
+        if done is None and toll.usage.calls:
+            self._spend(caller, toll.usage)
 
     # Everything else
 
@@ -243,13 +269,25 @@ class House:
         return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs), whose=caller.whose)
 
     async def read_in(
-        self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
+        self,
+        caller: Caller,
+        agent: str,
+        source: str,
+        chore: Callable[Concatenate[Seat, Source, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        """Let a chore that reads files run: those of one user one after the other, so that none holds up all."""
+        """Let a chore that reads or removes files of a source run.
+
+        Those in the folders of one user, or in those that a tenant shares, go one after the other: none meets another,
+        and none holds up all.
+        """
         hosted = self.hosted(agent)
+        declared = hosted.source(source)
+        owner = caller.user if declared.private else SHARED_USER
         with self._reading.holding(caller.whose, seconds=10.0):
-            async with self.alone("files", hosted.name, caller.tenant, caller.user):
-                return await self._in(self._readers, lambda: chore(hosted.seat(caller), *args, **kwargs))
+            async with self.alone("files", hosted.name, caller.tenant, owner):
+                return await self._in(self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs))
 
     async def forgetting(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
@@ -258,11 +296,37 @@ class House:
 
         Turns that run are ended, and until the chore is done none begins.
         """
-        hosted = self.hosted(agent)
-        async with self.desk.hush((hosted.name, caller.tenant, caller.user)):
-            await hosted.clear(caller)
-            await self.near_or_far(agent, lambda: self.ends.clear(hosted.name, caller.tenant, caller.user))
+        async with self._between_turns(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
+
+    async def forget_everything(self, caller: Caller, agent: str) -> int:
+        """Erase all that is the caller's, between their turns and when none of their files is being read; how much."""
+        async with self._between_turns(self.hosted(agent), caller, files=True):
+            return await self.do(caller, agent, person.forget_everything)
+
+    async def forget_dialogue(self, caller: Caller, agent: str, dialogue: str) -> int:
+        """Erase a dialogue, and let no turn of it that runs here or elsewhere bring it back; how many turns."""
+        hosted = self.hosted(agent)
+        mine = (hosted.name, caller.tenant, caller.user)
+        async with self.alone(*mine), self.desk.hush((*mine, dialogue)):
+            await hosted.clear(caller, dialogue)
+            removed = await self.do(caller, agent, person.forget_dialogue, dialogue)
+        self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
+        return removed
+
+    @asynccontextmanager
+    async def _between_turns(
+        self, hosted: Hosted, caller: Caller, *, files: bool = False, apart: tuple[str, ...] | None = None
+    ) -> AsyncIterator[None]:
+        """A time without turns of the caller, but those of the line `apart`; with `files`, and without uploads."""
+        mine = (hosted.name, caller.tenant, caller.user)
+        async with AsyncExitStack() as held:
+            if files:  # first: an upload may take long, and nobody need be silent for it
+                await held.enter_async_context(self.alone("files", *mine))
+            await held.enter_async_context(self.desk.hush(mine, apart=apart))
+            await hosted.clear(caller, forgetting=apart is None)
+            await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
+            yield
 
     @asynccontextmanager
     async def alone(self, *what: Hashable) -> AsyncIterator[None]:
@@ -311,10 +375,6 @@ class House:
             self._running.add(running)
             running.add_done_callback(self._running.discard)
 
-    def forget_end(self, dialogue: str) -> None:
-        """A dialogue was deleted: nobody goes on with it."""
-        self.later(lambda: self.ends.drop(dialogue))
-
     async def _far(self, function: Callable[[], T]) -> T:
         """One statement to the database that servers share, by threads of their own: no chore holds it up."""
         with self._asking.holding(None, seconds=2.0):
@@ -335,6 +395,9 @@ class House:
     async def warm_up(self) -> None:
         """Load what every turn needs, before the first one; `ready` says that it is there."""
         for hosted in self.agents.values():
+            # Other servers may share the folder: what they are about to read is not a day old.
+            since = self._made if hosted.lines is None else self._made - DAY
+            await self.call(lambda hosted=hosted, since=since: sweep(hosted.state, since))  # type: ignore[misc]  # early
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
             if hosted.lines is not None:
                 await self.call(hosted.lines.open)

@@ -36,9 +36,8 @@ def sources(seat: Seat) -> list[View]:
 
 def search(seat: Seat, source: str, query: str, k: int) -> list[View]:
     """What a source gives for a query, best first."""
-    declared = uploads.declared(seat, source)
     context = Context((Turn("user", query),), seat.scope)
-    (found,) = seat.assistant.agent.retriever.retrieve([Request(context, (declared,), k)])
+    (found,) = seat.assistant.agent.retriever.retrieve([Request(context, (seat.source(source),), k)])
     return [views.evidence(piece) for piece in found]
 
 

@@ -21,6 +21,7 @@ from dragoman.server.chat import new_dialogue
 from dragoman.server.house import Ask
 from dragoman.server.problems import problem_of
 from dragoman.server.schemas import FactView, Gate, LearnedView, Plan, Said, SourceEvidence
+from dragoman.text.form import everything as means_everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,8 +150,8 @@ class _Tools:
             caller, agent = await self._who(context)
             if everything == bool(what):
                 raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
-            if everything:
-                erased = await self._house.forgetting(caller, agent, person.forget_everything)
+            if everything or means_everything(what):
+                erased = await self._house.forget_everything(caller, agent)
             else:
                 erased = await self._house.forgetting(caller, agent, _forget, what)
             return _result(f"Erased: {erased}.", Forgotten(erased=erased))

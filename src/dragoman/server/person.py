@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
@@ -13,10 +12,10 @@ from dragoman.core.errors import InputError
 from dragoman.core.values import Learned, Passage, Reply, Source, Turn
 from dragoman.server import views
 from dragoman.server.events import Done, usage_of
+from dragoman.server.folders import erase_uploads, user_folder
 from dragoman.server.hosted import Seat
 from dragoman.server.problems import absent
-from dragoman.server.quota import full
-from dragoman.server.uploads import user_folder
+from dragoman.server.quota import counted, full
 from dragoman.server.views import View
 
 _MOST = 200
@@ -55,13 +54,12 @@ def forget(seat: Seat, id: str) -> int:
 
 def forget_everything(seat: Seat) -> int:
     """Erase all that is the user's: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    folder = user_folder(seat)
+    folder = user_folder(seat.state, seat.scope)
     seat.stock.check_here(folder)
+    files = counted(folder).files
     erased = seat.assistant.forget(user=seat.user)
-    erased += sum(1 for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
-    shutil.rmtree(folder, ignore_errors=True)
-    seat.stock.recount(folder)
-    return erased
+    erase_uploads(seat.state, seat.scope, seat.stock)  # where its memory has not done so
+    return erased + files
 
 
 def export(seat: Seat) -> View:

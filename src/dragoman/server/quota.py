@@ -189,7 +189,8 @@ class Claim:
 def counted(folder: Path) -> Amount:
     """The files below a folder; hidden ones are on their way in or out."""
     bytes_, files = 0, 0
-    for path, _, names in os.walk(folder):
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             if not name.startswith("."):
                 try:

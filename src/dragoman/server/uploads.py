@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import secrets
 import shutil
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from time import perf_counter
 from typing import BinaryIO
 
 from dragoman.core.errors import AccessError, ServiceError
-from dragoman.core.values import SHARED_USER, Source
+from dragoman.core.values import Source
+from dragoman.core.workers import InProcess
+from dragoman.server.folders import FOLDER, source_folder
 from dragoman.server.hosted import Seat
 from dragoman.server.problems import absent
 from dragoman.server.quota import Amount, full
 from dragoman.server.views import View
-from dragoman.sources.files import READERS
-from dragoman.sources.ingest import Report, ingest
+from dragoman.sources.files import READERS, File, Found, origin_of
+from dragoman.sources.ingest import Report
+from dragoman.sources.ingest_run import IngestRun
 
-FOLDER = "uploads"
 MOST_BYTES = 32 * 1024 * 1024
 _PIECE = 1 << 20
+_BATCH = 64
 _DEEPEST, _LONGEST = 8, 200
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _DEVICE = re.compile(r"^(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
@@ -65,55 +69,45 @@ def safe_name(given: str) -> PurePosixPath:
     return path
 
 
-def user_folder(seat: Seat) -> Path:
-    """Where a user's own uploads lie; named by digests, so that no id can be a path."""
-    return _folder(seat, seat.user)
-
-
-def source_folder(seat: Seat, source: Source) -> Path:
-    """The root of a source's uploads for whoever calls; files lie in `uploads` below it."""
-    return _folder(seat, seat.user if source.private else SHARED_USER) / _digest(source.name)
-
-
-def declared(seat: Seat, name: str) -> Source:
-    """A source by name."""
-    source = next((source for source in seat.assistant.sources if source.name == name), None)
-    if source is None:
-        raise absent("source")
-    return source
-
-
 def writable(seat: Seat, source: Source) -> bool:
     """Facts come by the memory; shared sources are an admin's to write."""
     return source.about != "user" and (source.private or seat.admin)
+
+
+def check_size(size: int, most_bytes: int = MOST_BYTES) -> None:
+    """Refuse a file that is too large."""
+    if size > most_bytes:
+        raise ServiceError(f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large")
 
 
 def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: int = MOST_BYTES) -> Report:
     """Write files into a source's folder and read them into the source.
 
     All names, and whether there is room, are checked before any is written. A file that cannot be read is not kept,
-    and one of that name from before stays.
+    and one of that name from before stays; so it does until the new one has been read.
     """
     _check_writable(seat, source)
-    root = source_folder(seat, source)
+    root = _root(seat, source)
     places = [_place(root, safe_name(upload.name)) for upload in uploads]
     sizes = {place: _size(upload.content, most_bytes) for upload, place in zip(uploads, places, strict=True)}
     more = Amount(sum(sizes.values()), len(sizes)) + -_lying(places)
-    with seat.stock.claiming(root.parent, more, seat.quota, private=source.private) as claim, Incoming() as incoming:
+    with (
+        seat.stock.claiming(root.parent, more, seat.quota, private=source.private) as claim,
+        Incoming(root) as incoming,
+    ):
         for upload, place in zip(uploads, places, strict=True):
             incoming.write(upload.content, place)
-        report = _ingest(seat, source, list(sizes), root, room=_room(seat, source))
+        report = _ingest(seat, source, incoming.files, root, room=_room(seat, source))
         unread = {root / failure.path for failure in report.failed}
         if report.full and not report.files:
             raise _full(seat, source)
-        gone = incoming.settle(unread)
-        claim.used = more + -gone
+        claim.used = incoming.settle(unread)
     return report
 
 
 def files(seat: Seat, source: Source) -> list[View]:
     """The uploaded files of a source, by name."""
-    root = source_folder(seat, source)
+    root = _root(seat, source)
     seat.stock.check_here(root.parent)
     store, scope = seat.assistant.store, source.scope(seat.scope)
     return [
@@ -128,17 +122,29 @@ def files(seat: Seat, source: Source) -> list[View]:
 
 
 def remove(seat: Seat, source: Source, name: str) -> int:
-    """Remove an uploaded file and its passages; how many."""
+    """Remove an uploaded file and its passages; how many.
+
+    The file goes last: where the store is busy it is still there, and removing it again does the rest.
+    """
     _check_writable(seat, source)
-    root = source_folder(seat, source)
+    root = _root(seat, source)
     seat.stock.check_here(root.parent)
     path = _place(root, safe_name(name))
-    if not path.is_file():
+    run = _run(seat, source, root)
+    if not path.is_dir():
+        run.remove_missing(Found((), (origin_of(path, root),)))  # of this file alone: others may be on their way in
+        run.index()
+    removed = run.counts.removed
+    if not removed and not path.is_file():
         raise absent("file")
     gone = _lying([path])
-    path.unlink()
+    path.unlink(missing_ok=True)
     seat.stock.add(root.parent, -gone)
-    return _ingest(seat, source, [root / FOLDER], root, sync=True).removed
+    return removed
+
+
+def _root(seat: Seat, source: Source) -> Path:
+    return source_folder(seat.state, seat.scope, source)
 
 
 def _is_bad_part(part: str) -> bool:
@@ -166,11 +172,18 @@ def _check_writable(seat: Seat, source: Source) -> None:
         )
 
 
-def _ingest(
-    seat: Seat, source: Source, paths: Sequence[Path], root: Path, *, sync: bool = False, room: int | None = None
-) -> Report:
-    assistant = seat.assistant
-    return ingest(assistant.store, assistant.encoder, source, paths, scope=seat.scope, base=root, sync=sync, room=room)
+def _ingest(seat: Seat, source: Source, files: Sequence[File], root: Path, *, room: int | None) -> Report:
+    """Read files that do not yet lie where their origins say."""
+    began, run = perf_counter(), _run(seat, source, root, room)
+    run.bring(files, seat.assistant.encoder, InProcess(), None)
+    run.index()
+    done, seconds = run.counts, perf_counter() - began
+    return Report(done.added, done.changed, done.removed, done.unchanged, done.files, run.failures, seconds, run.full)
+
+
+def _run(seat: Seat, source: Source, root: Path, room: int | None = None) -> IngestRun:
+    scope = source.scope(seat.scope)
+    return IngestRun(seat.assistant.store, source, scope=scope, batch=_BATCH, base=root, room=room)
 
 
 def _room(seat: Seat, source: Source) -> int | None:
@@ -194,8 +207,7 @@ def _size(content: BinaryIO, most_bytes: int) -> int:
     here = content.tell()
     size = content.seek(0, os.SEEK_END) - here
     content.seek(here)
-    if size > most_bytes:
-        raise ServiceError(f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large")
+    check_size(size, most_bytes)
     return size
 
 
@@ -206,61 +218,56 @@ def _lying(places: Sequence[Path]) -> Amount:
 
 
 class Incoming:
-    """Files on their way in: each takes the place of the one before it, which comes back unless all is settled."""
+    """Files on their way in: they wait in a hidden folder of their own, and take their places when they were read."""
 
-    def __init__(self) -> None:
-        self._before: dict[Path, Path | None] = {}
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder = root / f".{secrets.token_hex(8)}"
+        self._waiting: dict[Path, Path] = {}
 
     def __enter__(self) -> Incoming:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.settle(set(self._before))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files where they wait, under the names that they will have."""
+        return tuple(File(waiting, origin_of(place, self._root)) for place, waiting in self._waiting.items())
 
     def write(self, content: BinaryIO, place: Path) -> None:
-        """Copy under another name first, so that nobody reads half a file."""
-        passing = _hidden(place)
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with passing.open("xb") as out:
+        """Copy a file to where it waits; the last of one name stays."""
+        inside = place.relative_to(self._root)
+        waiting = self._folder / inside
+        if place.is_dir() or any((self._root / above).is_file() for above in inside.parents):
+            raise _clashing()
+        with _no_clash():
+            waiting.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with waiting.open("wb") as out:
                 shutil.copyfileobj(content, out, _PIECE)
-            if place not in self._before:
-                self._before[place] = _hidden(place).with_suffix(".old") if place.is_file() else None
-                before = self._before[place]
-                if before is not None:
-                    place.rename(before)
-            passing.replace(place)
-        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-            raise ServiceError(
-                "A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name"
-            ) from error
-        finally:
-            if passing.is_file():
-                passing.unlink()
+        self._waiting[place] = waiting
 
     def settle(self, unread: Collection[Path]) -> Amount:
-        """Let what could not be read go again, and what stood in its place come back; what is gone with that."""
-        gone = Amount()
-        for place, before in self._before.items():
-            if place in unread:
-                gone += _lying([place])
-                place.unlink(missing_ok=True)
-                if before is not None:
-                    before.replace(place)
-                    gone += -_lying([place])
-            elif before is not None:
-                before.unlink(missing_ok=True)
-        self._before.clear()
-        return gone
+        """Let what was read take its place; how much more lies there now."""
+        more = Amount()
+        for place, waiting in self._waiting.items():
+            if place not in unread:
+                change = _lying([waiting]) + -_lying([place])
+                with _no_clash():
+                    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    waiting.replace(place)
+                more += change
+        return more
 
 
-def _hidden(place: Path) -> Path:
-    return place.parent / f".{secrets.token_hex(8)}"
+@contextmanager
+def _no_clash() -> Iterator[None]:
+    try:
+        yield
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        raise _clashing() from error
 
 
-def _folder(seat: Seat, user: str) -> Path:
-    return seat.state / FOLDER / _digest(seat.assistant.tenant) / (_digest(user) if user else "shared")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _clashing() -> ServiceError:
+    return ServiceError("A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name")

@@ -31,9 +31,10 @@ class PostgresEnds:
             ON CONFLICT (digest) DO UPDATE SET dialogue = excluded.dialogue, at = excluded.at"""
         self._database.once(sql, {"digest": digest, "dialogue": dialogue, "whose": whose})
 
-    def drop(self, dialogue: str) -> None:
-        """Forget how a dialogue ends."""
-        self._database.once(f"DELETE FROM {self._table} WHERE dialogue = %(dialogue)s", {"dialogue": dialogue})
+    def drop(self, dialogue: str, whose: bytes) -> None:
+        """Forget how a dialogue of a user ends."""
+        sql = f"DELETE FROM {self._table} WHERE dialogue = %(dialogue)s AND whose = %(whose)s"
+        self._database.once(sql, {"dialogue": dialogue, "whose": whose})
 
     def clear(self, whose: bytes) -> None:
         """Forget how all dialogues of a user end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 
 import pytest
 
@@ -12,11 +13,12 @@ from dragoman.server.page import _Guarded
 from dragoman.server.page.guests import REST, Guests, rest_page
 from dragoman.server.page.visit import Keys, Visit, new_dialogue
 from dragoman.server.person import check_dialogue
+from dragoman.server.shares import Shares
 
 pytestmark = pytest.mark.trust
 
 
-def sent_for(path, *, crowded=False, kind="http", **headers):
+def sent_for(path, *, crowded=False, kind="http", method="GET", shares=None, **headers):
     """What is sent for a request, and whether the application saw it."""
     messages, seen = [], []
 
@@ -27,9 +29,12 @@ def sent_for(path, *, crowded=False, kind="http", **headers):
     async def keep(message):
         messages.append(message)
 
-    guarded = _Guarded(app, crowded=lambda: crowded)
+    async def place(_):
+        return nullcontext() if shares is None else shares.holding("ana", seconds=5.0)
+
+    guarded = _Guarded(app, crowded=lambda: crowded, receiving=place)
     given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    asyncio.run(guarded({"type": kind, "path": path, "headers": given}, None, keep))
+    asyncio.run(guarded({"type": kind, "method": method, "path": path, "headers": given}, None, keep))
     return messages[0], seen
 
 
@@ -133,6 +138,17 @@ def test_the_way_back_from_rest_leads_nowhere_else():
 def test_pages_that_are_open_go_on_when_no_more_are_let_in():
     start, seen = sent_for("/page/_nicegui/client/1/upload/2", crowded=True)
     assert (start["status"], seen) == (200, ["/page/_nicegui/client/1/upload/2"])
+
+
+def test_uploads_come_in_as_many_at_once_as_on_the_api():
+    shares = Shares(1)
+    where = "/page/_nicegui/client/1/upload/2"
+    start, seen = sent_for(where, method="POST", shares=shares)
+    assert (start["status"], seen, shares.total) == (200, [where], 0)
+    shares.take("ana")
+    for path, method, status in ((where, "POST", 503), (where, "GET", 200), ("/page/", "POST", 200)):
+        start, seen = sent_for(path, method=method, shares=shares)
+        assert (start["status"], bool(seen)) == (status, status == 200)
 
 
 def test_keys_are_of_their_session_until_it_leaves():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from dragoman.core.errors import MissingExtraError
+from dragoman.core.errors import DragomanError, MissingExtraError
 from dragoman.server.answers import problem_response
 from dragoman.server.door import App, Message, Receive, Send, is_own, refuse
 from dragoman.server.page.guests import Guests, full_page, rest_page
 from dragoman.server.page.visit import Keys, Visit
 from dragoman.server.page.words import WORDS_COOKIE, Language, language_of
-from dragoman.server.problems import Problem
+from dragoman.server.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,6 +35,7 @@ _log = logging.getLogger("dragoman.server")
 PATH = "/page"
 _AGAIN = 30
 """Seconds after which a browser asks again when all places are taken."""
+_UPLOAD = re.compile(r"/_nicegui/client/[^/]+/upload/[^/]+$")
 _LOOK = Path(__file__).with_name("look.css")
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/>'
@@ -79,8 +81,7 @@ def add_page(app: FastAPI) -> None:
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in house.agents else next(iter(house.agents))
-        key, forgotten = partial(keys.of, session), house.forget_end
-        visit = Visit(house, runs, key, _language(request), wanted, forgotten=forgotten)
+        visit = Visit(house, runs, partial(keys.of, session), _language(request), wanted)
         await _open(visit, request, keys, guests, dialogue or None)
 
     @nice.get("/enter", include_in_schema=False)
@@ -108,7 +109,7 @@ def add_page(app: FastAPI) -> None:
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
     nice.on_exception(_note_failure)
     nice.add_exception_handler(404, _nowhere)
-    nice.add_middleware(_Guarded, crowded=guests.is_full)
+    nice.add_middleware(_Guarded, crowded=guests.is_full, receiving=partial(_receiving, house, keys))
     ui.run_with(
         app,
         mount_path=PATH,
@@ -132,7 +133,6 @@ async def _open(visit: Visit, request: Request, keys: Keys, guests: Guests, dial
     """Build the page for a visitor; without a valid key, the place where one is asked for."""
     from nicegui import ui
 
-    from dragoman.core.errors import DragomanError
     from dragoman.server.page.entrance import build_entrance
     from dragoman.server.page.room import LOOK_COOKIE, LOOKS, Look, Room
 
@@ -191,12 +191,28 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
     await send({"type": "http.response.body", "body": body})
 
 
-class _Guarded:
-    """Keeps the page to itself: no frame around it, nothing fetched from or sent to elsewhere, not too many of it."""
+async def _receiving(house: House, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
+    """A place among the uploads that come in at once, for whoever has the session of a request."""
+    caller = await house.caller(keys.of(str(scope["session"].get("id", ""))))
+    return house.receiving.holding(caller.whose, seconds=5.0)
 
-    def __init__(self, app: App, *, crowded: Callable[[], bool]) -> None:
+
+class _Guarded:
+    """Keeps the page to itself: no frame around it, nothing fetched from or sent to elsewhere, not too many of it.
+
+    Whose an upload is must be known before it is read, as on the API; `receiving` gives it a place, or refuses it.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        crowded: Callable[[], bool],
+        receiving: Callable[[MutableMapping[str, Any]], Awaitable[AbstractContextManager[None]]],
+    ) -> None:
         self._app = app
         self._crowded = crowded
+        self._receiving = receiving
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(scope.get("headers", ()))
@@ -220,4 +236,11 @@ class _Guarded:
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        await self._app(scope, receive, guarded)
+        with ExitStack() as held:
+            if scope["method"] == "POST" and _UPLOAD.search(scope["path"]):
+                try:
+                    held.enter_context(await self._receiving(scope))
+                except DragomanError as error:
+                    await refuse(problem_of(error), scope, guarded)
+                    return
+            await self._app(scope, receive, guarded)

@@ -96,7 +96,7 @@ class Memory:
         text = text.strip()
         if text and text != before:
             with telling_errors(self._words):
-                await self._visit.do(person.correct, id, text)
+                await self._visit.forgetting(person.correct, id, text)
                 notice(self._words["memory.corrected"])
         await self.refresh()
 
@@ -129,7 +129,7 @@ class Memory:
     async def _everything(self) -> None:
         self._sure.close()
         with telling_errors(self._words):
-            await self._visit.forgetting(person.forget_everything)
+            await self._visit.forget_everything()
             notice(self._words["memory.all_gone"])
         await self.refresh()
         await self._emptied()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from io import BytesIO
+from tempfile import TemporaryFile
 
 from nicegui import events, ui
 from nicegui.elements.mixins.text_element import TextElement
+from nicegui.elements.upload_files import FileUpload
 
-from dragoman.core.values import Evidence, Passage
+from dragoman.core.values import Evidence, Passage, Source
 from dragoman.server import knowledge, uploads
 from dragoman.server.hosted import Seat
 from dragoman.server.page.pieces import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
@@ -152,6 +154,7 @@ class Sources:
                 self._upload.props[":filter"] = _FILTER
                 # What was sent is in the list of files below; only what is still on its way stays here.
                 on(self._upload, "finish", self._upload.reset)
+                on(self._upload, "failed", lambda: notice(words["error"]))
             drop.on("drop", js_handler=_DROP % self._upload.id)
             drop.on("dragover", js_handler=_OVER)
             drop.on("dragleave", js_handler=_AWAY)
@@ -173,9 +176,9 @@ class Sources:
         self._pending += 1
         self._progress()
         with telling_errors(words):
-            given = Upload(name, BytesIO(await event.file.read()))
-            # A folder comes as many files at once; they are read one after the other.
-            report = await self._visit.read_in(_put, self._target, given)
+            uploads.check_size(event.file.size())
+            # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
+            report = await self._visit.read_in(self._target, put, name, event.file)
             self._files += report.files
             self._passages += report.added + report.changed
             for failure in report.failed:
@@ -220,7 +223,7 @@ class Sources:
 
     async def _remove(self, name: str) -> None:
         with telling_errors(self._words):
-            await self._visit.read_in(_remove, self._target, name)
+            await self._visit.read_in(self._target, uploads.remove, name)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
         await self._changed()
@@ -259,13 +262,18 @@ def _evidence(row: View) -> Evidence:
     return Evidence(passage, float(row["relevance"]))
 
 
-def _put(seat: Seat, source: str, upload: Upload) -> Report:
-    return uploads.put(seat, uploads.declared(seat, source), [upload])
+def put(seat: Seat, source: Source, name: str, file: FileUpload) -> Report:
+    """In a thread, when a file's turn has come: of those that wait nothing is in memory but what NiceGUI holds."""
+
+    async def copy() -> None:
+        async for piece in file.iterate():
+            content.write(piece)
+
+    with TemporaryFile() as content:
+        asyncio.run(copy())
+        content.seek(0)
+        return uploads.put(seat, source, [Upload(name, content)])
 
 
 def _files(seat: Seat, source: str) -> list[View]:
-    return uploads.files(seat, uploads.declared(seat, source))
-
-
-def _remove(seat: Seat, source: str, name: str) -> int:
-    return uploads.remove(seat, uploads.declared(seat, source), name)
+    return uploads.files(seat, seat.source(source))

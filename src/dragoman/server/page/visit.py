@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from dragoman.agent.feedback import thumbs
 from dragoman.agent.turns import WITHHELD
 from dragoman.core.values import Evidence, Reply, Source, Turn
-from dragoman.server.person import check_dialogue, forget_dialogue
+from dragoman.server.person import check_dialogue
 from dragoman.server.routes.common import admin_only
 from dragoman.server.views import View
 
@@ -93,8 +93,6 @@ class Visit:
         key: Callable[[], str | None],
         language: Language,
         agent: str,
-        *,
-        forgotten: Callable[[str], None] | None = None,
     ) -> None:
         self.house = house
         self.runs = runs
@@ -103,7 +101,6 @@ class Visit:
         self.dialogue = new_dialogue()
         self.used = time.time()
         self._key = key
-        self._forgotten = forgotten
 
     async def caller(self) -> Caller:
         """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
@@ -114,9 +111,11 @@ class Visit:
         """Let a chore run for whoever looks."""
         return await self.house.do(await self.caller(), self.agent, chore, *args, **kwargs)
 
-    async def read_in(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Let a chore that reads files run for whoever looks."""
-        return await self.house.read_in(await self.caller(), self.agent, chore, *args, **kwargs)
+    async def read_in(
+        self, source: str, chore: Callable[Concatenate[Seat, Source, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore that reads or removes files of a source run for whoever looks."""
+        return await self.house.read_in(await self.caller(), self.agent, source, chore, *args, **kwargs)
 
     async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Let a chore that erases run for whoever looks."""
@@ -124,12 +123,11 @@ class Visit:
 
     async def forget_dialogue(self, dialogue: str) -> None:
         """Erase a dialogue of whoever looks, as the API does."""
-        caller, house = await self.caller(), self.house
-        mine = (house.hosted(self.agent).name, caller.tenant, caller.user)
-        async with house.alone(*mine), house.desk.hush((*mine, dialogue)):
-            await house.do(caller, self.agent, forget_dialogue, dialogue)
-        if self._forgotten is not None:
-            self._forgotten(dialogue)
+        await self.house.forget_dialogue(await self.caller(), self.agent, dialogue)
+
+    async def forget_everything(self) -> None:
+        """Erase all that is of whoever looks, as the API does."""
+        await self.house.forget_everything(await self.caller(), self.agent)
 
     async def begin(self, ask: Ask) -> Run:
         """Take a turn in."""

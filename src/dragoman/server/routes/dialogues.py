@@ -44,14 +44,7 @@ async def forget_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """Delete a dialogue: its turns, traces and thumbs. A turn of it that runs is ended; facts learned from it stay."""
-    house = house_of(request)
-    hosted = house.hosted(agent)
-    mine = (hosted.name, caller.tenant, caller.user)
-    async with house.alone(*mine), house.desk.hush((*mine, id)):
-        await hosted.clear(caller, id)
-        removed = await house.do(caller, agent, person.forget_dialogue, id)
-    house.forget_end(id)
-    return answer({"removed": removed})
+    return answer({"removed": await house_of(request).forget_dialogue(caller, agent, id)})
 
 
 @router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)

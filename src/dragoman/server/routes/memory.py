@@ -42,7 +42,7 @@ async def forget_me(
     agent: AgentName = "",
 ) -> Response:
     """Forget everything of the user: no byte of it is left in any file. Turns that run are ended."""
-    return answer({"removed": await house_of(request).forgetting(caller, agent, person.forget_everything)})
+    return answer({"removed": await house_of(request).forget_everything(caller, agent)})
 
 
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
@@ -53,10 +53,10 @@ async def export(request: Request, caller: Who, agent: AgentName = "") -> Respon
 
 @router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
 async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Put another fact in the place of one. It counts as a turn."""
+    """Put another fact in the place of one. It counts as a turn; turns that run are ended."""
     house = house_of(request)
     await house.admit(caller)
-    return answer(await house.do(caller, agent, person.correct, id, body.text))
+    return answer(await house.forgetting(caller, agent, person.correct, id, body.text))
 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})

@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, File, Path, Request, UploadFile
 from starlette.responses import Response
 
+from dragoman.core.values import Source
 from dragoman.server import knowledge, uploads, views
+from dragoman.server.folders import FOLDER
 from dragoman.server.hosted import Seat
 from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, house_of, told
 from dragoman.server.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
@@ -58,7 +60,7 @@ async def upload(
     given = [Upload(file.filename or "", file.file) for file in files]
     house = house_of(request)
     await house.admit(caller)
-    return answer(await house.read_in(caller, agent, _put, source, given))
+    return answer(await house.read_in(caller, agent, source, _put, given))
 
 
 @router.delete(
@@ -75,18 +77,18 @@ async def remove(
     agent: AgentName = "",
 ) -> Response:
     """Remove an uploaded file and its passages."""
-    return answer({"removed": await house_of(request).read_in(caller, agent, _remove, source, name)})
+    return answer({"removed": await house_of(request).read_in(caller, agent, source, uploads.remove, name)})
 
 
 router.include_router(uploading)
 
 
 def _files(seat: Seat, source: str) -> list[View]:
-    return uploads.files(seat, uploads.declared(seat, source))
+    return uploads.files(seat, seat.source(source))
 
 
-def _put(seat: Seat, source: str, given: list[Upload]) -> View:
-    report = uploads.put(seat, uploads.declared(seat, source), given)
+def _put(seat: Seat, source: Source, given: list[Upload]) -> View:
+    report = uploads.put(seat, source, given)
     return {
         "files": report.files,
         "added": report.added,
@@ -94,12 +96,7 @@ def _put(seat: Seat, source: str, given: list[Upload]) -> View:
         "removed": report.removed,
         "unchanged": report.unchanged,
         "failed": [
-            {"path": failure.path.removeprefix(f"{uploads.FOLDER}/"), "reason": failure.reason}
-            for failure in report.failed
+            {"path": failure.path.removeprefix(f"{FOLDER}/"), "reason": failure.reason} for failure in report.failed
         ],
         "seconds": report.seconds,
     }
-
-
-def _remove(seat: Seat, source: str, name: str) -> int:
-    return uploads.remove(seat, uploads.declared(seat, source), name)

@@ -1,0 +1,60 @@
+"""Where uploaded files lie: a folder for each tenant, user and source, named by digests."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import StoreError
+from dragoman.core.values import Scope, Source
+from dragoman.sources.ways import uploads_folder
+
+if TYPE_CHECKING:
+    from dragoman.server.quota import Stock
+
+_log = logging.getLogger("dragoman.server")
+FOLDER = "uploads"
+_ANY = Source("ANY", private=True)
+
+
+def user_folder(state: Path, scope: Scope) -> Path:
+    """Where the uploads of a user, or what a tenant's users share, lie; no id can be a path."""
+    return source_folder(state, scope, _ANY).parent
+
+
+def source_folder(state: Path, scope: Scope, source: Source) -> Path:
+    """The root of a source's uploads for whoever calls; files lie in `uploads` below it."""
+    return state / uploads_folder(source.scope(scope), source)
+
+
+def erase_uploads(state: Path, scope: Scope, stock: Stock) -> int:
+    """Remove all that a user uploaded; how many files. Where they lie with another server nothing is changed."""
+    folder = user_folder(state, scope)
+    stock.check_here(folder)
+    erased = sum(1 for path in folder.rglob("*") if path.is_file())
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            continue  # something in it went by itself meanwhile
+        except OSError as error:
+            raise StoreError(
+                f"Uploaded files cannot be removed: {error.strerror}.", remedy="Check the folder's permissions."
+            ) from error
+    stock.recount(folder)
+    return erased
+
+
+def sweep(state: Path, before: float) -> None:
+    """Remove what uploads that were cut off have left, hidden, where it is older than a time."""
+    for root in (state / FOLDER).glob("*/*/*"):
+        for path in (*root.glob(".*"), *(root / FOLDER).rglob(".*")):
+            try:
+                if path.stat().st_mtime < before:
+                    path.unlink() if path.is_file() else shutil.rmtree(path)
+            except FileNotFoundError:
+                continue  # another server that shares the folder was first
+            except OSError as error:
+                _log.warning("what an upload left cannot be removed: %s", error.strerror)
