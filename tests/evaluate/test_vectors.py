@@ -178,6 +178,15 @@ def test_the_identity_follows_options_and_bytes_of_the_weights(tmp_path: Path) -
     assert identity({"weights": str(folder)}, str(folder)) != first
 
 
+def test_what_is_hidden_beside_weights_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "model.onnx").write_bytes(b"weights")
+    (tmp_path / ".git" / "index").write_bytes(b"one")
+    before = identity({"weights": str(tmp_path)}, str(tmp_path))
+    (tmp_path / ".git" / "index").write_bytes(b"two")
+    assert identity({"weights": str(tmp_path)}, str(tmp_path)) == before
+
+
 def test_weights_beside_an_agent_are_found_there(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "model.onnx").write_bytes(b"one")

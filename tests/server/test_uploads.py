@@ -7,13 +7,15 @@ import io
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from dragoman.core.errors import StoreBusyError
+from dragoman.core.errors import ServiceError, StoreBusyError
 from dragoman.server import uploads
 from dragoman.server.caller import LOCAL
 from dragoman.server.uploads import Upload
+from dragoman.sources.ingest_run import IngestRun
 
 from .test_forgetting import Held, doing
 from .test_limits import until
@@ -188,3 +190,35 @@ def test_a_file_of_the_page_is_taken_into_hand_when_its_turn_comes(make_house):
         await house.close()
 
     asyncio.run(scene())
+
+
+def test_what_was_read_of_an_upload_that_failed_is_listed_and_the_rest_is_gone(seat, monkeypatch):
+    """The store is busy at the second of two new files, and at one that takes the place of another."""
+    put(seat, "old.md")
+    ingested, write = [], IngestRun._write
+
+    def busy(self, part, vectors):
+        write(self, part, vectors)
+        ingested.extend(change.file.origin for change in part.group if part.last)
+        raise StoreBusyError("busy")
+
+    monkeypatch.setattr(IngestRun, "_write", busy)
+    monkeypatch.setattr(uploads, "_BATCH", 1)
+    given = [Upload("a.md", io.BytesIO(NEW)), Upload("b.md", io.BytesIO(NEW)), Upload("old.md", io.BytesIO(NEW))]
+    with pytest.raises(StoreBusyError):
+        uploads.put(seat, seat.source("NOTES"), given)
+    files, texts = shown(seat)
+    assert set(files) == {"old.md", *(origin.removeprefix("uploads/") for origin in ingested)}
+    assert all(files.values()) and len(texts) == sum(files.values())
+    assert not hidden(seat)
+
+
+def test_a_name_that_differs_by_its_case_alone_is_refused_where_it_is_the_same(seat, monkeypatch):
+    put(seat, "a.md")
+    real = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda self: real(self.with_name(self.name.lower())))  # as on some systems
+    for act in (lambda: put(seat, "A.md", NEW), lambda: uploads.remove(seat, seat.source("NOTES"), "A.md")):
+        with pytest.raises(ServiceError, match="but for its case"):
+            act()
+    monkeypatch.undo()
+    assert shown(seat)[0] == {"a.md": 1}

@@ -90,6 +90,7 @@ WIDE = {
 def test_a_table_that_unfolds_to_many_times_its_size_is_refused_on_the_way(name, monkeypatch):
     assert parse(WIDE[name].encode(), name).sections  # there is so much that any file may give
     monkeypatch.setattr(allowance, "FREE", 1_000_000)
+    monkeypatch.setattr(allowance, "MOST_WIDE", 1_000_000)
     with pytest.raises(InputError, match=rf"'{name}' unfolds into more than .* characters\. Shorten"):
         parse(WIDE[name].encode(), name)
 
@@ -105,6 +106,7 @@ def test_headings_and_meta_repeated_with_too_many_passages_are_refused(
     name, text, monkeypatch, tmp_path, store, encoder
 ):
     monkeypatch.setattr(allowance, "FREE", 1_000_000)
+    monkeypatch.setattr(allowance, "MOST_WIDE", 1_000_000)
     (tmp_path / name).write_text(text)
     (tmp_path / "other.md").write_text("fine")
     report = ingest(store, encoder, Source("DOCS"), [tmp_path], scope=SCOPE, base=tmp_path)
@@ -115,6 +117,19 @@ def test_headings_and_meta_repeated_with_too_many_passages_are_refused(
 
 def test_a_large_file_may_give_more_than_a_small_one(monkeypatch):
     monkeypatch.setattr(allowance, "FREE", 10)
-    Allowance(b"12", "a").take("x" * allowance.A_BYTE, "x" * allowance.A_BYTE)
+    Allowance(b"12", "a").take("x" * allowance.WIDE, "x" * allowance.WIDE)
     with pytest.raises(InputError):
-        Allowance(b"12", "a").take("x" * allowance.A_BYTE * 2 + "x")
+        Allowance(b"12", "a").take("x" * allowance.WIDE * 2 + "x")
+    monkeypatch.setattr(allowance, "MOST_WIDE", 20)
+    Allowance(b"1234", "a").take("x" * allowance.A_BYTE * 4)
+    with pytest.raises(InputError):
+        Allowance(b"1234", "a").take("x" * allowance.A_BYTE * 4 + "x")
+
+
+def test_a_wide_survey_of_short_answers_is_read():
+    names = [f"satisfaction_with_service_{number}" for number in range(50)]
+    rows = [",".join(str((row + column) % 5 + 1) for column in range(50)) for row in range(12_000)]
+    content = "\n".join((",".join(names), *rows)).encode()
+    allowance = Allowance(content, "survey.csv")
+    for _ in rows:
+        allowance.take("; ".join(f"{name}: 1" for name in names))

@@ -263,3 +263,15 @@ def test_labels_that_were_made_again_are_noticed(recipe, tmp_path):
     labels.write_text("two")
     with pytest.raises(TrainingError, match=r"files: .*input\.relevance"):
         train(soft, TOY, tmp_path / "out", options=FEW)
+
+
+def test_a_training_of_a_version_that_said_nothing_of_other_files_goes_on(recipe, counting, tmp_path):
+    train(recipe(), TOY, tmp_path / "teacher", options=FEW)
+    taught = recipe(f"model.teacher={tmp_path / 'teacher'}")
+    train(taught, TOY, tmp_path / "out", options=FEW)
+    file = tmp_path / "out" / "data.json"
+    file.write_text(
+        json.dumps({name: value for name, value in json.loads(file.read_text()).items() if name != "files"})
+    )
+    train(taught, TOY, tmp_path / "out", options=FEW)
+    assert len(counting.jobs) == 2

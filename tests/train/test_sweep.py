@@ -10,6 +10,7 @@ import pytest
 from dragoman.core.errors import ConfigError, MissingExtraError, TrainingError
 from dragoman.core.workers import InProcess
 from dragoman.models.part import open_part
+from dragoman.train.folder import claimed
 from dragoman.train.recipe import load_recipe, shipped_recipes
 from dragoman.train.sweep import SweepSpec, deciding, load_sweep, sweep
 
@@ -274,3 +275,20 @@ def test_a_sweep_whose_settings_were_all_refused_can_be_mended(recipe, tmp_path)
         sweep(recipe, load_sweep(["model.wrong=true"]), DATA, tmp_path / "out", options=FEW)
     found = sweep(recipe, load_sweep(["model.weight=0.4"]), DATA, tmp_path / "out", options=FEW)
     assert [trial.settings for trial in found.trials] == [{"model.weight": 0.4}]
+
+
+def test_a_finished_sweep_whose_trials_were_removed_is_kept(recipe, tmp_path):
+    out = tmp_path / "out"
+    sweep(recipe, load_sweep(["model.weight=0.9,0.4"]), DATA, out, options=FEW)
+    shutil.rmtree(out / "trials")
+    with pytest.raises(TrainingError, match="holds another sweep"):
+        sweep(recipe, load_sweep(["model.weight=0.1"]), DATA, out, options=FEW)
+    assert open_part(out).options == {"weight": 0.4}
+
+
+def test_a_sweep_that_another_process_has_begun_is_kept(recipe, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(TrainingError, match="Nobody can weigh that"):
+        sweep(recipe, load_sweep(["model.wrong=true"]), DATA, out, options=FEW)
+    with claimed(out / "trials" / "000"), pytest.raises(TrainingError, match="holds another sweep"):
+        sweep(recipe, load_sweep(["model.weight=0.4"]), DATA, out, options=FEW)

@@ -230,10 +230,14 @@ def data_digest(manifest: Mapping[str, Json], block: str) -> str:
 
 
 def column_digest(manifest: Mapping[str, Json], title: str) -> str:
-    """What tells a column's measure apart: its metric with all options, and the turns that it speaks of."""
+    """What tells a column's measure apart: its metric with all options, and the turns that it speaks of; nothing where
+    it was not measured."""
     experiment = cast(dict[str, Any], manifest.get("experiment") or {})
-    columns = (_without(entry, _COLUMN_KEYS) for entry in experiment.get("columns", ()) if entry["title"] == title)
-    return hashlib.sha256(json.dumps(next(columns, None), sort_keys=True).encode()).hexdigest()
+    columns: list[dict[str, Any]] = experiment.get("columns") or []
+    entry = next((entry for entry in columns if entry["title"] == title), {})
+    if entry.get("missing"):
+        return ""
+    return hashlib.sha256(json.dumps(_without(entry, _COLUMN_KEYS), sort_keys=True).encode()).hexdigest()
 
 
 def _file(path: Path) -> dict[str, Json]:

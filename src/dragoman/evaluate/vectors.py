@@ -82,7 +82,8 @@ def _files(place: Path) -> list[Path]:
         return [place]
     if (place / PART).is_file():
         return [place / PART]
-    return sorted(path for path in place.rglob("*") if path.is_file())
+    inside = (path for path in place.rglob("*") if path.is_file())
+    return sorted(path for path in inside if not any(part[0] == "." for part in path.relative_to(place).parts))
 
 
 class KeptVectors:

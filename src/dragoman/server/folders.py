@@ -33,6 +33,8 @@ def erase_uploads(state: Path, scope: Scope, stock: Stock) -> int:
     """Remove all that a user uploaded; how many files. Where they lie with another server nothing is changed."""
     folder = user_folder(state, scope)
     stock.check_here(folder)
+    if not folder.exists():
+        return 0
     erased = sum(1 for path in folder.rglob("*") if path.is_file())
     while folder.exists():
         try:

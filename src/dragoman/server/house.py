@@ -169,7 +169,7 @@ class House:
             return submit(work, around=self._silence(hosted, caller, line, to_forget(ask.text)))
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             reading = partial(to_forget, ask.text)
-            wish = reading() if len(ask.text) <= SHORT else await self.call(reading, whose=caller.whose)
+            wish = reading() if len(ask.text) <= SHORT else await self._in(self._askers, reading)
             around = self._silence(hosted, caller, line, wish)
             if hosted.usher is None:
                 return submit(work, around=around)
@@ -395,13 +395,14 @@ class House:
     async def warm_up(self) -> None:
         """Load what every turn needs, before the first one; `ready` says that it is there."""
         for hosted in self.agents.values():
-            # Other servers may share the folder: what they are about to read is not a day old.
-            since = self._made if hosted.lines is None else self._made - DAY
-            await self.call(lambda hosted=hosted, since=since: sweep(hosted.state, since))  # type: ignore[misc]  # early
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
             if hosted.lines is not None:
                 await self.call(hosted.lines.open)
         self.ready = True
+        for hosted in self.agents.values():
+            # Other servers may share the folder: what they are about to read is not a day old.
+            since = self._made if hosted.lines is None else self._made - DAY
+            await self.call(lambda hosted=hosted, since=since: sweep(hosted.state, since))  # type: ignore[misc]  # early
 
     @property
     def is_seen(self) -> bool:

@@ -8,13 +8,13 @@ import secrets
 import shutil
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from time import perf_counter
 from typing import BinaryIO
 
-from dragoman.core.errors import AccessError, ServiceError
+from dragoman.core.errors import AccessError, DragomanError, ServiceError
 from dragoman.core.values import Source
 from dragoman.core.workers import InProcess
 from dragoman.server.folders import FOLDER, source_folder
@@ -97,7 +97,13 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
     ):
         for upload, place in zip(uploads, places, strict=True):
             incoming.write(upload.content, place)
-        report = _ingest(seat, source, incoming.files, root, room=_room(seat, source))
+        run = _run(seat, source, root, _room(seat, source))
+        try:
+            report = _ingest(seat, run, incoming.files)
+        except BaseException:
+            claim.used = incoming.settle({place for place in places if origin_of(place, root) not in run.whole})
+            _take_back(run, [origin_of(place, root) for place in places if not place.exists()])
+            raise
         unread = {root / failure.path for failure in report.failed}
         if report.full and not report.files:
             raise _full(seat, source)
@@ -157,6 +163,8 @@ def _place(root: Path, path: PurePosixPath) -> Path:
     place = root / FOLDER / path
     if not place.resolve().is_relative_to(root.resolve()):
         raise _misnamed("A file's name leads out of its folder.")
+    if place.exists() and place.name not in {other.name for other in place.parent.iterdir()}:
+        raise _misnamed("A file's name is that of another but for its case, which is one name on this server.")
     return place
 
 
@@ -172,9 +180,16 @@ def _check_writable(seat: Seat, source: Source) -> None:
         )
 
 
-def _ingest(seat: Seat, source: Source, files: Sequence[File], root: Path, *, room: int | None) -> Report:
+def _take_back(run: IngestRun, origins: Sequence[str]) -> None:
+    """Remove what came in of files that will not lie there; where the store refuses that too, it goes by name later."""
+    if origins:
+        with suppress(DragomanError):
+            run.remove_missing(Found((), tuple(origins)))
+
+
+def _ingest(seat: Seat, run: IngestRun, files: Sequence[File]) -> Report:
     """Read files that do not yet lie where their origins say."""
-    began, run = perf_counter(), _run(seat, source, root, room)
+    began = perf_counter()
     run.bring(files, seat.assistant.encoder, InProcess(), None)
     run.index()
     done, seconds = run.counts, perf_counter() - began

@@ -7,7 +7,9 @@ from dragoman.core.errors import InputError
 FREE = 16 * 2**20
 """Characters that any file may give."""
 A_BYTE = 8
-"""Characters that a larger file may give for each of its bytes: wide tables of short values are no more than that."""
+"""Characters that any larger file may give for each of its bytes."""
+WIDE, MOST_WIDE = 32, 256 * 2**20
+"""Characters for each byte, and in all, that a table of many columns with short values may give, such as a survey."""
 
 
 class Allowance:
@@ -15,7 +17,7 @@ class Allowance:
 
     def __init__(self, content: bytes, name: str) -> None:
         self._name = name
-        self._most = self._left = max(FREE, A_BYTE * len(content))
+        self._most = self._left = max(FREE, min(WIDE * len(content), MOST_WIDE), A_BYTE * len(content))
 
     def take(self, *texts: str) -> None:
         """Count texts; the one that is too much is an error, before the others are made."""

@@ -95,6 +95,8 @@ class IngestRun:
         self._met: set[str] = set()
         self._failed: list[tuple[int, Failure]] = []
         self._full: list[str] = []
+        self.whole: set[str] = set()
+        """The origins of files that were read to their end, or had not changed."""
         self.counts = Counts()
         self._progress: Callable[[int, int, str], None] | None = None
         self._done, self._total = 0.0, 0
@@ -234,6 +236,7 @@ class IngestRun:
             if change.stale:
                 self.counts.removed += self._store.remove(self._scope, change.stale)
             self._ledger.finish(change.file.origin, change.entry)
+            self.whole.add(change.file.origin)
             self.counts.added += len(change.added)
             self.counts.changed += len(change.changed)
             self.counts.unchanged += change.entry.passages - len(change.writes)
@@ -277,6 +280,7 @@ class IngestRun:
         self._done += _size(file.path)
 
     def _same(self, place: int, file: File, entry: Entry) -> None:
+        self.whole.add(file.origin)
         self.counts.unchanged += entry.passages
         self._report_places(place, file, entry.failed)
 

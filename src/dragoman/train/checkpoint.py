@@ -185,7 +185,7 @@ class Checkpoints:
                 path=str(self._place),
             )
         for what, digest in self._of.items():
-            if table["of"].get(what, "") != digest:  # an older version knew fewer
+            if table["of"].get(what, digest) != digest:  # an older version said less
                 raise self._other(f"the {what}")
 
     def _other(self, what: str) -> TrainingError:

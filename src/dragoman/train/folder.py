@@ -21,6 +21,8 @@ from dragoman.train.spec import Recipe
 
 FORMAT = 1
 RECIPE, DATA, METRICS, CARD = "recipe.toml", "data.json", "metrics.json", "README.md"
+FILES = "files"
+"""In data.json: what else the recipe names."""
 CHECKPOINT, BEST, LOG, EVENTS = "checkpoint", "best.safetensors", "log.jsonl", "tensorboard"
 _LOCK = ".lock"
 _LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "answers.jsonl", "mined", "work")
@@ -131,6 +133,11 @@ def holds_nothing(folder: Path) -> bool:
     return {place.name for place in folder.iterdir() if not place.name.startswith(".")} <= {DATA, RECIPE}
 
 
+def is_claimed(folder: Path) -> bool:
+    """Whether a process trains in a folder, or was killed there."""
+    return (folder / _LOCK).exists()
+
+
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Keep a folder for this process alone, made where it is not there; what fails leaves no empty one behind."""
@@ -199,6 +206,8 @@ def _without(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 def _other_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for key in dict.fromkeys((*before, *now)):
+        if key == FILES and key not in before:
+            continue  # an older version did not say
         old, new = before.get(key), json.loads(json.dumps(now.get(key), default=str))
         if old == new:
             continue

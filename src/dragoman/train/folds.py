@@ -82,13 +82,9 @@ def _kept(of: Mapping[str, str], folder: Path) -> Scores | None:
         raise TrainingError(
             f"'{folder / FILE}' cannot be read: {error}.", remedy=f"Remove '{folder}' and run it again."
         ) from error
-    if _said(table.get("of") or {}) != _said(of):
+    said = table.get("of")
+    if not said or any(said.get(name, digest) != digest for name, digest in of.items()):  # older versions said less
         raise TrainingError(
             f"'{folder}' is of another training.", remedy="Give --fresh to begin anew, or another --out."
         )
     return [list(map(float, row)) for row in table["scores"]]
-
-
-def _said(of: Mapping[str, str]) -> dict[str, str]:
-    """What of an identity says something: versions differ in what else they name."""
-    return {name: digest for name, digest in of.items() if digest}

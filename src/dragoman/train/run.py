@@ -15,7 +15,7 @@ from dragoman.train.card import size as bytes_of
 from dragoman.train.checks import check_sides
 from dragoman.train.contract import Corpus, Job, Learner, Report
 from dragoman.train.data import read_sides
-from dragoman.train.folder import CARD, METRICS, TrainingFolder, write_whole
+from dragoman.train.folder import CARD, FILES, METRICS, TrainingFolder, write_whole
 from dragoman.train.parallel import rank, size
 from dragoman.train.referenced import referenced
 from dragoman.train.registry import learners
@@ -57,7 +57,7 @@ def train(
         return _fitted(learner, Job(recipe, taught, dev, folder, chosen, aux=aux))
     with TrainingFolder(folder) as place:
         told = _told({"train": taught, "dev": dev, "aux": aux})
-        beside = {"options": dict(options or {}), "files": referenced(recipe)}
+        beside = {"options": dict(options or {}), FILES: referenced(recipe)}
         place.begin(recipe, told | {name: table for name, table in beside.items() if table}, fresh=fresh)
         job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux, command)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)

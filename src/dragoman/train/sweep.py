@@ -25,7 +25,16 @@ from dragoman.core.workers import InProcess, Workers
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import Part, open_part
 from dragoman.train.contract import Report
-from dragoman.train.folder import CHECKPOINT, EVENTS, LOG, TrainingFolder, holds_nothing, write_whole, writing
+from dragoman.train.folder import (
+    CHECKPOINT,
+    EVENTS,
+    LOG,
+    TrainingFolder,
+    holds_nothing,
+    is_claimed,
+    write_whole,
+    writing,
+)
 from dragoman.train.recipe import load_recipe
 from dragoman.train.spec import LAST, Recipe
 from dragoman.train.sweep_spec import RangeSpec, SweepSpec, Trial
@@ -163,9 +172,11 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Whether no trial of a sweep learned anything, as where its settings were refused."""
+    """Whether a sweep was tried, and no trial learned anything or is about to, as where its settings were refused."""
     trials = folder / TRIALS
-    return not trials.is_dir() or all(holds_nothing(place) for place in trials.iterdir() if place.is_dir())
+    if (folder / PART).is_file() or not trials.is_dir():
+        return False
+    return all(holds_nothing(place) and not is_claimed(place) for place in trials.iterdir() if place.is_dir())
 
 
 def _other(before: object, asked: Mapping[str, Any]) -> list[str]:

@@ -140,3 +140,15 @@ def test_a_system_is_not_asked_for_twice(ran):
     run = ran("one")
     with pytest.raises(InputError, match="'nonsense' is asked for"):
         list(compare_runs(f"{run}:bm25", f"{run}:never", system="nonsense"))
+
+
+def test_a_column_that_one_run_could_not_measure_stands_with_its_namesake(ran):
+    one, other = load_run(ran("one")), load_run(ran("other"))
+    for column in other.manifest["experiment"]["columns"]:
+        if column["title"] == "Hit@1":
+            column["missing"] = "not trained"
+            column["k"] = 3
+    for runs in ([one, other], [other, one]):
+        table = join(runs).tables[0]
+        assert [column.title for column in table.columns] == [column.title for column in one.tables[0].columns]
+        assert "measured otherwise" not in table.note

@@ -146,7 +146,8 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
     columns = {column.title: column for column in left.sets[block].columns}
     known = {column.title for column in right.sets[block].columns}
     manifests = left.result.manifest, right.result.manifest
-    apart = [title for title in columns if title in known and len({column_digest(one, title) for one in manifests}) > 1]
+    digests = {title: {column_digest(one, title) for one in manifests} - {""} for title in columns if title in known}
+    apart = [title for title, found in digests.items() if len(found) > 1]
     if apart:
         log.warning("The runs measure %s with other options: not compared.", ", ".join(f"'{title}'" for title in apart))
     shared = [column for title, column in columns.items() if title in known and title not in apart]

@@ -46,17 +46,16 @@ def join(results: Sequence[Result]) -> Result:
 def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
     first = members[0][1]
     columns: dict[_Key, Column] = {}
-    for result, table in members:
-        for column in table.columns:
+    keyed = _keys(members)
+    for (result, table), keys in zip(members, keyed, strict=True):
+        for column, key in zip(table.columns, keys, strict=True):
             titles = {other.title for other in columns.values()}
-            key = _key(result, column)
             columns.setdefault(key, replace(column, title=_free(column.title, result.experiment, titles)))
     baselines = {table.baseline for _, table in members}
     tested = len(baselines) == 1
     rows: list[Row] = []
-    for result, table in members:
+    for (result, table), keys in zip(members, keyed, strict=True):
         for row in table.rows:
-            keys = [_key(result, column) for column in table.columns]
             _add(rows, _spread(row, keys, tuple(columns), tested=tested), result.experiment)
     notes = [note for note in dict.fromkeys(table.note for _, table in members) if note]
     if len(members) > 1 and tested and first.baseline is not None:
@@ -78,9 +77,17 @@ def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
     )
 
 
-def _key(result: Result, column: Column) -> _Key:
-    """What a column is joined by: a title alone does not say at which k it was measured."""
-    return column.title, column.metric, column_digest(result.manifest, column.title)
+def _keys(members: Sequence[tuple[Result, Table]]) -> list[list[_Key]]:
+    """What the columns of each run are joined by: a title alone does not say at which k one was measured.
+
+    One that was not measured goes with its namesake.
+    """
+    found = [
+        [(column.title, column.metric, column_digest(result.manifest, column.title)) for column in table.columns]
+        for result, table in members
+    ]
+    known = {key[:2]: key for keys in reversed(found) for key in keys if key[2]}
+    return [[key if key[2] else known.get(key[:2], key) for key in keys] for keys in found]
 
 
 def _spread(row: Row, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> Row:
