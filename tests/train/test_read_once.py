@@ -96,6 +96,7 @@ def test_each_model_reads_dev_once(trained, tmp_path, read):
     assert len(read) == 2 * DIFFERENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("int8", "bits"), [("auto", 32), ("always", 8), ("never", 32)])
 def test_what_is_fitted_on_is_what_was_kept(trained, tmp_path, int8, bits):
     scored = []

@@ -95,6 +95,7 @@ def cross(base, tmp_path_factory):
     return learners.create("retriever.cross").fit(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "query"), [("retriever.bi", "mix"), ("retriever.cross", "last")])
 def test_the_mean_of_several_runs_is_the_mean_of_their_weights(kind, query, base, tmp_path):
     def made(name, runs):
