@@ -11,13 +11,13 @@ import dragoman
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import InProcess
 from dragoman.server import uploads
+from dragoman.server.folders import source_folder
 from dragoman.server.hosted import Seat
 from dragoman.server.quota import QUOTA, Stock
 from dragoman.server.uploads import Upload
 from dragoman.sources.files import File
 from dragoman.sources.ingest import ingest
 from dragoman.sources.ingest_run import IngestRun
-from dragoman.sources.ways import uploads_folder, way_of
 
 DOCS, NOTES = Source("DOCS"), Source("NOTES", private=True)
 ANA = Scope("t", "ana")
@@ -41,7 +41,7 @@ class Place:
 
     def __init__(self, root, store, encoder):
         self.folder, self.state = root / "agent", root / "state"
-        self.uploads = self.state / uploads_folder(DOCS.scope(ANA), DOCS)
+        self.uploads = source_folder(self.state, ANA, DOCS)
         (self.uploads / "uploads").mkdir(parents=True)
         self.folder.mkdir()
         self._store, self._encoder = store, encoder
@@ -52,14 +52,14 @@ class Place:
     def upload(self, name, text):
         file = self.uploads / "uploads" / name
         file.write_text(text)
-        report = self._ingest([file], self.uploads)
+        report = self._ingest([file], self.uploads, way="uploaded")
         if report.failed:
             file.unlink()
         return report
 
     def remove(self, name):
         (self.uploads / "uploads" / name).unlink()
-        return self._ingest([self.uploads / "uploads"], self.uploads, sync=True)
+        return self._ingest([self.uploads / "uploads"], self.uploads, sync=True, way="uploaded")
 
     def texts(self):
         return sorted(row.text for row in self._store.passages(DOCS.scope(ANA), "DOCS"))
@@ -168,7 +168,7 @@ def test_file_that_waits_elsewhere_until_it_was_read_keeps_its_ids_from_the_next
     (waiting / "a.jsonl").write_text("\n".join(lines))
     (waiting / "b.jsonl").write_text('{"id": "x", "text": "second"}')
     files = [File(waiting / name, f"uploads/{name}") for name in ("a.jsonl", "b.jsonl")]
-    run = IngestRun(store, DOCS, scope=DOCS.scope(ANA), batch=2, base=place.uploads)
+    run = IngestRun(store, DOCS, scope=DOCS.scope(ANA), batch=2, base=place.uploads, way="uploaded")
     run.bring(files, encoder, InProcess(), None)
     assert [failure.path for failure in run.failures] == ["uploads/b.jsonl"]
     assert "first" in place.texts()
@@ -187,16 +187,6 @@ def test_an_entry_of_before_there_were_ways_is_anybodys(place, store):
 def seated(folder, state):
     with dragoman.load(folder, state=state) as assistant:
         yield Seat("robin", assistant, "ana", True, state, QUOTA, Stock())
-
-
-@pytest.mark.parametrize("source", [DOCS, NOTES])
-def test_only_the_folder_of_this_source_and_scope_holds_its_uploads(tmp_path, source):
-    scope = source.scope(ANA)
-    root = tmp_path / uploads_folder(scope, source)
-    assert way_of(root, scope, source) == "uploaded"
-    assert way_of(root.parent, scope, source) == way_of(tmp_path, scope, source) == "ingested"
-    assert way_of(root, Scope("other", scope.user), source) == "ingested"
-    assert way_of(root, scope, Source("OTHER")) == "ingested"
 
 
 @pytest.mark.trust

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 from pathlib import Path
@@ -9,24 +10,22 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Scope, Source
-from dragoman.sources.ways import uploads_folder
 
 if TYPE_CHECKING:
     from dragoman.server.quota import Stock
 
 _log = logging.getLogger("dragoman.server")
 FOLDER = "uploads"
-_ANY = Source("ANY", private=True)
 
 
 def user_folder(state: Path, scope: Scope) -> Path:
     """Where the uploads of a user, or what a tenant's users share, lie; no id can be a path."""
-    return source_folder(state, scope, _ANY).parent
+    return state / FOLDER / _digest(scope.tenant) / (_digest(scope.user) if scope.user else "shared")
 
 
 def source_folder(state: Path, scope: Scope, source: Source) -> Path:
     """The root of a source's uploads for whoever calls; files lie in `uploads` below it."""
-    return state / uploads_folder(source.scope(scope), source)
+    return user_folder(state, source.scope(scope)) / _digest(source.name)
 
 
 def erase_uploads(state: Path, scope: Scope, stock: Stock) -> int:
@@ -60,3 +59,7 @@ def sweep(state: Path, before: float) -> None:
                 continue  # another server that shares the folder was first
             except OSError as error:
                 _log.warning("what an upload left cannot be removed: %s", error.strerror)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

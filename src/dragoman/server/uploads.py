@@ -198,7 +198,8 @@ def _ingest(seat: Seat, run: IngestRun, files: Sequence[File]) -> Report:
 
 def _run(seat: Seat, source: Source, root: Path, room: int | None = None) -> IngestRun:
     scope = source.scope(seat.scope)
-    return IngestRun(seat.assistant.store, source, scope=scope, batch=_BATCH, base=root, room=room)
+    store = seat.assistant.store
+    return IngestRun(store, source, scope=scope, batch=_BATCH, base=root, room=room, way="uploaded")
 
 
 def _room(seat: Seat, source: Source) -> int | None:

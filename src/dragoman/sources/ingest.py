@@ -15,6 +15,7 @@ from dragoman.core.workers import InProcess, Workers
 from dragoman.sources.files import Failure, find
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.ingest_work import MakeEncoder
+from dragoman.sources.ledger import Way
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, Store
@@ -55,12 +56,14 @@ def ingest(
     base: Path | None = None,
     sync: bool = False,
     room: int | None = None,
+    way: Way = "ingested",
     workers: Workers | None = None,
     made: MakeEncoder | None = None,
 ) -> Report:
     """Bring a source up to date with files and folders.
 
     `room` is how many passages more there may be; a file that has too many fails, and those after it may still fit.
+    `way` is how the files came: what came another way is left alone.
 
     A file that fails is reported and the others go in. With `sync`, passages of files that are gone from the
     given folders are removed. Whatever stops the run, what was written stays, and the next run does the rest.
@@ -73,7 +76,8 @@ def ingest(
             "Workers elsewhere cannot be given an encoder as it is.", remedy="Say by `made` how to make it."
         )
     found = find(paths, base=base)
-    run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room)
+    inside, lies = source.scope(scope), base or Path.cwd()
+    run = IngestRun(store, source, scope=inside, batch=batch, base=lies, room=room, way=way)
     run.watch(found, progress)
     if sync:
         run.remove_missing(found)

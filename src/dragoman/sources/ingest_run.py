@@ -18,8 +18,7 @@ from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import Shard, Workers
 from dragoman.sources.files import Failure, File, Found, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
-from dragoman.sources.ledger import Entry, Ledger, trusted_time
-from dragoman.sources.ways import way_of
+from dragoman.sources.ledger import Entry, Ledger, Way, trusted_time
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray, Store
@@ -82,10 +81,18 @@ class IngestRun:
     """Gathers changed files until a batch is full, then has them encoded and writes them."""
 
     def __init__(
-        self, store: Store, source: Source, *, scope: Scope, batch: int, base: Path, room: int | None = None
+        self,
+        store: Store,
+        source: Source,
+        *,
+        scope: Scope,
+        batch: int,
+        base: Path,
+        room: int | None = None,
+        way: Way = "ingested",
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
-        self._ledger = Ledger(store, scope, source.name, way_of(base, scope, source))
+        self._ledger = Ledger(store, scope, source.name, way)
         self._batch = max(1, batch)
         self._base = base
         self._room = room

@@ -6,16 +6,18 @@ import json
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from dragoman.core.codec import decode, encode
 from dragoman.core.errors import InputError
 from dragoman.core.values import Scope, SourceName
-from dragoman.sources.ways import Way
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Store
 
+Way: TypeAlias = Literal["ingested", "uploaded"]
+"""How files come to a source: read where they lie, or sent to a server. Both name them from a folder of their own, so
+that one name may be a file of each; neither removes or replaces what came the other way."""
 RULES = 2
 """The version of the readers and of the cutting: raise it, and every file is read anew."""
 
