@@ -14,10 +14,11 @@ from dragoman.agent.check import (
     judge,
     read_conversations,
     require_sources,
+    shared_texts,
 )
 from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.trace import Trace
-from dragoman.core.values import Plan, Reply, Verdict
+from dragoman.core.values import Evidence, Passage, Plan, Reply, Verdict
 
 TWO = """
 [[conversation]]
@@ -126,11 +127,51 @@ def test_source_order_makes_no_difference_because_needs_dictate_it():
     assert judge(Expectation("?", "me", sources=("B", "A")), reply("", "A", "B")) == []
 
 
+def test_evidence_is_judged_by_file_name():
+    turn = Expectation("?", "me", evidence=(("fares.md", "prices.md"),))
+    passage = Passage("p", "DOCUMENTS", "34 francs", origin="documents/prices.md")
+    answered = Reply("34", Verdict(True, 1), Plan(), (Evidence(passage, 1.0),), Trace())
+    assert judge(turn, answered) == []
+    assert judge(turn, reply("34")) == ["has no evidence from fares.md or prices.md"]
+
+
+def test_expected_answer_is_judged_with_the_strings():
+    turn = Expectation("May I?", "me", must=(("112 steps",),), answer="no")
+    assert judge(turn, reply("No: there are 112 steps.")) == []
+    assert judge(turn, reply("Yes, by 112 steps.")) == ["says yes"]
+
+
+def test_file_gives_facts_answers_evidence_and_dialogues(tmp_path):
+    text = """
+[[conversation]]
+name = "dog"
+facts = ["I have a dog."]
+turns = [
+    { say = "It is called Rex.", dialogue = "earlier" },
+    { say = "May it come?", answer = "yes", evidence = ["dogs.md", ["a.md", "b.md"]] },
+]
+"""
+    (dog,) = read_conversations(written(tmp_path, text))
+    assert dog.facts == ("I have a dog.",)
+    assert [turn.dialogue for turn in dog.turns] == ["earlier", None]
+    assert dog.turns[1].answer == "yes"
+    assert dog.turns[1].evidence == (("dogs.md",), ("a.md", "b.md"))
+    with pytest.raises(InputError, match="'answer'"):
+        read_conversations(written(tmp_path, text.replace('"yes"', '"maybe"')))
+
+
 class Parrot:
     """Answers with what was said and by whom; refuses one word."""
 
     def __init__(self):
         self.heard = []
+        self.facts = []
+
+    def remember(self, text, *, user):
+        self.facts.append((text, user))
+
+    def recall(self, query=None, *, user):
+        return tuple(Passage("f", "MEMORY", text) for text, of in self.facts if of == user)
 
     def ask(self, text, *, user, dialogue):
         self.heard.append((text, user, dialogue))
@@ -172,6 +213,39 @@ def test_failed_turn_is_named_by_number_and_an_error_fails_only_its_conversation
         (),
     ]
     assert [text for text, *_ in made[1].heard] == ["crash"]
+
+
+def test_facts_are_remembered_first_and_turns_can_be_of_other_dialogues():
+    turns = (Expectation("hi", "ana", dialogue="earlier"), Expectation("ho", "ana"))
+    _, (parrot,) = hold(Conversation("talk", "a", turns, facts=("I am Ana.",)))
+    assert parrot.facts == [("I am Ana.", "ana")]
+    assert [dialogue for *_, dialogue in parrot.heard] == ["talk, earlier", "talk"]
+
+
+class Stranger(Parrot):
+    """Says the same whatever it hears."""
+
+    def ask(self, text, *, user, dialogue):
+        return reply("Call Berta on 4460 at the Kettle.")
+
+
+@pytest.mark.parametrize(
+    ("texts", "facts", "say", "strange"),
+    [
+        ((), (), "hi", ("4460", "berta", "kettle")),
+        (("The Kettle: 4460.",), (), "hi", ("berta",)),
+        (("The Kettle: 4460.",), ("My cook is Berta.",), "hi", ()),
+        (("The Kettle: 4460.",), (), "Who is Berta?", ()),
+    ],
+)
+def test_numbers_and_names_are_supported_by_files_facts_and_own_turns(texts, facts, say, strange):
+    @contextmanager
+    def fresh():
+        yield Stranger()
+
+    talk = Conversation("talk", "a", (Expectation(say, "ana"),), facts)
+    (outcome,) = check(fresh, [talk], texts=texts)
+    assert outcome.unsupported == (strange,)
 
 
 AGENT = """
@@ -216,6 +290,7 @@ def test_fresh_assistants_know_the_files_and_nothing_of_each_other(agent):
             assert second.history(user="ana", dialogue="d") == ()
             assert second.store.count(second.scope().shared, "DOCUMENTS") == 1
             assert second.encoder is first.encoder
+        assert any("The ferry leaves at nine." in text for text in shared_texts(fresh))
     assert not (agent / ".dragoman").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dragoman
-from dragoman.cli import session, workshop
+from dragoman.cli import check, session
 
 STUB = Path(__file__).with_name("stub.py")
 
@@ -35,7 +35,7 @@ def stub(monkeypatch):
         return assistant
 
     monkeypatch.setattr(dragoman, "load", load, raising=False)
-    for module in (session, workshop):
+    for module in (session, check):
         monkeypatch.setattr(module, "fetch_weights", lambda *_: None)
     return assistant
 

@@ -85,6 +85,7 @@ def conversations(tmp_path, stub, monkeypatch):
         yield fresh, [source.name for source in stub.sources]
 
     monkeypatch.setattr(checking, "fresh_assistants", fresh_assistants)
+    monkeypatch.setattr(checking, "shared_texts", lambda fresh: ())
     return str(path)
 
 
@@ -93,9 +94,9 @@ def test_check_prints_what_was_wrong_and_a_sum_by_kind(invoke, conversations):
     assert done.exit_code == 1
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["wrong", "fact", "NO", "turn", "1:", "lacks", "'9", "km'", "0.00"] in rows
-    assert ["fact", "1", "2", "0.0"] in rows
-    assert ["small-talk", "1", "1", "0.0"] in rows
-    assert ["all", "2", "3", "0.0"] in rows
+    assert ["fact", "1", "2", "50%", "0.0"] in rows
+    assert ["small-talk", "1", "1", "100%", "0.0"] in rows
+    assert ["all", "2", "3", "67%", "0.0"] in rows
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,32 @@ def test_check_writes_outcomes_with_replies(invoke, conversations, tmp_path):
     assert [row["passed"] for row in rows] == [True, False, True]
     assert rows[1]["wrong"] == ["turn 1: lacks '9 km'"]
     assert "34 francs" in rows[0]["replies"][0]
+    assert rows[0]["agent"] == "harbour"
+
+
+def test_check_counts_replies_with_unsupported_numbers(invoke, conversations):
+    done = invoke("check", "harbour", "--file", conversations)
+    assert "unsupported number or name: 1 of 3 (33%)" in done.stdout  # the price in small talk, without evidence
+
+
+def test_check_takes_several_agents_and_folders_of_agents(invoke, conversations, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / "agents" / name).mkdir(parents=True)
+        (tmp_path / "agents" / name / "agent.toml").write_text("")
+        (tmp_path / "agents" / name / "conversations.toml").write_text(CONVERSATIONS)
+    one = str(tmp_path / "agents" / "one")
+    for given in ([str(tmp_path / "agents")], [one, str(tmp_path / "agents" / "two")]):
+        rows = [line.split() for line in invoke("check", *given).stdout.splitlines()]
+        assert ["all", "4", "6", "67%", "0.0"] in rows
+        assert [one, "2", "3", "67%", "0.0"] in rows
+    done = invoke("check", str(tmp_path / "agents"), "--file", conversations)
+    assert "--file goes with one agent" in str(done.exception)
+
+
+def test_totals_name_no_conversation(invoke, conversations):
+    done = invoke("check", "harbour", "--file", conversations, "--totals")
+    assert done.exit_code == 1
+    assert "all" in done.stdout and "wrong" not in done.stdout and "price" not in done.stdout
 
 
 def test_check_without_a_file_names_what_is_missing(invoke, tmp_path):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from shutil import copytree
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman.agent.answers import Answer, answer_problem
 from dragoman.agent.assistant import Assistant
 from dragoman.agent.build import assemble, locate, models_of
 from dragoman.agent.declared import read_declared
 from dragoman.config import DEFAULT_KINDS, Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
 from dragoman.core.registry import REGISTRIES
-from dragoman.core.values import Reply, SourceName
+from dragoman.core.values import Learned, Passage, Reply, SourceName
+from dragoman.text.claims import unsupported
 
 if TYPE_CHECKING:
     from dragoman.sources.ingest import Progress
@@ -32,7 +34,11 @@ _ON_A_SERVER = "store.postgres.v1"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One turn to say and what must be true of its reply; each entry of `must` is a choice of strings."""
+    """One turn to say and what must be true of its reply.
+
+    Each entry of `must` is a choice of strings, and each entry of `evidence` a choice of files. `dialogue` names the
+    dialogue in which the turn is said; by default all turns of a conversation are one dialogue.
+    """
 
     say: str
     user: str
@@ -40,26 +46,34 @@ class Expectation:
     sources: tuple[SourceName, ...] | None = None
     must: tuple[tuple[str, ...], ...] = ()
     must_not: tuple[str, ...] = ()
+    answer: Answer | None = None
+    evidence: tuple[tuple[str, ...], ...] = ()
+    dialogue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A written conversation; `kind` groups it in the summary."""
+    """A written conversation; `kind` groups it in the summary, and `facts` are in memory before it begins."""
 
     name: str
     kind: str
     turns: tuple[Expectation, ...]
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a conversation went: what was wrong, turn by turn, and what was answered."""
+    """How a conversation went: what was wrong, turn by turn, and what was answered.
+
+    `unsupported` lists, for each reply, its numbers and names that are in no text that the reply could rest on.
+    """
 
     name: str
     kind: str
     wrong: tuple[str, ...]
     replies: tuple[str, ...]
     seconds: float
+    unsupported: tuple[tuple[str, ...], ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -71,6 +85,10 @@ class Answers(Protocol):
 
     def ask(self, text: str, *, user: str, dialogue: str) -> Reply: ...
 
+    def remember(self, text: str, *, user: str) -> Learned: ...
+
+    def recall(self, query: str | None = None, *, user: str) -> tuple[Passage, ...]: ...
+
 
 class _Turn(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -80,6 +98,9 @@ class _Turn(BaseModel):
     sources: list[str] | None = None
     must: list[str | list[str]] = []
     must_not: list[str] = []
+    answer: Answer | None = None
+    evidence: list[str | list[str]] = []
+    dialogue: str | None = None
 
 
 class _Conversation(BaseModel):
@@ -87,6 +108,7 @@ class _Conversation(BaseModel):
     name: str = Field(min_length=1)
     kind: str = "other"
     user: str = "guest"
+    facts: list[str] = []
     turns: list[_Turn] = Field(min_length=1)
 
 
@@ -139,12 +161,19 @@ def _conversation(entry: _Conversation) -> Conversation:
             user=turn.user or entry.user,
             gate=turn.gate,
             sources=None if turn.sources is None else tuple(turn.sources),
-            must=tuple((choice,) if isinstance(choice, str) else tuple(choice) for choice in turn.must),
+            must=_choices(turn.must),
             must_not=tuple(turn.must_not),
+            answer=turn.answer,
+            evidence=_choices(turn.evidence),
+            dialogue=turn.dialogue,
         )
         for turn in entry.turns
     )
-    return Conversation(entry.name, entry.kind, turns)
+    return Conversation(entry.name, entry.kind, turns, tuple(entry.facts))
+
+
+def _choices(entries: Iterable[str | list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple((entry,) if isinstance(entry, str) else tuple(entry) for entry in entries)
 
 
 def require_sources(conversations: Iterable[Conversation], known: Iterable[SourceName]) -> None:
@@ -157,27 +186,58 @@ def require_sources(conversations: Iterable[Conversation], known: Iterable[Sourc
 
 
 def check(
-    fresh: Callable[[], AbstractContextManager[Answers]], conversations: Iterable[Conversation]
+    fresh: Callable[[], AbstractContextManager[Answers]],
+    conversations: Iterable[Conversation],
+    *,
+    texts: Sequence[str] = (),
 ) -> Iterator[Outcome]:
-    """Hold every conversation, each with a fresh assistant, and say as soon as it is over how it went."""
+    """Hold every conversation, each with a fresh assistant, and say as soon as it is over how it went.
+
+    `texts` are the agent's files (see `shared_texts`): a number or name in a reply is supported by them, by the
+    evidence, by the user's facts and by the user's own turns.
+    """
     for conversation in conversations:
         with fresh() as assistant:
-            yield _hold(assistant, conversation)
+            yield _hold(assistant, conversation, texts)
 
 
-def _hold(assistant: Answers, conversation: Conversation) -> Outcome:
+def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) -> Outcome:
     wrong: list[str] = []
     replies: list[str] = []
+    strange: list[tuple[str, ...]] = []
+    spoken: dict[str, list[str]] = {}
     began = perf_counter()
+    for fact in conversation.facts:
+        assistant.remember(fact, user=conversation.turns[0].user)
     for number, turn in enumerate(conversation.turns, start=1):
+        dialogue = conversation.name if turn.dialogue is None else f"{conversation.name}, {turn.dialogue}"
         try:
-            reply = assistant.ask(turn.say, user=turn.user, dialogue=conversation.name)
+            reply = assistant.ask(turn.say, user=turn.user, dialogue=dialogue)
         except DragomanError as error:
             wrong.append(f"turn {number}: {error.message}")
             break
         replies.append(reply.text)
+        spoken.setdefault(turn.user, []).append(turn.say)
+        supports = [*texts, *spoken[turn.user], *(evidence.passage.indexed for evidence in reply.evidence)]
+        strange.append(_unsupported(reply.text, supports, assistant, turn.user))
         wrong += [f"turn {number}: {words}" for words in judge(turn, reply)]
-    return Outcome(conversation.name, conversation.kind, tuple(wrong), tuple(replies), perf_counter() - began)
+    seconds = perf_counter() - began
+    return Outcome(conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange))
+
+
+def _unsupported(text: str, supports: Sequence[str], assistant: Answers, user: str) -> tuple[str, ...]:
+    """Numbers and names without support; the user's facts are read only where the other texts do not do."""
+    if not unsupported(text, supports):
+        return ()
+    return unsupported(text, [*supports, *(fact.text for fact in assistant.recall(user=user))])
+
+
+def shared_texts(fresh: Callable[[], AbstractContextManager[Assistant]]) -> tuple[str, ...]:
+    """What all users of an agent share: the passages of its files under their headings."""
+    with fresh() as assistant:
+        shared = [source.name for source in assistant.sources if not source.private]
+        scope = assistant.scope().shared
+        return tuple(passage.indexed for name in shared for passage in assistant.store.passages(scope, name))
 
 
 def judge(turn: Expectation, reply: Reply) -> list[str]:
@@ -193,6 +253,12 @@ def judge(turn: Expectation, reply: Reply) -> list[str]:
         if not any(_says(said, choice) for choice in choices):
             wrong.append(f"lacks {' or '.join(repr(choice) for choice in choices)}")
     wrong += [f"says {words!r}" for words in turn.must_not if _says(said, words)]
+    if turn.answer is not None and (problem := answer_problem(turn.answer, reply.text)):
+        wrong.append(problem)
+    files = {PurePath(evidence.passage.origin).name for evidence in reply.evidence}
+    for choices in turn.evidence:
+        if files.isdisjoint(choices):
+            wrong.append(f"has no evidence from {' or '.join(choices)}")
     return wrong
 
 

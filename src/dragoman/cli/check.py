@@ -1,0 +1,173 @@
+"""`dragoman check`: try agents on their written conversations."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli import show
+from dragoman.cli.progress import Bars, progress_bars
+from dragoman.cli.session import Set, agent_name, fetch_weights, overrides
+from dragoman.core.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dragoman.agent.check import Conversation, Outcome
+
+_AGENT_FILE = "agent.toml"
+
+
+def check_agents(
+    *,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="AGENT",
+            help="Agents' folders, a folder of such folders, or names of shipped agents. "
+            "Default: the current folder, else harbour.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "--conversations",
+            "-f",
+            metavar="FILE",
+            help="The conversations. Default: the agent's conversations.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    json_out: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="OUT", help="Write the outcomes with the replies here.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, metavar="N", help="Hold the first N of each agent only.", show_default=False),
+    ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            "--at-least", min=0, metavar="N", help="Succeed when N of all pass. Default: all.", show_default=False
+        ),
+    ] = None,
+    totals: Annotated[bool, typer.Option("--totals", help="Print the sums only, and no conversation by name.")] = False,
+    settings: Set = None,
+) -> None:
+    """Try agents on their written conversations.
+
+    Prints which replies were not as expected, the sums by kind, and how many
+    replies have a number or name without support; leaves with 0 only where all
+    conversations passed.
+    """
+    from dragoman.agent.build import locate
+    from dragoman.agent.check import read_conversations
+
+    chosen = overrides(settings)
+    names = [name for given in agents or [agent_name(None)] for name in _expanded(given)]
+    if file is not None and len(names) > 1:
+        raise InputError(f"--file goes with one agent, not {len(names)}.", remedy="Name one agent.")
+    written = {
+        name: read_conversations(file or locate(name)[0].with_name("conversations.toml"))[:limit]
+        for name in dict.fromkeys(names)
+    }
+    outcomes: dict[str, list[Outcome]] = {}
+    with progress_bars() as bars:
+        for name, conversations in written.items():
+            outcomes[name] = _hold_all(name, conversations, chosen, bars)
+    if not totals:
+        for held in outcomes.values():
+            _print_outcomes(held)
+    _print_sums(outcomes)
+    if json_out is not None:
+        _write_outcomes(outcomes, json_out)
+    everything = _joined(outcomes)
+    if sum(outcome.passed for outcome in everything) < (len(everything) if at_least is None else at_least):
+        if not totals:
+            typer.echo("\nThe replies themselves: --json OUT")
+            failed = next(name for name, held in outcomes.items() if not all(outcome.passed for outcome in held))
+            typer.echo(f"Why one came about:     dragoman ask --agent {shlex.quote(failed)} --why TEXT")
+        raise typer.Exit(1)
+
+
+def _expanded(name: str) -> list[str]:
+    """The agents that a name means: itself, or those in the folders below it."""
+    folder = Path(name)
+    if not folder.is_dir() or (folder / _AGENT_FILE).is_file():
+        return [name]
+    below = sorted(str(path.parent) for path in folder.rglob(_AGENT_FILE))
+    return below or [name]
+
+
+def _hold_all(name: str, conversations: Sequence[Conversation], chosen: Mapping[str, str], bars: Bars) -> list[Outcome]:
+    from dragoman.agent.check import check, fresh_assistants, require_sources, shared_texts
+
+    outcomes: list[Outcome] = []
+    fetch_weights(name, chosen)
+    with fresh_assistants(name, overrides=chosen, progress=bars.reading) as (fresh, sources):
+        require_sources(conversations, sources)
+        for outcome in check(fresh, conversations, texts=shared_texts(fresh)):
+            outcomes.append(outcome)
+            bars.show("Conversations", len(outcomes), len(conversations), outcome.name)
+    return outcomes
+
+
+def _joined(outcomes: Mapping[str, Sequence[Outcome]]) -> list[Outcome]:
+    return [outcome for held in outcomes.values() for outcome in held]
+
+
+def _print_outcomes(outcomes: Iterable[Outcome]) -> None:
+    table = show.table("conversation", "kind", "passed", "what was wrong", ">seconds")
+    for outcome in outcomes:
+        wrong = "\n".join(outcome.wrong)
+        show.add_row(
+            table, outcome.name, outcome.kind, "yes" if outcome.passed else "NO", wrong, f"{outcome.seconds:.2f}"
+        )
+    show.out().print(table)
+
+
+def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+    everything = _joined(outcomes)
+    if len(outcomes) > 1:
+        by_agent = show.table("agent", ">passed", ">of", ">share", ">seconds")
+        for name, held in outcomes.items():
+            _add_sum(by_agent, name, held)
+        show.out().print(by_agent)
+    by_kind = show.table("kind", ">passed", ">of", ">share", ">seconds")
+    for kind in dict.fromkeys(outcome.kind for outcome in everything):
+        _add_sum(by_kind, kind, [outcome for outcome in everything if outcome.kind == kind])
+    _add_sum(by_kind, "all", everything)
+    show.out().print(by_kind)
+    replies = sum(len(outcome.replies) for outcome in everything)
+    strange = sum(bool(words) for outcome in everything for words in outcome.unsupported)
+    typer.echo(f"Replies with an unsupported number or name: {strange} of {replies} ({_share(strange, replies)})")
+
+
+def _add_sum(table: Table, label: str, outcomes: Sequence[Outcome]) -> None:
+    passed, seconds = sum(outcome.passed for outcome in outcomes), sum(outcome.seconds for outcome in outcomes)
+    show.add_row(table, label, str(passed), str(len(outcomes)), _share(passed, len(outcomes)), f"{seconds:.1f}")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "-"
+
+
+def _write_outcomes(outcomes: Mapping[str, Sequence[Outcome]], path: Path) -> None:
+    rows = [
+        {"agent": name, "passed": outcome.passed, **asdict(outcome)}
+        for name, held in outcomes.items()
+        for outcome in held
+    ]
+    try:
+        path.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror}.", remedy="Give another path to --json.") from error
