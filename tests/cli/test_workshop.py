@@ -131,7 +131,7 @@ def test_check_takes_several_agents_and_folders_of_agents(invoke, conversations,
     for given in ([str(tmp_path / "agents")], [one, str(tmp_path / "agents" / "two")]):
         rows = [line.split() for line in invoke("check", *given).stdout.splitlines()]
         assert ["all", "4", "6", "67%", "0.0"] in rows
-        assert [one, "2", "3", "67%", "0.0"] in rows
+        assert ["one", "2", "3", "67%", "0.0"] in rows
     done = invoke("check", str(tmp_path / "agents"), "--file", conversations)
     assert "--file goes with one agent" in str(done.exception)
 

@@ -140,7 +140,7 @@ def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     if len(outcomes) > 1:
         by_agent = show.table("agent", ">passed", ">of", ">share", ">seconds")
         for name, held in outcomes.items():
-            _add_sum(by_agent, name, held)
+            _add_sum(by_agent, Path(name).name or name, held)
         show.out().print(by_agent)
     by_kind = show.table("kind", ">passed", ">of", ">share", ">seconds")
     for kind in dict.fromkeys(outcome.kind for outcome in everything):
