@@ -135,6 +135,19 @@ def test_evidence_is_judged_by_file_name():
     assert judge(turn, reply("34")) == ["has no evidence from fares.md or prices.md"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("30 instead of 48.", []),
+        ("30.", []),
+        ("48, or 30 for students.", ["says '48' first"]),
+        ("48.", ["lacks '30'", "says '48' first"]),
+    ],
+)
+def test_wrong_values_may_only_follow_the_right_one(text, wrong):
+    assert judge(Expectation("?", "me", must=(("30",),), instead_of=("48",)), reply(text)) == wrong
+
+
 def test_expected_answer_is_judged_with_the_strings():
     turn = Expectation("May I?", "me", must=(("112 steps",),), answer="no")
     assert judge(turn, reply("No: there are 112 steps.")) == []

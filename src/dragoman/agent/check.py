@@ -36,8 +36,9 @@ _ON_A_SERVER = "store.postgres.v1"
 class Expectation:
     """One turn to say and what must be true of its reply.
 
-    Each entry of `must` is a choice of strings, and each entry of `evidence` a choice of files. `dialogue` names the
-    dialogue in which the turn is said; by default all turns of a conversation are one dialogue.
+    Each entry of `must` is a choice of strings, and each entry of `evidence` a choice of files. Strings of `instead_of`
+    may stand in the reply only after one that it must contain: "30 instead of 48". `dialogue` names the dialogue in
+    which the turn is said; by default all turns of a conversation are one dialogue.
     """
 
     say: str
@@ -46,6 +47,7 @@ class Expectation:
     sources: tuple[SourceName, ...] | None = None
     must: tuple[tuple[str, ...], ...] = ()
     must_not: tuple[str, ...] = ()
+    instead_of: tuple[str, ...] = ()
     answer: Answer | None = None
     evidence: tuple[tuple[str, ...], ...] = ()
     dialogue: str | None = None
@@ -98,6 +100,7 @@ class _Turn(BaseModel):
     sources: list[str] | None = None
     must: list[str | list[str]] = []
     must_not: list[str] = []
+    instead_of: list[str] = []
     answer: Answer | None = None
     evidence: list[str | list[str]] = []
     dialogue: str | None = None
@@ -163,6 +166,7 @@ def _conversation(entry: _Conversation) -> Conversation:
             sources=None if turn.sources is None else tuple(turn.sources),
             must=_choices(turn.must),
             must_not=tuple(turn.must_not),
+            instead_of=tuple(turn.instead_of),
             answer=turn.answer,
             evidence=_choices(turn.evidence),
             dialogue=turn.dialogue,
@@ -250,9 +254,14 @@ def judge(turn: Expectation, reply: Reply) -> list[str]:
         wrong.append(f"asked {asked}, not {expected}")
     said = _plain(reply.text)
     for choices in turn.must:
-        if not any(_says(said, choice) for choice in choices):
+        if not any(_place(said, choice) is not None for choice in choices):
             wrong.append(f"lacks {' or '.join(repr(choice) for choice in choices)}")
-    wrong += [f"says {words!r}" for words in turn.must_not if _says(said, words)]
+    wrong += [f"says {words!r}" for words in turn.must_not if _place(said, words) is not None]
+    right = [place for choices in turn.must for choice in choices if (place := _place(said, choice)) is not None]
+    for words in turn.instead_of:
+        place = _place(said, words)
+        if place is not None and place < min(right, default=len(said)):
+            wrong.append(f"says {words!r} first")
     if turn.answer is not None and (problem := answer_problem(turn.answer, reply.text)):
         wrong.append(problem)
     files = {PurePath(evidence.passage.origin).name for evidence in reply.evidence}
@@ -267,12 +276,13 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("’", "'").replace("‘", "'").casefold().split())
 
 
-def _says(said: str, words: str) -> bool:
-    """Whether the words occur; a number only as a whole number, so that 34 is not found in 134."""
+def _place(said: str, words: str) -> int | None:
+    """Where the words first occur; a number only as a whole number, so that 34 is not found in 134."""
     wanted = re.escape(_plain(words))
     before = r"(?<![0-9])" if words[:1].isdigit() else ""
     after = r"(?![0-9])" if words[-1:].isdigit() else ""
-    return re.search(f"{before}{wanted}{after}", said) is not None
+    match = re.search(f"{before}{wanted}{after}", said)
+    return match and match.start()
 
 
 @contextmanager
