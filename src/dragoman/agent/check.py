@@ -25,7 +25,7 @@ from dragoman.core.registry import REGISTRIES
 from dragoman.core.values import Reply, SourceName
 
 if TYPE_CHECKING:
-    from dragoman.sources.ingest import Progress
+    from dragoman.sources.ingest import IngestProgress
 
 _ON_A_SERVER = "store.postgres.v1"
 
@@ -211,7 +211,7 @@ def _says(said: str, words: str) -> bool:
 
 @contextmanager
 def fresh_assistants(
-    agent: str | Path, *, overrides: Overrides = (), progress: Progress | None = None
+    agent: str | Path, *, overrides: Overrides = (), progress: IngestProgress | None = None
 ) -> Iterator[tuple[Callable[[], AbstractContextManager[Assistant]], tuple[SourceName, ...]]]:
     """A maker of assistants that know an agent's files and nothing else, and the agent's sources.
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Agent, Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Agent, Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -133,15 +133,15 @@ def check_agent(
 
 
 def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
-    console = show.out()
-    table = show.table("conversation", "kind", "passed", "what was wrong", ">seconds")
+    console = rendering.out()
+    table = rendering.table("conversation", "kind", "passed", "what was wrong", ">seconds")
     for outcome in outcomes:
         wrong = "\n".join(outcome.wrong)
-        show.add_row(
+        rendering.add_row(
             table, outcome.name, outcome.kind, "yes" if outcome.passed else "NO", wrong, f"{outcome.seconds:.2f}"
         )
     console.print(table)
-    summary = show.table("kind", ">passed", ">of", ">seconds")
+    summary = rendering.table("kind", ">passed", ">of", ">seconds")
     for kind in dict.fromkeys(outcome.kind for outcome in outcomes):
         _add_sum(summary, kind, [outcome for outcome in outcomes if outcome.kind == kind])
     _add_sum(summary, "all", outcomes)
@@ -150,7 +150,9 @@ def _print_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 def _add_sum(summary: Table, kind: str, outcomes: Sequence[Outcome]) -> None:
     passed = sum(outcome.passed for outcome in outcomes)
-    show.add_row(summary, kind, str(passed), str(len(outcomes)), f"{sum(outcome.seconds for outcome in outcomes):.1f}")
+    rendering.add_row(
+        summary, kind, str(passed), str(len(outcomes)), f"{sum(outcome.seconds for outcome in outcomes):.1f}"
+    )
 
 
 def _write_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
@@ -174,11 +176,11 @@ def doctor(
 
         typer.echo(json.dumps([encode(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
-        table = show.table("", "what", "found")
+        table = rendering.table("", "what", "found")
         for finding in findings:
             remedy = f"\nTo mend it: {finding.remedy}" if finding.remedy else ""
-            show.add_row(table, finding.state, finding.what, finding.found + remedy)
-        show.out().print(table)
+            rendering.add_row(table, finding.state, finding.what, finding.found + remedy)
+        rendering.out().print(table)
     broken = [finding for finding in findings if finding.state == "broken"]
     if broken:
         raise typer.Exit(1)
