@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.core.values import Scope
 from dragoman.stores import PostgresStore
-from dragoman.stores.postgres_schema import TABLES
+from dragoman.stores.postgres.schema import TABLES
 
 AT_ONCE = 10_000  # users of a transaction
 _KEYS = {"passages": "passage_keys", "turns": "turn_keys"}

@@ -15,8 +15,8 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Passage, Scope, Source
 from dragoman.datasets.open import data_folder as named_folder
 from dragoman.datasets.open import open_dataset
-from dragoman.evaluate.vectors import kept_vectors
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.evaluate.systems.vector_cache import kept_vectors
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
 

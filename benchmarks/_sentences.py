@@ -17,7 +17,7 @@ def sentences(data: Path, *, seed: int = 11) -> list[str]:
 
 def encoded(texts: Sequence[str], folder: Path) -> np.ndarray:
     """Vectors of unit length by the default encoder; those that are in the folder already are not made again."""
-    from dragoman.models.onnx import OnnxEncoder
+    from dragoman.models.onnx.encoder import OnnxEncoder
 
     encoder, parts = OnnxEncoder(cache=0), []
     for at in range(0, len(texts), 1000):

@@ -268,7 +268,7 @@ class Bench:
 
     def encode(self) -> None:
         """The default encoder on this corpus's passages and on short ones."""
-        from dragoman.models.onnx import OnnxEncoder
+        from dragoman.models.onnx.encoder import OnnxEncoder
 
         encoder = OnnxEncoder(cache=0)
         encoder.warm_up()
@@ -285,7 +285,7 @@ class Bench:
     def ingest(self) -> None:
         """Files into a store and its index, with vectors: the default encoder and a static one, twice by turns."""
         from dragoman.models import OnnxEncoder, StaticEncoder
-        from dragoman.train.distil import distil
+        from dragoman.train.distil.static_encoder import distil
 
         part = self.folder / "static"
         if not (part / "part.json").exists():

@@ -19,12 +19,12 @@ from dragoman.core.values import Evidence, Passage
 from dragoman.critic.nli import NliCritic
 from dragoman.critic.overlap import OverlapCritic
 from dragoman.datasets.open import open_dataset
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.text.analyse import Analyser
-from dragoman.train.consistent import figures
 from dragoman.train.contract import Corpus
+from dragoman.train.critic.groundings import every_kind, groundings
+from dragoman.train.critic.measures import figures
 from dragoman.train.data import read_sides
-from dragoman.train.groundings import every_kind, groundings
 
 
 def dev(file: str, turns: int) -> Corpus:

@@ -33,8 +33,8 @@ from simulate import MEASURED, load
 
 from dragoman.core.values import Passage, Query, Scope, Turn
 from dragoman.stores import PostgresStore, SqliteStore
-from dragoman.stores.portable import PassageRecord, TurnRecord
-from dragoman.stores.tables import TableStore
+from dragoman.stores.sql_store import TableStore
+from dragoman.stores.transfer.portable import PassageRecord, TurnRecord
 from dragoman.text.analyse import Analyser
 
 WIDTH, EACH, DIALOGUE, K = 384, 100, 20, 10

@@ -10,8 +10,8 @@ import statistics
 import sys
 from time import perf_counter
 
-import dragoman.models.session
-from dragoman.models.onnx import OnnxEncoder
+import dragoman.models.onnx.session
+from dragoman.models.onnx.encoder import OnnxEncoder
 
 SENTENCES = tuple(f"The ferry to island number {i} leaves at {i % 24}:30." for i in range(256))
 LEAST_A_SECOND = 300.0
@@ -45,9 +45,9 @@ def main() -> int:
     print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, sentences of about 15 tokens")
     print(f"{'':<36}{'load s':>8}{'a second':>10}{'one, ms':>9}")
     ours = figures(OnnxEncoder(cache=0))
-    narrowed, dragoman.models.session.narrowed = dragoman.models.session.narrowed, lambda path: None
+    narrowed, dragoman.models.onnx.session.narrowed = dragoman.models.onnx.session.narrowed, lambda path: None
     floor = figures(OnnxEncoder(cache=0))
-    dragoman.models.session.narrowed = narrowed
+    dragoman.models.onnx.session.narrowed = narrowed
     for name, (loaded, many, one) in (("encoder.onnx.v1", ours), ("floor: the model as it comes", floor)):
         print(f"{name:<36}{loaded:>8.2f}{many:>10.0f}{one:>9.1f}")
     print(f"{'times the floor':<36}{floor[0] / ours[0]:>8.1f}{ours[1] / floor[1]:>10.1f}{floor[2] / ours[2]:>9.1f}")

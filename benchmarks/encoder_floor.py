@@ -25,9 +25,9 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman.models import weights
-from dragoman.models.narrow import narrowed
-from dragoman.models.onnx import OnnxEncoder
-from dragoman.models.session import open_session
+from dragoman.models.onnx.encoder import OnnxEncoder
+from dragoman.models.onnx.int8_graph import narrowed
+from dragoman.models.onnx.session import open_session
 
 WANTED = 10_000  # passages a minute and core
 PASSAGES = 192

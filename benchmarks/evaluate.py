@@ -19,12 +19,12 @@ from time import perf_counter, process_time
 
 from dragoman.core.examples import Example
 from dragoman.core.values import ReadTask, Request
-from dragoman.evaluate.block import Block, open_block
-from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.oracles import Answers, GoldPlanner, SilentReader
 from dragoman.evaluate.results import Outcome
-from dragoman.evaluate.runner import run_block
+from dragoman.evaluate.running.dataset_table import DatasetTable, open_table
+from dragoman.evaluate.running.run_folder import RunFolder
+from dragoman.evaluate.running.runner import run_table
 from dragoman.evaluate.spec import DataSpec, SystemSpec
+from dragoman.evaluate.systems.oracles import GoldAnswers, GoldPlanner, SilentReader
 from dragoman.gate.fixed import AlwaysGate
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.stores.in_memory import InMemoryStore
@@ -53,10 +53,10 @@ class Nowhere:
         return iter(())
 
 
-class Loaded(Block):
+class Loaded(DatasetTable):
     """A set that was read already."""
 
-    def __init__(self, block: Block, found: Sequence[Example]) -> None:
+    def __init__(self, block: DatasetTable, found: Sequence[Example]) -> None:
         super().__init__(block.spec, block.dataset)
         self._found = found
 
@@ -64,12 +64,12 @@ class Loaded(Block):
         return iter(self._found)
 
 
-def by_hand(block: Block, found: Sequence[Example], batch: int) -> float:
+def by_hand(block: DatasetTable, found: Sequence[Example], batch: int) -> float:
     """Processor seconds of the components alone, called on the same batches."""
     began = process_time()
     analyse = Analyser(language=block.language if block.language in SNOWBALL else "auto")
     store = InMemoryStore(analyse=analyse)
-    answers = Answers()
+    answers = GoldAnswers()
     gate, planner = AlwaysGate(), GoldPlanner(answers=answers)
     retriever, reader = SparseRetriever(store=store, analyse=analyse), SilentReader()
     sources = {source.name: source for source in block.sources}
@@ -103,9 +103,9 @@ def by_hand(block: Block, found: Sequence[Example], batch: int) -> float:
     return process_time() - began
 
 
-def by_runner(block: Block, batch: int) -> float:
+def by_runner(block: DatasetTable, batch: int) -> float:
     began = process_time()
-    run_block(block, lambda view: block, [SystemSpec(**SYSTEM)], Nowhere(), seed=1, batch=batch)
+    run_table(block, lambda view: block, [SystemSpec(**SYSTEM)], Nowhere(), seed=1, batch=batch)
     return process_time() - began
 
 
@@ -121,9 +121,9 @@ def main() -> None:
     spec = DataSpec(name="set", kind=given.kind, file=file)
 
     began, worked = perf_counter(), process_time()
-    block = open_block(spec, limit=given.limit)
+    block = open_table(spec, limit=given.limit)
     with tempfile.TemporaryDirectory() as place, RunFolder(Path(place) / "run") as rows:
-        run_block(block, lambda view: block, [SystemSpec(**SYSTEM)], rows, seed=1, batch=given.batch)
+        run_table(block, lambda view: block, [SystemSpec(**SYSTEM)], rows, seed=1, batch=given.batch)
     total, worked = perf_counter() - began, process_time() - worked
     found = list(block.examples())
     loaded = Loaded(block, found)

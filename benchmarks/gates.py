@@ -33,7 +33,7 @@ from dragoman.evaluate.metrics.curves import average_precision, roc_auc
 from dragoman.evaluate.metrics.gate import f1
 from dragoman.gate import PromptedGate
 from dragoman.gate.encoder import EncoderGate
-from dragoman.models.llamacpp import LlamaCppModel
+from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.part import open_part, shipped_parts
 from dragoman.text.forgetting import forget_texts
 

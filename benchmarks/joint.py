@@ -26,9 +26,9 @@ from dragoman.core.examples import Example
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Passage, Request, Scope, Source
 from dragoman.datasets.open import open_dataset, resolve
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.onnx.encoder import OnnxEncoder
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part
-from dragoman.models.scorer import Scorer
 from dragoman.retriever.joint import JointRetriever, asked
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import Analyser

@@ -32,7 +32,7 @@ from _environments import install
 
 from dragoman.core.values import Passage, Query, Scope
 from dragoman.stores import SqliteStore
-from dragoman.stores.tables import TableStore
+from dragoman.stores.sql_store import TableStore
 
 K = 10
 SOURCE = "MEMORY"
@@ -230,7 +230,7 @@ def main() -> None:
             if engine == "sqlite":
                 store = SqliteStore(path=folder / f"private-{options.rows}.db", analyse=split)
             else:
-                from dragoman.stores.postgres import PostgresStore
+                from dragoman.stores.postgres.store import PostgresStore
 
                 url = stack.enter_context(server(folder / "postgres"))
                 store = PostgresStore(url=url, analyse=split, folder=folder, schema=f"rows{options.rows}")

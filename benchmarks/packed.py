@@ -23,14 +23,14 @@ import torch
 
 from dragoman.core.tokens import EVALUATION, Grammar
 from dragoman.core.values import Context
-from dragoman.models.causal import Causal, load_causal
-from dragoman.models.hf import pick_device
-from dragoman.models.spelling import spell
-from dragoman.models.tree import laid_out
-from dragoman.models.turn_trees import judging
-from dragoman.models.unified import Candidate, Judging, Shape, Turns
-from dragoman.models.unified_torch import Opened, TorchUnified
-from dragoman.models.vocabularies import tokenizer_vocabulary
+from dragoman.models.torch.causal_lm import Causal, load_causal
+from dragoman.models.torch.model import pick_device
+from dragoman.models.unified.model import CandidatePassage, Judging, TreeShape, TurnTokens
+from dragoman.models.unified.token_spelling import spell
+from dragoman.models.unified.token_tree import laid_out
+from dragoman.models.unified.torch_model import Opened, TorchUnified
+from dragoman.models.unified.turn_trees import judging
+from dragoman.models.unified.vocabularies import tokenizer_vocabulary
 
 PATIENCE = 20.0
 """Seconds after which a way is measured no more."""
@@ -69,7 +69,7 @@ class Bench:
 
     causal: Causal
     runtime: TorchUnified
-    turns: Turns
+    turns: TurnTokens
     peak: float
     repeats: int
 
@@ -77,7 +77,7 @@ class Bench:
 def compare(bench: Bench, count: int) -> bool:
     """Print the row of one number of candidates; whether the packed pass is as many times as quick as it must be."""
     causal, runtime, turns, repeats = bench.causal, bench.runtime, bench.turns, bench.repeats
-    turn = Judging(Context.of(*SAID), tuple(Candidate("REVIEWS", PASSAGE.format(n=n)) for n in range(count)))
+    turn = Judging(Context.of(*SAID), tuple(CandidatePassage("REVIEWS", PASSAGE.format(n=n)) for n in range(count)))
     planted = judging(turns, turn)
     trunk = planted.segments[0].tokens
     lines = [(*trunk, *planted.segments[place].tokens) for place in planted.candidates]
@@ -164,11 +164,13 @@ def matmul_peak(causal: Causal, size: int = 2048) -> float:
     return best
 
 
-def unified(causal: Causal, most: int) -> tuple[TorchUnified, Turns]:
+def unified(causal: Causal, most: int) -> tuple[TorchUnified, TurnTokens]:
     """The model with its reserved tokens as special ones: what it says means nothing, how long it takes is real."""
-    shape = Shape(Grammar(("REVIEWS", "FAQ")), window=2048)
+    shape = TreeShape(Grammar(("REVIEWS", "FAQ")), window=2048)
     vocabulary = tokenizer_vocabulary(causal.tokenizer)
-    turns = Turns(shape, spell(shape.grammar, "reserved", vocabulary), vocabulary.encode, min(causal.ends, default=0))
+    turns = TurnTokens(
+        shape, spell(shape.grammar, "reserved", vocabulary), vocabulary.encode, min(causal.ends, default=0)
+    )
     return TorchUnified(shape, lambda: Opened(causal, turns), packed_tokens=64 * most), turns
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from dragoman.core.errors import DragomanError
 from dragoman.core.examples import Example
 from dragoman.datasets.open import open_dataset
-from dragoman.evaluate.folder import file_name
+from dragoman.evaluate.running.run_folder import file_name
 
 
 @dataclass(frozen=True, slots=True)

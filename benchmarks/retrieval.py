@@ -20,7 +20,7 @@ from _dialogues import WHOLE, Question, data_folder, dstc11_passages, dstc11_que
 from dragoman.core.protocols import Encoder, Retriever
 from dragoman.core.values import Context, Passage, Request, Source, Turn
 from dragoman.evaluate.metrics.ranking import hit, ndcg
-from dragoman.models.static import StaticEncoder
+from dragoman.models.static_encoder import StaticEncoder
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
 from dragoman.retriever.search import Asked

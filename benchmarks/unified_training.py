@@ -40,19 +40,19 @@ from torch import Tensor
 from dragoman.core.examples import Example
 from dragoman.core.tokens import Grammar
 from dragoman.datasets.open import open_dataset, sniff
-from dragoman.models.causal import Causal, load_causal
-from dragoman.models.lora import LoraSpec
-from dragoman.models.packed import compile_layers, unwrapped, use_attention
-from dragoman.models.spelling import spell
-from dragoman.models.unified import Shape, Turns
-from dragoman.models.unified_weights import Tuning, for_training, vocabulary_rows
-from dragoman.models.vocabularies import tokenizer_vocabulary
-from dragoman.train.lessons import Drawing, Lesson
-from dragoman.train.optimise import adamw
-from dragoman.train.sequences import Sequences
+from dragoman.models.torch.causal_lm import Causal, load_causal
+from dragoman.models.torch.lora import LoraSpec
+from dragoman.models.unified.model import TreeShape, TurnTokens
+from dragoman.models.unified.packed import compile_layers, unwrapped, use_attention
+from dragoman.models.unified.token_spelling import spell
+from dragoman.models.unified.vocabularies import tokenizer_vocabulary
+from dragoman.models.unified.weights import Tuning, for_training, vocabulary_rows
+from dragoman.train.loop.optimiser import adamw
 from dragoman.train.spec import LoopSpec
-from dragoman.train.unified_sources import orders_of, sources_of
-from dragoman.train.unified_task import Settings, UnifiedTask
+from dragoman.train.unified.sequences import Sequences
+from dragoman.train.unified.sources import orders_of, sources_of
+from dragoman.train.unified.task import TaskSettings, UnifiedTask
+from dragoman.train.unified.training_trees import Drawing, TrainingTree
 
 SIZES = {
     "tiny": {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4},
@@ -95,13 +95,13 @@ def main() -> None:
     examples = examples[: given.turns]
     causal, turns = _model(given, device, examples)
     sequences = Sequences(turns, Drawing(most_candidates=given.candidates), orders=orders_of)
-    settings = Settings(tokens=given.tokens, batch=10_000, attention=given.attention)
+    settings = TaskSettings(tokens=given.tokens, batch=10_000, attention=given.attention)
     held = examples[: max(2, len(examples) // 20)]
     task = UnifiedTask(causal, turns, sequences, examples, dev=held, settings=settings)
     if given.compiled and task.attention != "flex":
         sys.exit("--compiled is for FlexAttention, which is not used here.")
     lessons = [sequences.tree(example, 0) for example in examples]
-    flat = Turns(Shape(turns.shape.grammar, "plain", turns.shape.view, given.window, 96, 128), *_rest(turns))
+    flat = TurnTokens(TreeShape(turns.shape.grammar, "plain", turns.shape.view, given.window, 96, 128), *_rest(turns))
     single = Sequences(flat, Drawing(), orders=orders_of)
     ways: dict[str, Callable[[], Told]] = {
         "packed": lambda: _packed(task, lessons, given, device),
@@ -134,7 +134,7 @@ def main() -> None:
             print(f"packed against {name}: {rates['packed'] / rates[name]:.2f} times the turns a second")
 
 
-def _packed(task: UnifiedTask, lessons: Sequence[Lesson], given: argparse.Namespace, device: str) -> Told:
+def _packed(task: UnifiedTask, lessons: Sequence[TrainingTree], given: argparse.Namespace, device: str) -> Told:
     """Steps of the task as the loop takes them; the first ones compile and are not counted."""
     optimiser = adamw(task.model, LoopSpec(rate=1e-4))
     task.model.train()
@@ -159,7 +159,7 @@ def _packed(task: UnifiedTask, lessons: Sequence[Lesson], given: argparse.Namesp
 
 
 def _padded(
-    name: str, causal: Causal, rows: Sequence[Lines], *, lessons: Sequence[Lesson], given: argparse.Namespace
+    name: str, causal: Causal, rows: Sequence[Lines], *, lessons: Sequence[TrainingTree], given: argparse.Namespace
 ) -> Told:
     """Fixed numbers of sequences a batch in an order by chance, padded to the longest, loss over all positions."""
     model, device = causal.model, causal.device
@@ -204,7 +204,7 @@ def _is_over(number: int, begin: float, given: argparse.Namespace, seconds: floa
     return number >= int(given.steps) + int(given.warm)
 
 
-def _lines(lesson: Lesson) -> Lines:
+def _lines(lesson: TrainingTree) -> Lines:
     """A tree as plain sequences: each ends where a branch does, with the labels of its own last segment."""
     ends = {one.parent for one in lesson.segments}
     found = []
@@ -225,12 +225,12 @@ def _lines(lesson: Lesson) -> Lines:
     return found
 
 
-def _model(given: argparse.Namespace, device: str, examples: Sequence[Example]) -> tuple[Causal, Turns]:
+def _model(given: argparse.Namespace, device: str, examples: Sequence[Example]) -> tuple[Causal, TurnTokens]:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     sources = sources_of(examples)
     grammar = Grammar(tuple(source.name for source in sources))
-    shape = Shape(grammar, "tree", window=given.window)
+    shape = TreeShape(grammar, "tree", window=given.window)
     if given.base:
         causal = load_causal(given.base, device=device, precision="float32")
         vocabulary: Any = tokenizer_vocabulary(causal.tokenizer, vocabulary_rows(causal))
@@ -244,11 +244,11 @@ def _model(given: argparse.Namespace, device: str, examples: Sequence[Example]) 
         vocabulary, end = Pieces(), 0
     spelling = spell(grammar, "rows", vocabulary)
     tuning = Tuning("full" if given.full else "lora", LoraSpec(16, 32, 0.0))
-    turns = Turns(shape, spelling, cache(vocabulary.encode), end)
+    turns = TurnTokens(shape, spelling, cache(vocabulary.encode), end)
     return for_training(causal, spelling, tuning, seed=1, vocabulary=vocabulary), turns
 
 
-def _rest(turns: Turns) -> tuple[Any, Any, int]:
+def _rest(turns: TurnTokens) -> tuple[Any, Any, int]:
     return turns.spelling, turns.encode, turns.end
 
 

@@ -26,12 +26,12 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from dragoman.evaluate.locate import find, shipped
-from dragoman.evaluate.record import RESULTS, load_run
+from dragoman.evaluate.api import run_experiment
+from dragoman.evaluate.experiment_files import find, shipped
 from dragoman.evaluate.results import Cell, Result
+from dragoman.evaluate.running.run_record import RESULTS, load_run
 from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
-from dragoman.evaluate.study import run_experiment
 
 PAGE = Path(__file__).with_name("results.md")
 RUNS = Path("runs/results")

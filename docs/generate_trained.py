@@ -20,8 +20,8 @@ from pathlib import Path
 
 import kept_rows
 
-from dragoman.evaluate.record import RESULTS, load_run
 from dragoman.evaluate.results import Result
+from dragoman.evaluate.running.run_record import RESULTS, load_run
 from dragoman.evaluate.show.tables import markdown
 
 PAGE = Path(__file__).with_name("trained.md")

@@ -156,9 +156,9 @@ def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathF
     import torch
 
     from dragoman.models.part import Head, Part, write_part
-    from dragoman.models.trunk import load_trunk
-    from dragoman.train.export import TOKENIZER, export_trunk
-    from dragoman.train.onnx_files import MODEL
+    from dragoman.models.torch.trunk import load_trunk
+    from dragoman.train.export.torch_to_onnx import MODEL
+    from dragoman.train.export.trunk import TOKENIZER, export_trunk
 
     model = tmp_path_factory.mktemp("exported")
     trunk, tokens = load_trunk(make_bert(words=_PART_WORDS, layers=1), {"gate": 1, "plan": 3}, max_tokens=32)
@@ -191,17 +191,19 @@ def make_unified() -> Callable[..., Any]:
 
 def _random_unified(family: str, sources: tuple[str, ...], options: dict[str, Any]) -> Any:
     from dragoman.core.tokens import Grammar
-    from dragoman.models.causal import Causal
-    from dragoman.models.spelling import spell
-    from dragoman.models.unified import Shape, Turns
-    from dragoman.models.unified_torch import Opened, TorchUnified
+    from dragoman.models.torch.causal_lm import Causal
+    from dragoman.models.unified.model import TreeShape, TurnTokens
+    from dragoman.models.unified.token_spelling import spell
+    from dragoman.models.unified.torch_model import Opened, TorchUnified
 
     given = {name: options.pop(name) for name in ("layout", "window", "candidate", "response") if name in options}
-    shape = Shape(
+    shape = TreeShape(
         Grammar(sources, options.pop("style", "unims")), **{"window": 256, "candidate": 24, "response": 12, **given}
     )
     tokenizer = _Letters()
-    turns = Turns(shape, spell(shape.grammar, options.pop("way", "rows"), tokenizer), tokenizer.encode, _Letters.END)
+    turns = TurnTokens(
+        shape, spell(shape.grammar, options.pop("way", "rows"), tokenizer), tokenizer.encode, _Letters.END
+    )
     causal = Causal(_random_causal(family, options.pop("seed", 3)), tokenizer)
     return TorchUnified(shape, lambda: Opened(causal, turns), **options)
 
@@ -237,7 +239,7 @@ def _random_causal(family: str, seed: int) -> Any:
 def lend_unified(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Lets roles find a given unified model in whatever part they name."""
     from dragoman.models.part import Head, Part
-    from dragoman.models.unified_open import LazyUnified, UnifiedPart
+    from dragoman.models.unified.loading import LazyUnified, UnifiedPart
 
     def lend(runtime: Any, *, heads: dict[str, Head] | None = None, **options: object) -> None:
         part = Part(Path("lent"), "unified", heads or {}, options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
-    from dragoman.agent.assistant import Ask, Assistant
+    from dragoman.agent.assistant import Assistant, UserTurn
     from dragoman.agent.build import load
     from dragoman.agent.refine import Refiner
     from dragoman.core.errors import (
@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "dragoman.agent.agent": ("Agent",),
-    "dragoman.agent.assistant": ("Ask", "Assistant"),
+    "dragoman.agent.assistant": ("Assistant", "UserTurn"),
     "dragoman.agent.build": ("load",),
     "dragoman.agent.refine": ("Refiner",),
     "dragoman.core.errors": (
@@ -77,7 +77,6 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agent",
-    "Ask",
     "Assistant",
     "ConfigError",
     "Context",
@@ -105,6 +104,7 @@ __all__ = [
     "Trace",
     "Turn",
     "UnknownNameError",
+    "UserTurn",
     "Verdict",
     "load",
 ]

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from dragoman.agent.agent import Agent
-from dragoman.agent.assistant import Ask, Assistant
+from dragoman.agent.assistant import Assistant, UserTurn
 from dragoman.core.errors import ConfigError, InputError, ModelError, PlanError
 from dragoman.core.trace import Note
 from dragoman.core.values import Learned, Passage, Plan, Reply, Scope, Source, Turn
@@ -133,7 +133,7 @@ def test_learning_can_be_switched_off():
 def places(assistant, *texts, **options):
     """Where each reply is in its dialogue, as the exchange says and as the history shows."""
     for text in texts:
-        *_, kept = assistant.exchange(Ask(text, **options))
+        *_, kept = assistant.exchange(UserTurn(text, **options))
         history = assistant.history(dialogue=options.get("dialogue", "main"))
         yield kept.place, len(history) - 1, history[kept.place].text == kept.reply.text
 
@@ -197,7 +197,7 @@ def test_a_turn_that_failed_is_not_kept():
 
 def test_many_dialogues_are_answered_together_as_one_by_one():
     together, alone = make(), make()
-    asks = [Ask("the ferry?", "ana"), Ask("hello", "tom"), Ask("the ferry?", "ana", "other")]
+    asks = [UserTurn("the ferry?", "ana"), UserTurn("hello", "tom"), UserTurn("the ferry?", "ana", "other")]
     texts = [reply.text for reply in together.ask_many(asks)]
     assert texts == [alone.ask(ask.text, user=ask.user, dialogue=ask.dialogue).text for ask in asks]
     assert together.history(user="tom") == alone.history(user="tom")

@@ -11,7 +11,7 @@ from dragoman.agent.build import load, locate, shipped
 from dragoman.core.errors import ConfigError, PlanError, SourceError, UnknownNameError
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.values import NOTHING_LEARNED, Draft, Plan, Scope
-from dragoman.stores.sqlite import SqliteStore
+from dragoman.stores.sqlite.store import SqliteStore
 from dragoman.testing.stubs import StubCritic, StubEncoder, StubGate, StubMemory, StubPlanner, StubReader
 
 AGENT = """

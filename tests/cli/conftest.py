@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dragoman
-from dragoman.cli import check, session
+from dragoman.cli import check
+from dragoman.cli.terminal import agent_options
 
 STUB = Path(__file__).with_name("stub.py")
 
@@ -35,7 +36,7 @@ def stub(monkeypatch):
         return assistant
 
     monkeypatch.setattr(dragoman, "load", load, raising=False)
-    for module in (session, check):
+    for module in (agent_options, check):
         monkeypatch.setattr(module, "fetch_weights", lambda *_: None)
     return assistant
 
@@ -61,7 +62,7 @@ def lab_set():
 def lab(tmp_path, monkeypatch, lab_set):
     """An empty folder to work in, with a set and an experiment."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dragoman.evaluate.manifest.code_digest", lambda: "0" * 64)
+    monkeypatch.setattr("dragoman.evaluate.running.manifest.code_digest", lambda: "0" * 64)
     lab_set.write_set(tmp_path / "ferries.jsonl")
     (tmp_path / "ferry.toml").write_text(lab_set.EXPERIMENT.format(file="ferries.jsonl"), encoding="utf-8")
     return tmp_path

@@ -76,11 +76,11 @@ class StubAssistant:
 
     def ingest(self, paths, *, source, user="me", sync=False, progress=None, workers=None):
         from dragoman.sources.files import Failure
-        from dragoman.sources.ingest import Report
+        from dragoman.sources.ingest import IngestReport
 
         self.ingested = (tuple(str(path) for path in paths), source, user)
         failed = tuple(Failure(str(path), "It is empty.") for path in paths if "empty" in str(path))
-        return Report(added=4, changed=3, removed=2, unchanged=1, files=len(paths), failed=failed, seconds=1.26)
+        return IngestReport(added=4, changed=3, removed=2, unchanged=1, files=len(paths), failed=failed, seconds=1.26)
 
     def remember(self, text, *, user="me"):
         passage = Passage(f"fact-{len(self.facts)}", "MEMORY", text)
@@ -111,9 +111,9 @@ class StubAssistant:
 
 if __name__ == "__main__":
     import dragoman
-    from dragoman.cli import session
     from dragoman.cli.main import run
+    from dragoman.cli.terminal import agent_options
 
     dragoman.load = lambda *_, **__: StubAssistant()
-    session.fetch_weights = lambda *_: None
+    agent_options.fetch_weights = lambda *_: None
     run(sys.argv[1:])

@@ -10,10 +10,10 @@ from dragoman.core.errors import InputError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Verdict
-from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.results import Outcome, Result, Row, Table
+from dragoman.evaluate.results import Outcome, Result, SystemRow, Table
+from dragoman.evaluate.running.kept_turns import write_turns
+from dragoman.evaluate.running.run_folder import RunFolder
 from dragoman.evaluate.show.tables import result_json
-from dragoman.evaluate.turns import write_turns
 
 
 def run(*arguments):
@@ -31,7 +31,7 @@ def runs(tmp_path):
         for system in ("alpha", "beta"):
             replies = [Reply(f"Reply {n}", Verdict(False, 0.0), NULL_PLAN, (), Trace()) for n in range(3)]
             folder.append("toy", system, [Outcome(e.id, r) for e, r in zip(examples, replies, strict=True)])
-        rows = tuple(Row(system, "", "", ()) for system in ("alpha", "beta"))
+        rows = tuple(SystemRow(system, "", "", ()) for system in ("alpha", "beta"))
         table = Table("toy", "toy", "", 3, 1, None, (), rows)
         folder.write("results.json", result_json(Result("x", "x", "", {}, (table,))))
     return tmp_path / "run"

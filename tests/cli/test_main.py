@@ -12,8 +12,8 @@ from importlib.metadata import version
 
 import pytest
 
-from dragoman.cli import interrupts
 from dragoman.cli.main import run
+from dragoman.cli.terminal import interrupts
 from dragoman.core.errors import StoreError
 
 

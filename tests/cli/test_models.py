@@ -11,8 +11,8 @@ from dragoman.cli.models import app
 from dragoman.core.errors import StoreLockedError, TrainingError, UnknownNameError, WeightsError
 from dragoman.models import weights
 from dragoman.models.part import open_part
-from dragoman.train import distil
-from dragoman.train.folder import claimed
+from dragoman.train.distil import static_encoder
+from dragoman.train.training_folder import claimed
 
 WORDS = [f"w{i}" for i in range(16)]
 
@@ -62,7 +62,7 @@ def test_path_of_what_is_not_here_says_how_to_fetch_it():
 
 @pytest.fixture
 def teacher(tmp_path, monkeypatch):
-    monkeypatch.setattr(distil, "OnnxEncoder", StubTeacher)
+    monkeypatch.setattr(static_encoder, "OnnxEncoder", StubTeacher)
     write_teacher(tmp_path / "teacher", WORDS)
     return str(tmp_path / "teacher")
 

@@ -90,17 +90,20 @@ def test_without_keys_is_for_this_machine_alone(folder):
 
 def served_with(monkeypatch, *arguments):
     """The house and the door that a command would serve."""
-    from dragoman.server import app as server_app
-    from dragoman.server import page, serving
+    from dragoman.server import page
+    from dragoman.server.http import app as server_app
+    from dragoman.server.http import uvicorn_server
 
     seen = {}
     monkeypatch.setattr(page, "add_page", lambda _: None)
     monkeypatch.setattr(page, "preload", lambda: None)
-    monkeypatch.setattr(serving, "bind", lambda *_: socket.socket(socket.AF_UNIX))
-    monkeypatch.setattr(serving, "serve", lambda door, *_, **__: seen.update(door=door))
-    made = server_app.with_door
+    monkeypatch.setattr(uvicorn_server, "bind", lambda *_: socket.socket(socket.AF_UNIX))
+    monkeypatch.setattr(uvicorn_server, "serve", lambda door, *_, **__: seen.update(door=door))
+    made = server_app.with_request_limits
     monkeypatch.setattr(
-        server_app, "with_door", lambda app, house, **more: seen.update(house=house) or made(app, house, **more)
+        server_app,
+        "with_request_limits",
+        lambda app, house, **more: seen.update(house=house) or made(app, house, **more),
     )
     done = run("serve", *arguments, "--port", "0")
     assert done.exit_code == 0, done.exception
@@ -116,8 +119,8 @@ def test_said_so_a_server_whose_keys_are_all_revoked_is_open_on_this_machine(fol
 
 
 def test_quotas_and_origins_are_what_was_said(folder, monkeypatch):
-    from dragoman.server.origins import Origins
-    from dragoman.server.quota import Quota
+    from dragoman.server.access.quota import Quota
+    from dragoman.server.http.cors import Origins
 
     house, door = served_with(monkeypatch, str(folder))
     assert house.settings.quota == Quota() and not isinstance(door, Origins)

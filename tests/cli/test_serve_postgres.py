@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dragoman.cli.app import app
 from dragoman.core.errors import AccessError, ConfigError, InputError, StoreError
-from dragoman.server.postgres_ledger import postgres_ledger
+from dragoman.server.access.postgres_ledger import postgres_ledger
 
 from ..server.conftest import database  # noqa: F401 - a fixture: a real PostgreSQL server
 from ..stores.conftest import Server
@@ -78,12 +78,12 @@ def test_keys_in_the_file_of_old_are_not_passed_over_in_silence(folder, tmp_path
 
 
 def test_a_key_in_the_database_lets_a_server_listen_for_others(folder, monkeypatch):
-    from dragoman.server import serving
+    from dragoman.server.http import uvicorn_server
 
     def bind(*_):
         raise ConfigError("It would listen now.")
 
-    monkeypatch.setattr(serving, "bind", bind)
+    monkeypatch.setattr(uvicorn_server, "bind", bind)
     assert isinstance(run("serve", str(folder), "--host", "0.0.0.0", "--port", "0").exception, AccessError)
     run("keys", "create", "the shop", "--agent", str(folder))
     assert "listen now" in str(run("serve", str(folder), "--host", "0.0.0.0", "--port", "0").exception)

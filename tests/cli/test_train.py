@@ -111,8 +111,8 @@ def test_export_of_what_has_nothing_to_export_is_told(invoke, place):
 
 def test_export_says_how_large_it_became(invoke, place, monkeypatch):
     from dragoman.models.part import open_part
-    from dragoman.train import export
-    from dragoman.train.onnx_files import Exported
+    from dragoman.train.export import trunk
+    from dragoman.train.export.torch_to_onnx import Exported
 
     invoke("train", "counting.toml", *TOY, "--out", "mine")
     asked = []
@@ -121,7 +121,7 @@ def test_export_says_how_large_it_became(invoke, place, monkeypatch):
         asked.append((folder, int8))
         return open_part(folder), Exported(8, 2_500_000)
 
-    monkeypatch.setattr(export, "export_part", exported)
+    monkeypatch.setattr(trunk, "export_part", exported)
     done = invoke("export", "mine", "--int8", "always")
     assert asked == [(Path("mine"), "always")]
     assert "2.5 MB, weights in 8 bits" in done.stdout

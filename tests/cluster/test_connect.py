@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragoman.cli.app import app
-from dragoman.cli.workers import without_ray
+from dragoman.cli.terminal.ray_option import without_ray
 from dragoman.cluster import connect
 from dragoman.cluster.build import build
 from dragoman.core.errors import ConfigError, MissingExtraError, WorkersError

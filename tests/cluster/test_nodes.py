@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.stores.portable import summary
-from dragoman.stores.sqlite import SqliteStore
+from dragoman.stores.sqlite.store import SqliteStore
+from dragoman.stores.transfer.portable import summary
 
 pytestmark = pytest.mark.slow
 

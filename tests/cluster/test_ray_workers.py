@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.cluster import build, node
 from dragoman.core.errors import InputError, ShardError, UnknownNameError, WorkersError
-from dragoman.core.workers import InProcess, Job, Shard
+from dragoman.core.workers import InProcess, Shard, ShardJob
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def expected(count):
 )
 def test_whoever_is_first_and_whoever_dies_pieces_come_once_and_in_order(fake, toys, count, cpus, seed, deaths):
     ray, workers = fake(cpus=float(cpus), seed=seed, deaths=deaths)
-    job = Job("squares", toys.squares)
+    job = ShardJob("squares", toys.squares)
     assert list(workers.map(job, shards(count))) == list(InProcess().map(job, shards(count))) == expected(count)
     assert len(ray.tasks) == count
     assert ray.ahead <= 3 * cpus
@@ -47,7 +47,7 @@ def test_whoever_is_first_and_whoever_dies_pieces_come_once_and_in_order(fake, t
 def test_shards_are_taken_only_a_few_ahead(fake, toys):
     _, workers = fake(cpus=2.0)
     taken = []
-    found = workers.map(Job("squares", toys.squares), (taken.append(one) or one for one in shards(1000)))
+    found = workers.map(ShardJob("squares", toys.squares), (taken.append(one) or one for one in shards(1000)))
     for _ in range(20):
         next(found)
     assert len(taken) <= 10 + 6
@@ -56,7 +56,7 @@ def test_shards_are_taken_only_a_few_ahead(fake, toys):
 def test_a_job_is_opened_once_in_a_process_and_few_stay_open(fake, toys):
     _, workers = fake()
     for name in ("a", "b", "c"):
-        list(workers.map(Job(name, partial(toys.squares, name)), shards(5)))
+        list(workers.map(ShardJob(name, partial(toys.squares, name)), shards(5)))
     assert (toys.opened, toys.closed) == (["a", "b", "c"], ["a"])
 
 
@@ -65,7 +65,9 @@ def test_what_a_shard_tells_is_heard_with_its_name(fake, toys, monkeypatch):
     heard = []
     _, workers = fake()
     list(
-        workers.map(Job("squares", toys.squares), shards(3), told=lambda shard, news: heard.append((shard.name, news)))
+        workers.map(
+            ShardJob("squares", toys.squares), shards(3), told=lambda shard, news: heard.append((shard.name, news))
+        )
     )
     assert ("number 0", "at 0") in heard
     assert all(name.removeprefix("number ") == news.removeprefix("at ") for name, news in heard)
@@ -73,7 +75,11 @@ def test_what_a_shard_tells_is_heard_with_its_name(fake, toys, monkeypatch):
 
 def test_told_in_this_process_is_told_at_once(toys):
     heard = []
-    list(InProcess().map(Job("squares", toys.squares), shards(2), told=lambda shard, news: heard.append((shard, news))))
+    list(
+        InProcess().map(
+            ShardJob("squares", toys.squares), shards(2), told=lambda shard, news: heard.append((shard, news))
+        )
+    )
     assert [(shard.name, news) for shard, news in heard] == [("number 0", "at 0"), ("number 1", "at 1")]
 
 
@@ -87,7 +93,7 @@ def test_told_in_this_process_is_told_at_once(toys):
 )
 def test_an_error_keeps_its_kind_names_its_shard_and_comes_after_all_before_it(fake, toys, kind, error, message):
     ray, workers = fake(cpus=1.0)
-    found, pieces = workers.map(Job("failing", partial(toys.failing, 4, kind)), shards(20)), []
+    found, pieces = workers.map(ShardJob("failing", partial(toys.failing, 4, kind)), shards(20)), []
     with pytest.raises(error) as caught:
         for piece in found:
             pieces.append(piece)
@@ -101,27 +107,27 @@ def test_an_error_keeps_its_kind_names_its_shard_and_comes_after_all_before_it(f
 def test_an_error_keeps_its_fields_and_its_remedy(fake, toys):
     _, workers = fake()
     with pytest.raises(InputError) as caught:
-        list(workers.map(Job("failing", partial(toys.failing, 0, "input")), shards(1)))
+        list(workers.map(ShardJob("failing", partial(toys.failing, 0, "input")), shards(1)))
     assert (caught.value.remedy, caught.value.fields["row"]) == ("Mend it.", 3)
 
 
 def test_a_job_that_cannot_be_opened_is_told(fake, toys):
     _, workers = fake()
     with pytest.raises(InputError, match=r"The weights are not here.*number 0"):
-        list(workers.map(Job("unopened", toys.unopened), shards(3)))
+        list(workers.map(ShardJob("unopened", toys.unopened), shards(3)))
 
 
 def test_a_shard_over_which_every_worker_dies_is_named(fake, toys):
     _, workers = fake(deaths={2: 9}, cpus=1.0)
     pieces = []
     with pytest.raises(ShardError, match=r"'number 2' was given to 4 workers.*memory") as caught:
-        pieces.extend(piece for piece in workers.map(Job("squares", toys.squares), shards(5)))
+        pieces.extend(piece for piece in workers.map(ShardJob("squares", toys.squares), shards(5)))
     assert caught.value.fields["shard"] == "number 2"
 
 
 def test_a_node_that_lacks_the_code_is_told(fake):
     ray, workers = fake()
-    job = Job("gone", partial(_gone))
+    job = ShardJob("gone", partial(_gone))
     with pytest.raises(WorkersError, match=r"cannot do Dragoman's work: .*Install on every node"):
         ray.remote = _broken(ray.remote)
         list(workers.map(job, shards(1)))
@@ -147,13 +153,13 @@ def test_a_node_of_another_build_does_nothing(fake, toys, monkeypatch):
     other = {**build.build(), "Dragoman": "9.9"}
     monkeypatch.setattr(node, "build", lambda: other)
     with pytest.raises(WorkersError, match=r"Dragoman is 9\.9 there, \S+ here"):
-        list(workers.map(Job("squares", toys.squares), shards(3)))
+        list(workers.map(ShardJob("squares", toys.squares), shards(3)))
     assert toys.opened == []
 
 
 def test_a_cluster_without_a_core_is_not_waited_for_for_ever(fake, toys):
     ray, workers = fake(cpus=1.0)
-    found = workers.map(Job("squares", toys.squares), shards(9))
+    found = workers.map(ShardJob("squares", toys.squares), shards(9))
     next(found)
     ray.resources["CPU"] = 0.0
     with pytest.raises(WorkersError, match=r"no core to work on.*ray start"):
@@ -163,9 +169,9 @@ def test_a_cluster_without_a_core_is_not_waited_for_for_ever(fake, toys):
 def test_a_job_that_needs_a_gpu_is_refused_where_there_is_none(fake, toys):
     _, workers = fake()
     with pytest.raises(WorkersError, match="no GPU"):
-        next(workers.map(Job("squares", toys.squares, gpus=1), shards(3)))
+        next(workers.map(ShardJob("squares", toys.squares, gpus=1), shards(3)))
     ray, workers = fake(gpus=2.0, cpus=16.0)
-    assert list(workers.map(Job("squares", toys.squares, gpus=1), shards(9))) == expected(9)
+    assert list(workers.map(ShardJob("squares", toys.squares, gpus=1), shards(9))) == expected(9)
     assert ray.ahead <= 6
 
 

@@ -7,16 +7,16 @@ from functools import partial
 import pytest
 
 from dragoman.agent.encoding import encoder_of
-from dragoman.cli.label_methods import How, Wanted, method_of
+from dragoman.cli.label.methods import How, Wanted, method_of
 from dragoman.core.errors import InputError, RunError, TrainingError
 from dragoman.core.values import Scope, Source
 from dragoman.evaluate.spec import SystemSpec
 from dragoman.models.scripted import ScriptedEncoder
 from dragoman.sources.ingest import ingest
-from dragoman.stores.portable import summary
-from dragoman.stores.sqlite import SqliteStore
-from dragoman.train.relevance_run import label_relevance
-from dragoman.train.sweep import load_sweep, sweep
+from dragoman.stores.sqlite.store import SqliteStore
+from dragoman.stores.transfer.portable import summary
+from dragoman.train.relevance.labelling import label_relevance
+from dragoman.train.sweep.study import load_sweep, sweep
 
 DEATHS = {0: 1, 2: 2, 5: 3}
 DOCS = Source("DOCS")
@@ -25,7 +25,7 @@ FEW = {"dialogues": 20}
 
 @pytest.fixture
 def runner(beside):
-    return beside("evaluate/test_runner.py")
+    return beside("evaluate/running/test_runner.py")
 
 
 def rows_of(kept, runner):

@@ -1,6 +1,6 @@
 """What can be named in a config: a name cannot vanish unnoticed."""
 
-import dragoman.evaluate.oracles  # noqa: F401 - registers the components that know the answers
+import dragoman.evaluate.systems.oracles  # noqa: F401 - registers the components that know the answers
 from dragoman.core.registry import REGISTRIES
 
 KNOWN = {

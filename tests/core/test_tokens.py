@@ -21,7 +21,7 @@ from dragoman.core.tokens import (
     Grammar,
     Shown,
     Token,
-    Written,
+    WrittenSequence,
     similarity,
     tenths,
 )
@@ -44,11 +44,11 @@ def sequences(draw):
     plan = tuple(draw(st.permutations(grammar.sources))[: draw(st.integers(0, len(grammar.sources)))])
     similarities = st.integers(0, 10) if grammar.style == "unims" else st.none()
     shown = st.builds(Shown, st.sampled_from(grammar.sources), texts, similarities)
-    return grammar, Written(plan, tuple(draw(st.lists(shown, max_size=4))), draw(texts))
+    return grammar, WrittenSequence(plan, tuple(draw(st.lists(shown, max_size=4))), draw(texts))
 
 
 def test_a_unims_sequence_by_hand():
-    written = Written(
+    written = WrittenSequence(
         ("PERSONA", "DOCUMENTS"),
         (Shown("PERSONA", "I live in Rome.", 10), Shown("DOCUMENTS", "Rome is old.", 3)),
         "Old.",
@@ -62,10 +62,10 @@ def test_a_unims_sequence_by_hand():
 
 def test_a_safari_sequence_by_hand():
     grammar = Grammar(("PERSONA", "DOCUMENTS"), "safari")
-    written = Written(("PERSONA",), (Shown("PERSONA", "a"), Shown("PERSONA", "b")), "c")
+    written = WrittenSequence(("PERSONA",), (Shown("PERSONA", "a"), Shown("PERSONA", "b")), "c")
     pieces = (SOURCE, PERSONA, END_OF_SOURCES, MIDDLE, PERSONA, "a", AND, PERSONA, "b", END_OF_MIDDLE, "c")
     assert grammar.format(written) == pieces
-    assert grammar.format(Written((), (), "hi")) == (SOURCE, NULL, END_OF_SOURCES, "hi")
+    assert grammar.format(WrittenSequence((), (), "hi")) == (SOURCE, NULL, END_OF_SOURCES, "hi")
 
 
 @given(sequences())

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.core import errors
 from dragoman.core.cores import cores
-from dragoman.core.workers import InProcess, Job, Shard
+from dragoman.core.workers import InProcess, Shard, ShardJob
 
 
 def test_a_piece_is_given_before_the_next_is_made_and_the_job_is_closed_in_the_end():
@@ -23,7 +23,7 @@ def test_a_piece_is_given_before_the_next_is_made_and_the_job_is_closed_in_the_e
         seen.append("close")
 
     shards = (Shard(name, name) for name in ("ab", "c"))
-    for piece in InProcess().map(Job("letters", opened), shards):
+    for piece in InProcess().map(ShardJob("letters", opened), shards):
         seen.append(f"got {piece}")
     assert seen == ["open", "a", "got a", "b", "got b", "c", "got c", "close"]
 

@@ -10,12 +10,12 @@ import pytest
 from dragoman.core.errors import ConfigError, InputError, UnknownNameError
 from dragoman.core.examples import Dataset
 from dragoman.core.registry import datasets
-from dragoman.datasets.jsonl import Jsonl
-from dragoman.datasets.kbp import Kbp
 from dragoman.datasets.lines import lines
+from dragoman.datasets.loaders.jsonl import Jsonl
+from dragoman.datasets.loaders.kbp import Kbp
 from dragoman.datasets.open import files_in, kinds, open_dataset, resolve, sniff
+from dragoman.datasets.read_progress import watched
 from dragoman.datasets.toy import ToyDataset
-from dragoman.datasets.watch import watched
 
 TURN = {"dialogue": "a", "context": [{"speaker": "user", "text": "hi"}]}
 

@@ -89,4 +89,4 @@ def make_set():
 @pytest.fixture(autouse=True)
 def settled_code(monkeypatch):
     """The code's own hash, held still: whoever works on the code while tests run changes it."""
-    monkeypatch.setattr("dragoman.evaluate.manifest.code_digest", lambda: "0" * 64)
+    monkeypatch.setattr("dragoman.evaluate.running.manifest.code_digest", lambda: "0" * 64)

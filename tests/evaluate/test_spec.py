@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.errors import ConfigError
-from dragoman.evaluate.locate import find, shipped
+from dragoman.evaluate.experiment_files import find, shipped
 from dragoman.evaluate.spec import experiment_of, load_experiment
 
 TABLES = {

@@ -8,11 +8,11 @@ import pytest
 from dragoman.agent.create import parameters
 from dragoman.core.registry import REGISTRIES, datasets
 from dragoman.core.toml import read_toml
-from dragoman.evaluate.build import recipe
-from dragoman.evaluate.measures import Measures
+from dragoman.evaluate.columns import Measures
 from dragoman.evaluate.metrics.select import check_where
 from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import ROLES, load_experiment, marked
+from dragoman.evaluate.systems.build import system_design
 from dragoman.train.learners import (
     critic_nli,
     encoder_static,
@@ -27,9 +27,9 @@ from dragoman.train.learners import (
     retriever_joint,
     unified,
 )
-from dragoman.train.rank_part import Input
+from dragoman.train.ranking.recipe_part import Input
 from dragoman.train.recipe import load_recipe
-from dragoman.train.tables import TrunkTable, ViewTable, typed
+from dragoman.train.recipe_tables import TrunkTable, ViewTable, typed
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 TABLES = {"unims": range(3, 8), "ragate": range(1, 6), "pkicr": range(2, 5), "safari": range(4, 9)}
@@ -96,7 +96,7 @@ def test_every_column_is_a_metric_that_takes_its_options(experiment):
 def test_every_row_that_runs_is_made_of_known_parts(experiment):
     for system in experiment.systems:
         if system.runs:
-            for role, table in recipe(system).tables.items():
+            for role, table in system_design(system).tables.items():
                 options = set(table) - {"kind"}
                 assert options <= set(parameters(REGISTRIES[role].factory(table["kind"]))), system.name
 
@@ -168,7 +168,7 @@ def asks_a_model(whole, role):
 def test_rows_that_call_the_model_can_be_left_out(experiment):
     for system in experiment.systems:
         if system.runs:
-            whole = recipe(system)
+            whole = system_design(system)
             assert system.slow == any(asks_a_model(whole, role) for role in whole.roles), system.name
             assert system.slow or system.group != "prompted", system.name
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.evaluate.parts import Parts
-from dragoman.evaluate.results import Cell, Column, Result, Row, Table
+from dragoman.evaluate.api import run_experiment
+from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
 from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import Experiment, SystemSpec, load_experiment
-from dragoman.evaluate.study import run_experiment
+from dragoman.evaluate.systems.trained_parts import TrainedParts
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
@@ -50,7 +50,7 @@ def read(name: str) -> Experiment:
 
 def as_it_runs(spec: Experiment) -> Experiment:
     """What a file says of its rows and columns, and of their trained parts whether these are here."""
-    return Parts(spec).filled(spec.quick())
+    return TrainedParts(spec).filled(spec.quick())
 
 
 def toys(spec: Experiment) -> list[str]:
@@ -88,7 +88,7 @@ def test_every_file_runs_on_the_data_here(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", slow_once())
 def test_slow_rows_run_on_the_toy_set(name: str, tmp_path: Path) -> None:
     spec = read(name)
-    spec = Parts(spec).filled(spec)
+    spec = TrainedParts(spec).filled(spec)
     rows = [system.name for system in slow_rows(spec) if system.runs]
     if not rows:
         pytest.skip("the parts of the slow rows are not trained here")
@@ -186,5 +186,5 @@ def check_figures(spec: Experiment, result: Result) -> None:
         assert set(expected) <= drawn, figure.title
 
 
-def rows_of(spec: Experiment, table: Table) -> Iterable[tuple[SystemSpec, Row]]:
+def rows_of(spec: Experiment, table: Table) -> Iterable[tuple[SystemSpec, SystemRow]]:
     return zip(spec.systems_of(table.data), table.rows, strict=True)

@@ -10,9 +10,9 @@ import pytest
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.values import Context, Draft, Evidence, Passage, ReadTask
-from dragoman.gate.attention import MARKS, AttentionGate, Reading
+from dragoman.gate.attention import MARKS, AttentionGate, AttentionReading
 from dragoman.gate.inputs import Given, Inputs
-from dragoman.models.mha_runtime import SEGMENTS, TURNS, Piece
+from dragoman.models.onnx.attention_scorer import SEGMENTS, TURNS, TextPiece
 from dragoman.models.part import Head, Part
 from dragoman.text.view import View
 
@@ -20,13 +20,13 @@ TALK = Context.of("hello", "Where to?", "Rome")
 
 
 def test_each_turn_is_a_piece_counted_from_the_newest() -> None:
-    reading = Reading(Inputs(view=View(turns=2)), marks=False)
-    assert reading.pieces(Given(TALK)) == (Piece("User: Rome", 1), Piece("Agent: Where to?", 2))
+    reading = AttentionReading(Inputs(view=View(turns=2)), marks=False)
+    assert reading.pieces(Given(TALK)) == (TextPiece("User: Rome", 1), TextPiece("Agent: Where to?", 2))
 
 
 def test_oldest_first_keeps_the_count_from_the_newest() -> None:
-    reading = Reading(Inputs(view=View(turns=2, order="oldest", labels=False)), marks=False)
-    assert reading.pieces(Given(TALK)) == (Piece("Where to?", 2), Piece("Rome", 1))
+    reading = AttentionReading(Inputs(view=View(turns=2, order="oldest", labels=False)), marks=False)
+    assert reading.pieces(Given(TALK)) == (TextPiece("Where to?", 2), TextPiece("Rome", 1))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_oldest_first_keeps_the_count_from_the_newest() -> None:
     ],
 )
 def test_marks_say_how_far_the_dialogue_is_and_who_asks(context: Context, marks: str) -> None:
-    first = Reading(Inputs(view=View(turns=1))).pieces(Given(context))[0]
-    assert first == Piece(marks, 0)
+    first = AttentionReading(Inputs(view=View(turns=1))).pieces(Given(context))[0]
+    assert first == TextPiece(marks, 0)
     assert set(marks.split()) <= set(MARKS)
 
 
 def test_a_very_long_dialogue_has_marks_and_segments_too() -> None:
-    pieces = Reading(Inputs(view=View(turns=0)), window=0).pieces(Given(Context.of(*["and then?"] * 41)))
+    pieces = AttentionReading(Inputs(view=View(turns=0)), window=0).pieces(Given(Context.of(*["and then?"] * 41)))
     assert pieces[0].text.split()[0] == "[turn-9]"
     assert max(piece.segment for piece in pieces) == TURNS
 
@@ -54,13 +54,13 @@ def test_marks_are_of_what_an_agent_shows_its_gate() -> None:
     """An agent keeps twelve earlier turns: in training a longer dialogue must look as it will in use."""
     talk = Context.of(*["and then?"] * 41)
     shown = replace(talk, turns=talk.turns[-13:])
-    reading = Reading(Inputs(view=View(turns=1)))
+    reading = AttentionReading(Inputs(view=View(turns=1)))
     assert reading.pieces(Given(talk)) == reading.pieces(Given(shown))
     assert reading.pieces(Given(talk))[0].text.split()[0] == "[turn-6]"
 
 
 def test_reply_and_knowledge_have_segments_of_their_own() -> None:
-    reading = Reading(Inputs(("contx", "resp", "know"), View(turns=1)), marks=False)
+    reading = AttentionReading(Inputs(("contx", "resp", "know"), View(turns=1)), marks=False)
     said, reply, known = reading.pieces(Given(TALK, reply="To Rome.", evidence=("Rome is old.",)))
     assert (said.segment, reply.text, known.text) == (1, "To Rome.", "Rome is old.")
     assert len({said.segment, reply.segment, known.segment}) == 3
@@ -69,25 +69,25 @@ def test_reply_and_knowledge_have_segments_of_their_own() -> None:
 
 
 def test_with_cross_the_knowledge_is_apart() -> None:
-    reading = Reading(Inputs(("contx", "know"), View(turns=1)), marks=False, cross=True)
+    reading = AttentionReading(Inputs(("contx", "know"), View(turns=1)), marks=False, cross=True)
     assert [piece.apart for piece in reading.pieces(Given(TALK, evidence=("Rome is old.",)))] == [False, True]
 
 
 def test_without_segments_all_turns_are_alike() -> None:
-    reading = Reading(Inputs(view=View(turns=3)), marks=False, segments=False)
+    reading = AttentionReading(Inputs(view=View(turns=3)), marks=False, segments=False)
     assert {piece.segment for piece in reading.pieces(Given(TALK))} == {1}
 
 
 def test_cross_without_knowledge_is_refused() -> None:
     with pytest.raises(ConfigError, match="no knowledge to attend to"):
-        Reading(cross=True)
+        AttentionReading(cross=True)
 
 
 def test_a_reading_survives_its_json() -> None:
-    reading = Reading(Inputs(("contx", "know"), View(turns=3), k=2), marks=False, cross=True)
-    assert Reading.from_json(reading.to_json()) == reading
+    reading = AttentionReading(Inputs(("contx", "know"), View(turns=3), k=2), marks=False, cross=True)
+    assert AttentionReading.from_json(reading.to_json()) == reading
     older = {name: value for name, value in reading.to_json().items() if name != "window"}
-    assert Reading.from_json(older).window == 0  # as it was trained
+    assert AttentionReading.from_json(older).window == 0  # as it was trained
 
 
 class Noting:
@@ -96,9 +96,9 @@ class Noting:
     part = Part(Path("nowhere"), "gate.attention", {"gate": Head(("retrieve",))})
 
     def __init__(self) -> None:
-        self.seen: list[tuple[Piece, ...]] = []
+        self.seen: list[tuple[TextPiece, ...]] = []
 
-    def scores(self, turns: Sequence[Sequence[Piece]]) -> list[float]:
+    def scores(self, turns: Sequence[Sequence[TextPiece]]) -> list[float]:
         self.seen += [tuple(pieces) for pieces in turns]
         return [float(sum(len(piece.text) for piece in pieces)) - 20 for pieces in turns]
 
@@ -113,7 +113,7 @@ class Says:
         yield Draft("To Rome, then.")
 
 
-def opened(gate: AttentionGate, reading: Reading) -> Noting:
+def opened(gate: AttentionGate, reading: AttentionReading) -> Noting:
     scorer = Noting()
     gate._opened = scorer, reading  # type: ignore[assignment]
     return scorer
@@ -121,7 +121,7 @@ def opened(gate: AttentionGate, reading: Reading) -> Noting:
 
 def test_the_readers_draft_is_the_reply_that_is_read() -> None:
     gate = AttentionGate(part="unused", reader=Says())
-    scorer = opened(gate, Reading(Inputs(("contx", "resp"), View(turns=1)), marks=False))
+    scorer = opened(gate, AttentionReading(Inputs(("contx", "resp"), View(turns=1)), marks=False))
     (verdict,) = gate.decide([TALK])
     assert scorer.seen[0][1].text == "To Rome, then."
     assert verdict.retrieve == (verdict.probability >= 0.5)
@@ -129,14 +129,14 @@ def test_the_readers_draft_is_the_reply_that_is_read() -> None:
 
 def test_a_reply_without_a_reader_is_refused() -> None:
     gate = AttentionGate(part="unused")
-    opened(gate, Reading(Inputs(("contx", "resp"))))
+    opened(gate, AttentionReading(Inputs(("contx", "resp"))))
     with pytest.raises(ConfigError, match="has none"):
         gate.decide([TALK])
 
 
 def test_the_best_evidence_is_what_is_read() -> None:
     gate = AttentionGate(part="unused")
-    scorer = opened(gate, Reading(Inputs(("contx", "know"), View(turns=1), k=1), marks=False))
+    scorer = opened(gate, AttentionReading(Inputs(("contx", "know"), View(turns=1), k=1), marks=False))
     pieces = [Evidence(Passage(name, "D", name), relevance) for name, relevance in (("worse", 0.2), ("better", 0.9))]
     gate.decide([TALK], [pieces])
     assert scorer.seen[0][1].text == "better"

@@ -9,8 +9,8 @@ from dragoman.core.registry import gates
 from dragoman.core.values import Context
 from dragoman.gate.encoder import EncoderGate, field_texts, gate_scores, gate_texts
 from dragoman.models.calibration import Logistic
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Head, open_part
-from dragoman.models.scorer import Scorer
 from dragoman.testing import GateConformance
 from dragoman.text.view import View
 

@@ -26,9 +26,9 @@ def made(tiny_causal, tmp_path):
     def make(fields=("contx",), **options):
         import torch
 
-        from dragoman.models.bases import base_digest
-        from dragoman.models.causal import load_causal
-        from dragoman.models.lora import FILES, LoraSpec, add_adapter, save_adapter
+        from dragoman.models.base_weights import base_digest
+        from dragoman.models.torch.causal_lm import load_causal
+        from dragoman.models.torch.lora import FILES, LoraSpec, add_adapter, save_adapter
 
         causal = add_adapter(load_causal(tiny_causal), LoraSpec(rank=2), seed=1)
         torch.manual_seed(4)
@@ -65,7 +65,7 @@ class TestTunedWithEvidenceConforms(GateConformance):
 
 
 def test_the_probability_is_that_of_true_against_false_calibrated(made):
-    from dragoman.models.hf import HfModel
+    from dragoman.models.torch.model import HfModel
 
     part = made()
     table = TunedGate(part=part)._open()[0].part.options

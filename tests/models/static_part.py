@@ -9,7 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from dragoman.models.part import Part, sha256, write_part
-from dragoman.models.static import KIND, TABLE, TOKENIZER
+from dragoman.models.static_encoder import KIND, TABLE, TOKENIZER
 
 MARKS = ("[UNK]", "[CLS]", "[SEP]")
 
@@ -76,6 +76,6 @@ class StubTeacher:
 
 
 def weights_folder(named):
-    from dragoman.models.static import teacher_folder
+    from dragoman.models.static_encoder import teacher_folder
 
     return teacher_folder(named)

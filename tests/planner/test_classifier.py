@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dragoman.core.values import Context, Source
 from dragoman.models.calibration import Logistic, log_odds
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Head, open_part
-from dragoman.models.scorer import Scorer
 from dragoman.planner.classifier import ClassifierPlanner, best_legal
 from dragoman.sources.graph import SourceGraph
 from dragoman.testing import PlannerConformance

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.tokens import Shown, Written
+from dragoman.core.tokens import Shown, WrittenSequence
 from dragoman.core.values import Context, Draft, Evidence, Passage, Plan, ReadTask, Source, Usage
 from dragoman.reader import UnifiedReader
 from dragoman.testing import ReaderConformance
@@ -72,7 +72,7 @@ def test_plan_and_evidence_are_shown_with_similarities_in_tenths(lend_unified, s
     lend_unified(writer)
     judged = replace(EVIDENCE[0], scores={"similarity": 0.34})
     draft = UnifiedReader(part="lent").read([ReadTask(TURN, PLAN, (judged, *EVIDENCE[1:]))])[0]
-    assert writer.asked[0].written == Written(
+    assert writer.asked[0].written == WrittenSequence(
         ("PERSONA", "DOCUMENTS"),
         (
             Shown("DOCUMENTS", "Ferry\nA ferry ticket costs 34 francs.", 3),
@@ -94,7 +94,7 @@ def test_null_plan_is_shown_as_such(lend_unified, shape):
     writer = Writer(shape)
     lend_unified(writer)
     UnifiedReader(part="lent").read([ReadTask(TURN)])
-    assert writer.asked[0].written == Written()
+    assert writer.asked[0].written == WrittenSequence()
 
 
 def test_unknown_source_is_shown_as_the_one_about_the_same(lend_unified, shape):

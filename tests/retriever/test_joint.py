@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.values import Context, Evidence, Passage, Request, Scope, Source
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Head, open_part
-from dragoman.models.scorer import Scorer
 from dragoman.retriever.joint import JointRetriever
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.testing import RetrieverConformance, StubEncoder, fill

@@ -18,11 +18,11 @@ import pytest
 
 import dragoman
 from dragoman.core.values import Draft
-from dragoman.server.app import make_app, with_door
-from dragoman.server.house import House, Settings
-from dragoman.server.keys import create
-from dragoman.server.serving import server_of
-from dragoman.server.sqlite_ledger import SqliteLedger
+from dragoman.server.access.keys import create
+from dragoman.server.access.sqlite_ledger import SqliteLedger
+from dragoman.server.http.app import make_app, with_request_limits
+from dragoman.server.http.uvicorn_server import server_of
+from dragoman.server.service import Service, ServiceSettings
 from dragoman.stores import PostgresStore
 from dragoman.stores.in_memory import words
 
@@ -116,7 +116,7 @@ def houses(folder, root):
                     assistant.agent.reader = reader
                 agents[name] = (assistant, state)
             ledger = SqliteLedger(root / "server.db") if keys else ledger
-            return House(agents, ledger=ledger, settings=Settings(**settings))
+            return Service(agents, ledger=ledger, settings=ServiceSettings(**settings))
 
         yield make
 
@@ -131,7 +131,7 @@ def make_house(folder, tmp_path):
 def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
     """A server of a house in a thread, on a socket at `place`; clients come from `client`."""
     app = make_app(house, measure=measure, runs_of=runs_of, warm=False)
-    server = server_of(with_door(app, house, origins=origins), grace=grace)
+    server = server_of(with_request_limits(app, house, origins=origins), grace=grace)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(place))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
@@ -229,7 +229,7 @@ def nobody_known(request):
 def pytest_collection_modifyitems(items):
     """Whatever needs a database of its own takes seconds: `make trust` runs it."""
     for item in items:
-        if "database" in getattr(item, "fixturenames", ()) and item.path.parent == Path(__file__).parent:
+        if "database" in getattr(item, "fixturenames", ()) and Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dragoman.server.door import Measure
+from dragoman.server.http.request_limits import BodyLimits
 
 pytestmark = pytest.mark.trust
 
@@ -55,7 +55,7 @@ def test_a_request_that_fails_outside_of_turns_leaves_no_words_either(logged, ma
 
 
 def test_a_sender_that_is_too_slow_is_no_error(caplog, make_house, serve):
-    started = serve(make_house(), measure=Measure(piece_seconds=0.1))
+    started = serve(make_house(), measure=BodyLimits(piece_seconds=0.1))
 
     def dribble():
         yield b'{"text": '

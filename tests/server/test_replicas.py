@@ -11,11 +11,12 @@ import pytest
 
 from dragoman.core.errors import ServiceError, StoreError
 from dragoman.core.values import Draft
-from dragoman.server.keys import create
-from dragoman.server.postgres_ledger import postgres_ledger
-from dragoman.server.quota import Amount, Quota, SharedStock
-from dragoman.stores import PostgresStore, postgres_lines
+from dragoman.server.access.keys import create
+from dragoman.server.access.postgres_ledger import postgres_ledger
+from dragoman.server.access.quota import Amount, Quota, SharedStock
+from dragoman.stores import PostgresStore
 from dragoman.stores.in_memory import words
+from dragoman.stores.postgres import dialogue_order
 
 pytestmark = pytest.mark.trust
 ONCE = "idempotency-key"
@@ -47,7 +48,7 @@ def until(found, seconds=60.0):
 def on_database(database, monkeypatch):
     """Overrides that put an agent's store on the server."""
     monkeypatch.setenv("REPLICAS", database.url())
-    monkeypatch.setattr(postgres_lines, "_PING_SECONDS", 0.2)
+    monkeypatch.setattr(dialogue_order, "_PING_SECONDS", 0.2)
     names = (
         "line",
         "turns",

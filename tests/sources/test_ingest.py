@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dragoman.core.errors import InputError, StoreFullError
 from dragoman.core.values import Passage, Query, Scope, Source
 from dragoman.sources import files
-from dragoman.sources.ingest import Report, ingest
+from dragoman.sources.ingest import IngestReport, ingest
 
 DOCS = Source("DOCS")
 NOTES = Source("NOTES", private=True)
@@ -230,7 +230,7 @@ def test_missing_path_is_an_error_and_nothing_is_written(folder, take, store):
 
 def test_empty_folder_is_an_empty_report(folder, take):
     report = take(folder)
-    assert Report(seconds=report.seconds) == report
+    assert IngestReport(seconds=report.seconds) == report
 
 
 def test_progress_rises_to_the_total_in_bytes(folder, take):

@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.values import Scope
 from dragoman.sources.files import find, read
 from dragoman.sources.passages import cut
-from dragoman.stores.sqlite import SqliteStore
+from dragoman.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.trust
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import LONGEST_ID, Block, Document, Section
+from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section
 from dragoman.sources.files import parse
 from dragoman.sources.passages import LIMIT, cut, weight
 
@@ -117,7 +117,7 @@ def document(sections):
     return Document(
         "T",
         tuple(
-            Section(tuple(Block(sentence(n, 70)) for n in numbers), (f"{i}", name))
+            Section(tuple(DocumentBlock(sentence(n, 70)) for n in numbers), (f"{i}", name))
             for i, (name, numbers) in enumerate(sections)
         ),
     )

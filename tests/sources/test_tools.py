@@ -14,7 +14,7 @@ from mcp.types import CallToolResult, TextContent
 
 from dragoman.core.errors import EndpointError
 from dragoman.sources import session
-from dragoman.sources.session import Address
+from dragoman.sources.session import ToolAddress
 from dragoman.sources.tools import MOST_CHARACTERS, MOST_PASSAGES, McpTool, passages_of
 
 SERVER = (sys.executable, str(Path(__file__).with_name("tool_server.py")))
@@ -25,7 +25,7 @@ def make_tool():
     made = []
 
     def make(tool, command=SERVER, **options):
-        made.append(McpTool("HARBOUR", Address(tool, command=command, **{"seconds": 60.0, **options})))
+        made.append(McpTool("HARBOUR", ToolAddress(tool, command=command, **{"seconds": 60.0, **options})))
         return made[-1]
 
     yield make
@@ -37,10 +37,10 @@ def make_tool():
 @pytest.fixture(scope="module")
 def tool_of():
     """Tools that share one server, since starting it is what takes time."""
-    shared = session.Session(Address("search_docs", command=SERVER, seconds=60.0))
+    shared = session.Session(ToolAddress("search_docs", command=SERVER, seconds=60.0))
 
     def use(name, **options):
-        tool = McpTool("HARBOUR", Address(name, command=SERVER, **{"seconds": 60.0, **options}))
+        tool = McpTool("HARBOUR", ToolAddress(name, command=SERVER, **{"seconds": 60.0, **options}))
         shared._address = tool.address
         tool._session = shared
         return tool
@@ -105,7 +105,7 @@ def test_a_server_that_dies_is_started_anew(make_tool):
     tool = make_tool("search_docs")
     assert tool.ask("ferry")
     kept = tool.address
-    tool._session._address = Address("die", command=SERVER, seconds=60.0)
+    tool._session._address = ToolAddress("die", command=SERVER, seconds=60.0)
     with pytest.raises(EndpointError, match="closed the connection"):
         tool._session.ask("now")
     tool._session._address = kept
@@ -163,7 +163,8 @@ def test_a_tool_behind_a_url_is_given_its_key(monkeypatch):
             monkeypatch.setattr(session, "REST_SECONDS", 0.0)
             monkeypatch.setenv("HARBOUR_KEY", "s3cret")
             tool = McpTool(
-                "HARBOUR", Address("whoami", url=f"http://127.0.0.1:{port}/mcp", key_env="HARBOUR_KEY", seconds=20.0)
+                "HARBOUR",
+                ToolAddress("whoami", url=f"http://127.0.0.1:{port}/mcp", key_env="HARBOUR_KEY", seconds=20.0),
             )
             deadline = time.monotonic() + 60
             while True:

@@ -10,12 +10,12 @@ import pytest
 import dragoman
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import InProcess
-from dragoman.server import uploads
-from dragoman.server.folders import source_folder
-from dragoman.server.hosted import Seat
-from dragoman.server.quota import QUOTA, Stock
-from dragoman.server.uploads import Upload
-from dragoman.sources.files import File
+from dragoman.server.access.quota import QUOTA, Stock
+from dragoman.server.data import uploads
+from dragoman.server.data.upload_folders import source_folder
+from dragoman.server.data.uploads import Upload
+from dragoman.server.hosted_agent import Seat
+from dragoman.sources.files import SourceFile
 from dragoman.sources.ingest import ingest
 from dragoman.sources.ingest_run import IngestRun
 
@@ -167,7 +167,7 @@ def test_file_that_waits_elsewhere_until_it_was_read_keeps_its_ids_from_the_next
     lines = ['{"id": "x", "text": "first"}', *(f'{{"text": "line {i}"}}' for i in range(10))]
     (waiting / "a.jsonl").write_text("\n".join(lines))
     (waiting / "b.jsonl").write_text('{"id": "x", "text": "second"}')
-    files = [File(waiting / name, f"uploads/{name}") for name in ("a.jsonl", "b.jsonl")]
+    files = [SourceFile(waiting / name, f"uploads/{name}") for name in ("a.jsonl", "b.jsonl")]
     run = IngestRun(store, DOCS, scope=DOCS.scope(ANA), batch=2, base=place.uploads, way="uploaded")
     run.bring(files, encoder, InProcess(), None)
     assert [failure.path for failure in run.failures] == ["uploads/b.jsonl"]

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dragoman.stores.in_memory import words
-from dragoman.stores.postgres import PostgresStore
+from dragoman.stores.postgres.store import PostgresStore
 
 TABLES = ("passages", "vectors", "places", "turns", "kept", "scopes")
 

@@ -6,9 +6,10 @@ import pytest
 
 from dragoman.core.protocols import Store
 from dragoman.core.values import Scope
-from dragoman.stores import InMemoryStore, SqliteStore, conformance
-from dragoman.stores.conformance import StoreConformance
+from dragoman.stores import InMemoryStore, SqliteStore
 from dragoman.stores.in_memory import words
+from dragoman.testing import stores
+from dragoman.testing.stores import StoreConformance
 
 
 class TestInMemoryStore(StoreConformance):
@@ -28,9 +29,9 @@ class TestSqliteStore(StoreConformance):
 class TestSqliteStoreThroughItsIndex(StoreConformance):
     @pytest.fixture
     def store(self, tmp_path, monkeypatch):
-        shared = {name: Scope(getattr(conformance, name).tenant, "") for name in ("ANA", "OTHER_ANA")}
-        monkeypatch.setattr(conformance, "OTHER_ANA", shared["OTHER_ANA"])
-        monkeypatch.setattr(conformance, "ANA", _SharedAna("acme", ""))
+        shared = {name: Scope(getattr(stores, name).tenant, "") for name in ("ANA", "OTHER_ANA")}
+        monkeypatch.setattr(stores, "OTHER_ANA", shared["OTHER_ANA"])
+        monkeypatch.setattr(stores, "ANA", _SharedAna("acme", ""))
         store = SqliteStore(path=tmp_path / "store.db", analyse=words, index_above=0)
         yield store
         store.close()

@@ -6,10 +6,10 @@ import shutil
 
 import numpy as np
 
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part
-from dragoman.models.scorer import Scorer
-from dragoman.models.trunk import score
-from dragoman.train.export import export_part, rebuilt
+from dragoman.models.torch.trunk import score
+from dragoman.train.export.trunk import export_part, rebuilt
 
 EXACT = 1e-4
 NARROW = 0.05

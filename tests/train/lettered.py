@@ -5,10 +5,10 @@ from __future__ import annotations
 from dragoman.core.examples import Example, Gold
 from dragoman.core.tokens import Grammar
 from dragoman.core.values import Context, Passage, Source
-from dragoman.models.spelling import spell
-from dragoman.models.unified import Shape, Turns
+from dragoman.models.unified.model import TreeShape, TurnTokens
+from dragoman.models.unified.token_spelling import spell
 from dragoman.text.view import View
-from dragoman.train.unified_sources import orders_of
+from dragoman.train.unified.sources import orders_of
 
 SOURCES = (Source("P", "who the bot is"), Source("D", "facts", needs=("P",)))
 END = 0
@@ -23,8 +23,8 @@ class Letters:
 
 def turns(layout="tree", style="unims", way="rows", sources=("P", "D"), **lengths):
     grammar = Grammar(sources, style)
-    shape = Shape(grammar, layout, View(turns=0, order="oldest", labels=False), **lengths)
-    return Turns(shape, spell(grammar, way, Letters()), Letters().encode, END)
+    shape = TreeShape(grammar, layout, View(turns=0, order="oldest", labels=False), **lengths)
+    return TurnTokens(shape, spell(grammar, way, Letters()), Letters().encode, END)
 
 
 def told(made, tokens):

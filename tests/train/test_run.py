@@ -9,16 +9,16 @@ import pytest
 
 from dragoman.core.errors import ConfigError, MissingExtraError, StoreLockedError, TrainingError, UnknownNameError
 from dragoman.models.part import open_part
-from dragoman.train.export import SHAPE, TOKENIZER
-from dragoman.train.folder import TrainingFolder
-from dragoman.train.folds import FILE as SCORES
-from dragoman.train.gate_inputs import DRAFTS
+from dragoman.train.calibration.cross_fitting import FILE as SCORES
+from dragoman.train.export.torch_to_onnx import MODEL
+from dragoman.train.export.trunk import SHAPE, TOKENIZER
+from dragoman.train.gates.inputs import DRAFTS
 from dragoman.train.learners.gate_prompted import FILE as ANSWERS
-from dragoman.train.negatives import FOLDER as MINED
-from dragoman.train.onnx_files import MODEL
+from dragoman.train.ranking.negatives import FOLDER as MINED
 from dragoman.train.recipe import load_recipe
 from dragoman.train.registry import learners
 from dragoman.train.run import choose_device, train
+from dragoman.train.training_folder import TrainingFolder
 
 TOY = {"train": ["toy"], "dev": ["toy"]}
 FEW = {"dialogues": 20}

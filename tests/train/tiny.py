@@ -15,7 +15,7 @@ import torch
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.loop import fit
+from dragoman.train.loop.training_loop import fit
 from dragoman.train.spec import Recipe
 
 ROWS, WIDTH = 48, 6

@@ -89,7 +89,7 @@ def grammar(content: bytes) -> None:
 
 def records(content: bytes) -> None:
     """The file of a backup: whole, or refused before anything of it is used."""
-    from dragoman.stores.record_file import RecordFile
+    from dragoman.stores.transfer.record_file import RecordFile
 
     file = RecordFile(_file("records.jsonl.gz", gzip.compress(content, 1)))
     _held(file.check)
@@ -98,7 +98,7 @@ def records(content: bytes) -> None:
 
 def labelled(content: bytes) -> None:
     """People's own labelled turns: examples, or problems with their lines."""
-    from dragoman.datasets.jsonl import Jsonl
+    from dragoman.datasets.loaders.jsonl import Jsonl
 
     _held(lambda: list(Jsonl(file=_file("turns.jsonl", content)).examples()))
 
@@ -120,9 +120,9 @@ IMPORTED = {
     "recipes": ["dragoman.train.recipe"],
     "conversations": ["dragoman.agent.check"],
     "grammar": ["dragoman.core.tokens"],
-    "records": ["dragoman.stores.record_file"],
-    "labelled": ["dragoman.datasets.jsonl"],
-    "http": ["dragoman.server.app"],
+    "records": ["dragoman.stores.transfer.record_file"],
+    "labelled": ["dragoman.datasets.loaders.jsonl"],
+    "http": ["dragoman.server.http.app"],
 }
 """What coverage is taken of."""
 
@@ -178,8 +178,8 @@ def _records() -> bytes:
     from dragoman.core.values import Passage, Scope, Turn
     from dragoman.stores import SqliteStore
     from dragoman.stores.in_memory import words
-    from dragoman.stores.record_file import write_file
-    from dragoman.stores.records import TableRecords
+    from dragoman.stores.transfer.record_file import write_file
+    from dragoman.stores.transfer.table_records import TableRecords
 
     store = SqliteStore(path=_place() / "seed.db", analyse=words)
     store.put(Scope("a", "b"), [Passage("p", "NOTES", "hi")])
@@ -222,10 +222,10 @@ class Street:
         import httpx
 
         import dragoman
-        from dragoman.server.app import make_app, with_door
-        from dragoman.server.house import House, Settings
-        from dragoman.server.keys import create
-        from dragoman.server.sqlite_ledger import SqliteLedger
+        from dragoman.server.access.keys import create
+        from dragoman.server.access.sqlite_ledger import SqliteLedger
+        from dragoman.server.http.app import make_app, with_request_limits
+        from dragoman.server.service import Service, ServiceSettings
 
         from ..server.conftest import AGENT
 
@@ -236,13 +236,13 @@ class Street:
         ledger = SqliteLedger(folder / "server.db")
         _, ana = create(ledger, "ana's", user="ana")
         _, ben = create(ledger, "ben's", tenant="other", user="ben")
-        house = House({"robin": (assistant, folder / "state")}, ledger=ledger, settings=Settings())
+        house = Service({"robin": (assistant, folder / "state")}, ledger=ledger, settings=ServiceSettings())
         app = make_app(house, warm=False)
         self._keys = (ben, "", "nonsense", "é")
         self._loop = asyncio.new_event_loop()
         self._life = app.router.lifespan_context(app)
         self._loop.run_until_complete(self._life.__aenter__())
-        transport = httpx.ASGITransport(app=with_door(app, house), raise_app_exceptions=True)
+        transport = httpx.ASGITransport(app=with_request_limits(app, house), raise_app_exceptions=True)
         self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=30)
         self._close = (assistant.close, ledger.close)
         for text in (f"My dog is called {SECRET}.", f"I live in {SECRET}."):

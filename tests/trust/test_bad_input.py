@@ -13,7 +13,7 @@ import pytest
 import dragoman
 from dragoman.core.errors import StoreFullError, StoreLockedError
 from dragoman.models import weights
-from dragoman.stores.database import Database
+from dragoman.stores.sqlite.database import Database
 
 pytestmark = pytest.mark.trust
 

@@ -110,7 +110,7 @@ def test_sql_and_paths_in_names_are_only_names(folder):
 @pytest.mark.integration
 def test_marks_are_no_control_tokens_for_the_real_model():
     from dragoman.core.values import Prompt
-    from dragoman.models.llamacpp import LlamaCppModel
+    from dragoman.models.llamacpp.model import LlamaCppModel
 
     model = LlamaCppModel(parallel=1, context_tokens=512)
     plain = model.server.tokens(model.server.render(model._messages(Prompt.user("hello"), 16)), special=True)

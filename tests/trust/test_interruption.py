@@ -14,8 +14,8 @@ import pytest
 
 import dragoman
 from dragoman.core.errors import StoreError
-from dragoman.stores import database, schema
-from dragoman.stores.schema import MIGRATIONS, migrate
+from dragoman.stores.sqlite import database, migrations
+from dragoman.stores.sqlite.migrations import MIGRATIONS, migrate
 
 pytestmark = pytest.mark.trust
 
@@ -117,13 +117,13 @@ def test_ctrl_c_within_a_migration_leaves_the_version_before_it(tmp_path, versio
     path = str(tmp_path / "store.db")
     connection = apsw.Connection(path)
     migrate(connection, path, MIGRATIONS[:version])
-    step = schema._step
+    step = migrations._step
 
     def interrupted(*arguments):
         step(*arguments)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(schema, "_step", interrupted)
+    monkeypatch.setattr(migrations, "_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         migrate(connection, path)
     connection.close()

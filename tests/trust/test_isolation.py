@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from dragoman.agent.assistant import Ask
+from dragoman.agent.assistant import UserTurn
 from dragoman.agent.build import assemble
 from dragoman.config import load_config
 from dragoman.core.codec import encode
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import reply_from_json, reply_to_json
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
 
 pytestmark = pytest.mark.trust
@@ -100,7 +100,7 @@ class Town:
 
     def _together(self, tenant, words):
         people = [person for person, (home, _) in enumerate(PEOPLE) if home == tenant]
-        asks = [Ask(words.format(SECRETS[person]), PEOPLE[person][1]) for person in people]
+        asks = [UserTurn(words.format(SECRETS[person]), PEOPLE[person][1]) for person in people]
         replies = self._assistants[tenant].ask_many(asks)
         return [(person, [reply_to_json(reply)]) for person, reply in zip(people, replies, strict=True)]
 

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
-from dragoman.server.keys import create
+from dragoman.server.access.keys import create
 
 from ..server.conftest import AGENT, houses, served
 from ..server.test_leaks import EVERYTHING, LIVES, SECRETS, check

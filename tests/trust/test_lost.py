@@ -17,12 +17,12 @@ from dragoman.agent.build import assemble
 from dragoman.config import load_config
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.values import Passage, Scope, Turn
-from dragoman.models.remote import RemoteModel
+from dragoman.models.remote.model import RemoteModel
 from dragoman.models.scripted import ScriptedEncoder
-from dragoman.server.caller import Limits
-from dragoman.server.keys import create
-from dragoman.server.postgres_ledger import PostgresLedger
-from dragoman.server.sqlite_ledger import SqliteLedger
+from dragoman.server.access.caller import Limits
+from dragoman.server.access.keys import create
+from dragoman.server.access.postgres_ledger import PostgresLedger
+from dragoman.server.access.sqlite_ledger import SqliteLedger
 
 pytestmark = pytest.mark.trust
 QUESTION = "What does a day ticket cost?"

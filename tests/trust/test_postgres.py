@@ -16,8 +16,8 @@ import dragoman
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Draft, Passage, Scope, Turn
 from dragoman.stores import PostgresStore
-from dragoman.stores.checking import problems
 from dragoman.stores.in_memory import words
+from dragoman.stores.transfer.checking import problems
 
 from ..stores.conftest import Server
 

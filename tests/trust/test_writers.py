@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.core.values import Passage, Scope, Turn
 from dragoman.stores import SqliteStore
-from dragoman.stores.checking import problems
 from dragoman.stores.in_memory import words
+from dragoman.stores.transfer.checking import problems
 
 pytestmark = [pytest.mark.slow, pytest.mark.trust]
 WRITERS, WRITES = 4, 40

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.core.workers import Workers
     from dragoman.sources.files import Failure
-    from dragoman.sources.ingest import Progress, Report
+    from dragoman.sources.ingest import IngestProgress, IngestReport
 
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class UserTurn:
     """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one.
 
     What is kept `under` a receipt is kept once.
@@ -126,9 +126,9 @@ class Assistant:
 
     def ask(self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply:
         """The reply to a turn; both are added to the dialogue."""
-        return self.ask_many([Ask(text, user, dialogue)])[0]
+        return self.ask_many([UserTurn(text, user, dialogue)])[0]
 
-    def ask_many(self, asks: Sequence[Ask]) -> list[Reply]:
+    def ask_many(self, asks: Sequence[UserTurn]) -> list[Reply]:
         """The replies to turns of different dialogues, answered together."""
         if len({(ask.user, ask.dialogue) for ask in asks}) < len(asks):
             raise InputError("Two turns of one dialogue cannot be answered at once.", remedy="Ask one after the other.")
@@ -143,10 +143,10 @@ class Assistant:
         self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
     ) -> Iterator[Note | str | Reply]:
         """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given."""
-        for piece in self.exchange(Ask(text, user, dialogue, tuple(before))):
+        for piece in self.exchange(UserTurn(text, user, dialogue, tuple(before))):
             yield piece.reply if isinstance(piece, Kept) else piece
 
-    def exchange(self, ask: Ask) -> Iterator[Note | str | Kept]:
+    def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
         """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
         self.warm_up()
         context, length = self._context(ask)
@@ -163,7 +163,7 @@ class Assistant:
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
 
-    def _context(self, ask: Ask) -> tuple[Context, int]:
+    def _context(self, ask: UserTurn) -> tuple[Context, int]:
         """What the agent is told of a dialogue, and how many turns it has so far."""
         scope = self.scope(ask.user)
         said = clean(ask.text, most=self._most)
@@ -193,7 +193,7 @@ class Assistant:
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
 
-    def answered(self, ask: Ask) -> tuple[str, Kept] | None:
+    def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
         found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
         if found is None:
@@ -212,7 +212,7 @@ class Assistant:
             )
         return found.dialogue, Kept(reply_from_json(found.trace), found.place)
 
-    def _keep(self, context: Context, reply: Reply, note: Note | None, ask: Ask) -> Reply:
+    def _keep(self, context: Context, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
         turns = kept_turns(context.last, reply)
@@ -254,9 +254,9 @@ class Assistant:
         source: str,
         user: str = DEFAULT_USER,
         sync: bool = False,
-        progress: Progress | None = None,
+        progress: IngestProgress | None = None,
         workers: Workers | None = None,
-    ) -> Report:
+    ) -> IngestReport:
         """Read files and folders into a source; a private source's rows become the user's.
 
         With `sync`, what came from files that are gone from the folders is removed. `workers` read and encode.

@@ -22,7 +22,7 @@ from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel
-    from dragoman.sources.ingest import Progress
+    from dragoman.sources.ingest import IngestProgress
     from dragoman.sources.tools import McpTool
 
     Models: TypeAlias = tuple[LanguageModel, Encoder]
@@ -36,7 +36,7 @@ def load(
     *,
     overrides: Overrides = (),
     state: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: IngestProgress | None = None,
     warm: bool = False,
 ) -> Assistant:
     """The assistant of an agent; `warm` begins loading its encoder at once instead of on the first turn."""
@@ -166,7 +166,7 @@ def _tools(config: AgentConfig, folder: Path | None) -> dict[str, McpTool]:
     """The sources that are tools, by name; nothing is connected yet."""
     if not any(entry.mcp for entry in config.sources):
         return {}
-    from dragoman.sources.session import Address
+    from dragoman.sources.session import ToolAddress
     from dragoman.sources.tools import McpTool, require_package
 
     require_package()
@@ -174,7 +174,7 @@ def _tools(config: AgentConfig, folder: Path | None) -> dict[str, McpTool]:
     for entry in config.sources:
         if entry.mcp is not None and entry.tool is not None:
             mcp = entry.mcp
-            where = Address(
+            where = ToolAddress(
                 entry.tool, entry.argument, mcp.command, mcp.url or "", mcp.env, mcp.key_env, folder, mcp.seconds
             )
             tools[entry.name] = McpTool(entry.name, where)

@@ -27,7 +27,7 @@ from dragoman.core.values import Learned, Passage, Reply, SourceName
 from dragoman.text.claims import unsupported
 
 if TYPE_CHECKING:
-    from dragoman.sources.ingest import Progress
+    from dragoman.sources.ingest import IngestProgress
 
 _ON_A_SERVER = "store.postgres.v1"
 
@@ -287,7 +287,7 @@ def _place(said: str, words: str) -> int | None:
 
 @contextmanager
 def fresh_assistants(
-    agent: str | Path, *, overrides: Overrides = (), progress: Progress | None = None
+    agent: str | Path, *, overrides: Overrides = (), progress: IngestProgress | None = None
 ) -> Iterator[tuple[Callable[[], AbstractContextManager[Assistant]], tuple[SourceName, ...]]]:
     """A maker of assistants that know an agent's files and nothing else, and the agent's sources.
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
     from dragoman.config import AgentConfig
     from dragoman.sources.files import Failure
-    from dragoman.sources.ingest import Progress
+    from dragoman.sources.ingest import IngestProgress
 
 _log = logging.getLogger("dragoman.agent")
 
 
 def read_declared(
-    config: AgentConfig, folder: Path, assistant: Assistant, *, progress: Progress | None = None
+    config: AgentConfig, folder: Path, assistant: Assistant, *, progress: IngestProgress | None = None
 ) -> tuple[Failure, ...]:
     """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
     from dragoman.sources.ingest import ingest

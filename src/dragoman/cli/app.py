@@ -8,23 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import (
-    data,
-    judge,
-    keys,
-    know,
-    lab,
-    lab_compare,
-    lab_report,
-    label,
-    mcp,
-    models,
-    serve,
-    store,
-    talk,
-    train,
-    workshop,
-)
+from dragoman.cli import compare, data, evaluate, judge, keys, know, mcp, models, report, serve, talk, train, workshop
+from dragoman.cli.label import thumbs
+from dragoman.cli.store import copies
 
 _EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
 
@@ -44,16 +30,16 @@ serve.add_to(app)
 app.add_typer(keys.app, name="keys", help="Make, list and revoke the keys of a server.")
 mcp.add_to(app)
 workshop.add_to(app)
-lab.add_to(app)
-lab_report.add_to(app)
-lab_compare.add_to(app)
+evaluate.add_to(app)
+report.add_to(app)
+compare.add_to(app)
 train.add_to(app)
 app.add_typer(judge.app, name="judge", help="Let people judge replies: blinded sheets out, figures in.")
 app.add_typer(
-    label.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
+    thumbs.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
 )
 app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
-app.add_typer(store.app, name="store", help="Copy, back up, restore, check and index what an agent has stored.")
+app.add_typer(copies.app, name="store", help="Copy, back up, restore, check and index what an agent has stored.")
 app.add_typer(models.app, name="models", help="List, fetch and find the weights; distil an encoder.")
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.progress import Bars, progress_bars
-from dragoman.cli.session import Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,27 +126,27 @@ def _joined(outcomes: Mapping[str, Sequence[Outcome]]) -> list[Outcome]:
 
 
 def _print_outcomes(outcomes: Iterable[Outcome]) -> None:
-    table = show.table("conversation", "kind", "passed", "what was wrong", ">seconds")
+    table = rendering.table("conversation", "kind", "passed", "what was wrong", ">seconds")
     for outcome in outcomes:
         wrong = "\n".join(outcome.wrong)
-        show.add_row(
+        rendering.add_row(
             table, outcome.name, outcome.kind, "yes" if outcome.passed else "NO", wrong, f"{outcome.seconds:.2f}"
         )
-    show.out().print(table)
+    rendering.out().print(table)
 
 
 def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     everything = _joined(outcomes)
     if len(outcomes) > 1:
-        by_agent = show.table("agent", ">passed", ">of", ">share", ">seconds")
+        by_agent = rendering.table("agent", ">passed", ">of", ">share", ">seconds")
         for name, held in outcomes.items():
             _add_sum(by_agent, Path(name).name or name, held)
-        show.out().print(by_agent)
-    by_kind = show.table("kind", ">passed", ">of", ">share", ">seconds")
+        rendering.out().print(by_agent)
+    by_kind = rendering.table("kind", ">passed", ">of", ">share", ">seconds")
     for kind in dict.fromkeys(outcome.kind for outcome in everything):
         _add_sum(by_kind, kind, [outcome for outcome in everything if outcome.kind == kind])
     _add_sum(by_kind, "all", everything)
-    show.out().print(by_kind)
+    rendering.out().print(by_kind)
     replies = sum(len(outcome.replies) for outcome in everything)
     strange = sum(bool(words) for outcome in everything for words in outcome.unsupported)
     typer.echo(f"Replies with an unsupported number or name: {strange} of {replies} ({_share(strange, replies)})")
@@ -154,7 +154,7 @@ def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
 
 def _add_sum(table: Table, label: str, outcomes: Sequence[Outcome]) -> None:
     passed, seconds = sum(outcome.passed for outcome in outcomes), sum(outcome.seconds for outcome in outcomes)
-    show.add_row(table, label, str(passed), str(len(outcomes)), _share(passed, len(outcomes)), f"{seconds:.1f}")
+    rendering.add_row(table, label, str(passed), str(len(outcomes)), _share(passed, len(outcomes)), f"{seconds:.1f}")
 
 
 def _share(part: int, whole: int) -> str:

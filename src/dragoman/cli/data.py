@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import data_show, show
-from dragoman.cli.progress import progress_bars
+from dragoman.cli.terminal import dataset_tables, rendering
+from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from dragoman.core.examples import Dataset, Problem
-    from dragoman.datasets.split_files import Report as SplitReport
+    from dragoman.datasets.splitting.split_files import SplitReport
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -58,21 +58,21 @@ def list_() -> None:
     """Show the kinds of sets, their options, and the files of them under $DRAGOMAN_DATA."""
     from dragoman.datasets.open import data_folder, files_in, kinds
 
-    rows = show.table("kind", "options", "what it is")
+    rows = rendering.table("kind", "options", "what it is")
     for kind in kinds():
         words = [name if default in (None, "None") else f"{name}={default}" for name, default in kind.options.items()]
-        show.add_row(rows, kind.name, ", ".join(words), kind.about)
-    show.out().print(rows)
+        rendering.add_row(rows, kind.name, ", ".join(words), kind.about)
+    rendering.out().print(rows)
     folder = data_folder()
     if folder is None:
         typer.echo("Set DRAGOMAN_DATA to the folder of your sets to see here which of them are found.")
     elif not folder.is_dir():
         raise InputError(f"DRAGOMAN_DATA is {folder}, which is no folder.", remedy="Set it to the folder of your sets.")
     else:
-        found = show.table("kind", "file", title=f"Under {folder}")
+        found = rendering.table("kind", "file", title=f"Under {folder}")
         for name, path in files_in(folder):
-            show.add_row(found, name, str(path.relative_to(folder)))
-        show.out().print(found)
+            rendering.add_row(found, name, str(path.relative_to(folder)))
+        rendering.out().print(found)
     typer.echo("Next: dragoman data check FILE")
 
 
@@ -103,8 +103,8 @@ def check(
     if json_out is not None:
         with together([json_out]) as (out,):
             out.write(json.dumps(encode(report), ensure_ascii=False, indent=2).encode("utf-8") + b"\n")
-    for table in data_show.report_tables(report):
-        show.out().print(table)
+    for table in dataset_tables.report_tables(report):
+        rendering.out().print(table)
     _print_problems(report.problems, errors, report.errors + report.warnings)
     if report.errors:
         sys.stderr.write(f"{report.errors} {_rows(report.errors)} wrong and left out.\n")
@@ -147,7 +147,7 @@ def show_examples(
         named = set(example.gold.evidence or ()) - {candidate.id for candidate in example.candidates}
         # A gold passage of a shared corpus is looked up there, which is worth its reading for a few turns only.
         extra = [passage for passage in dataset.passages() if passage.id in named] if named and shared else []
-        show.out().print(data_show.example_text(example, extra), soft_wrap=True)
+        rendering.out().print(dataset_tables.example_text(example, extra), soft_wrap=True)
     if wanted is not None and left:
         raise InputError(f"{file} has no turn with the id '{wanted}'.", remedy=f"See: dragoman data show {file}")
 
@@ -209,7 +209,7 @@ def split(
     The control has as many turns as train, drawn from train and the dropped dialogues together. Two models, one trained
     on each, show what unseen evidence costs, apart from what fewer turns do.
     """
-    from dragoman.datasets.split_files import split_files
+    from dragoman.datasets.splitting.split_files import split_files
 
     unread = "parts" if by is By.folds else "folds"
     if _is_given(context, unread):
@@ -234,13 +234,13 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def _print_split(report: SplitReport, *, control: bool) -> None:
-    from dragoman.datasets.split_files import CONTROL
+    from dragoman.datasets.splitting.split_files import CONTROL
 
-    rows = show.table("part", ">dialogues", ">turns", ">evidence seen", "file")
+    rows = rendering.table("part", ">dialogues", ">turns", ">evidence seen", "file")
     for name, part in report.parts.items():
         seen = "" if part.seen is None else f"{100 * part.seen:.1f} %"
-        show.add_row(rows, name, f"{part.dialogues}", f"{part.turns}", seen, str(part.file))
-    show.out().print(rows)
+        rendering.add_row(rows, name, f"{part.dialogues}", f"{part.turns}", seen, str(part.file))
+    rendering.out().print(rows)
     if report.dropped_dialogues:
         typer.echo(
             f"Dropped: {len(report.dropped_dialogues)} dialogues, {report.dropped_turns} turns, which share evidence "
@@ -295,7 +295,7 @@ def _given(options: Sequence[str] | None) -> Mapping[str, object]:
 @contextmanager
 def _reading() -> Iterator[None]:
     """A bar of bytes while files are read."""
-    from dragoman.datasets.watch import watched
+    from dragoman.datasets.read_progress import watched
 
     with progress_bars() as bars, watched(bars.reading):
         yield
@@ -304,7 +304,9 @@ def _reading() -> Iterator[None]:
 def _print_problems(problems: Sequence[Problem], most: int, total: int) -> None:
     ranked = sorted(problems, key=lambda problem: problem.severity != "error")  # errors first, else as they come
     for problem in ranked[:most]:
-        sys.stderr.write(f"{'Error' if problem.severity == 'error' else 'Warning'}: {show.printable(str(problem))}\n")
+        sys.stderr.write(
+            f"{'Error' if problem.severity == 'error' else 'Warning'}: {rendering.printable(str(problem))}\n"
+        )
     if total > most:
         sys.stderr.write(f"... and {total - min(most, total)} more: --errors {total}\n")
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dragoman.config import AgentConfig
     from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.models.part import Part
-    from dragoman.stores.sidecars import IndexState
-    from dragoman.stores.tables import Verification
+    from dragoman.stores.index.index_manager import IndexState
+    from dragoman.stores.sql_store import Verification
 
 _PARTS = ("apsw", "onnxruntime", "tokenizers", "xllamacpp", "tantivy", "usearch")
 _EXTRAS = {
@@ -139,7 +139,7 @@ def _shipped(agent: str) -> Iterator[Finding]:
 
 
 def _trained(name: str, opened: Callable[[str], Part], had: str) -> Finding:
-    from dragoman.train.use import uses
+    from dragoman.train.agent_tables import uses
 
     part = opened(name)
     if part.kind == "shared":

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import show
+from dragoman.cli.terminal import rendering
 from dragoman.core.errors import InputError
 
 app = typer.Typer(no_args_is_help=True)
@@ -69,22 +69,22 @@ def import_(
     from dragoman.evaluate.judging.answers import kappa_text, markdown, read_sheets, shown, to_json
 
     found = read_sheets(sheets, key)
-    table = show.table("system", ">coherence (1-5)", ">persona (%)", ">knowledge (%)")
+    table = rendering.table("system", ">coherence (1-5)", ">persona (%)", ">knowledge (%)")
     for system, figures in found.systems.items():
         cells = [
             shown(figures.get("coherence"), "coherence"),
             shown(figures.get("persona"), "persona"),
             shown(figures.get("knowledge"), "knowledge"),
         ]
-        show.add_row(table, system, *cells)
-    show.out().print(table)
+        rendering.add_row(table, system, *cells)
+    rendering.out().print(table)
     if found.agreement:
-        agreed = show.table("question", ">kappa", "method", ">agreeing pairs (%)", ">replies")
+        agreed = rendering.table("question", ">kappa", "method", ">agreeing pairs (%)", ">replies")
         for question, told in found.agreement.items():
-            show.add_row(
+            rendering.add_row(
                 agreed, question, kappa_text(told.kappa), told.method, f"{100 * told.percent:.1f}", str(told.items)
             )
-        show.out().print(agreed)
+        rendering.out().print(agreed)
     typer.echo(f"{len(found.annotators)} annotators. Intervals: 95 % bootstrap over turns.")
     if json_out is not None:
         _write(json_out, json.dumps(to_json(found), ensure_ascii=False, indent=2) + "\n", "--json")

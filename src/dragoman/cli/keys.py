@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.session import Agent, agent_name, overrides
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Agent, agent_name, overrides
 from dragoman.core.errors import AccessError, InputError
 
 if TYPE_CHECKING:
-    from dragoman.server.ledger import Ledger
+    from dragoman.server.access.ledger import UsageLedger
 
 KeysPlace = Annotated[
     str | None,
@@ -62,7 +62,7 @@ def create(
     agent: Agent = None,
 ) -> None:
     """Make a key. It is shown once."""
-    from dragoman.server.keys import create as make
+    from dragoman.server.access.keys import create as make
 
     limits: dict[str, Any] = {"turns_per_minute": turns_per_minute, "tokens_per_day": tokens_per_day}
     with _ledger(keys_place, agent) as ledger:
@@ -92,13 +92,13 @@ def listed(
     if not rows:
         typer.echo("There are no keys. Make one: dragoman keys create NAME")
         return
-    table = show.table("id", "name", "tenant", "user", "admin", ">turns today", ">tokens today", "state")
+    table = rendering.table("id", "name", "tenant", "user", "admin", ">turns today", ">tokens today", "state")
     for key, spent in rows:
         state = "valid" if key.revoked is None else "revoked"
         admin = "yes" if key.admin else ""
         user = key.user or f"key:{key.id}"
-        show.add_row(table, key.id, key.name, key.tenant, user, admin, str(spent.turns), str(spent.tokens), state)
-    show.out().print(table)
+        rendering.add_row(table, key.id, key.name, key.tenant, user, admin, str(spent.turns), str(spent.tokens), state)
+    rendering.out().print(table)
 
 
 @app.command()
@@ -118,24 +118,24 @@ def revoke(
         _say("It was the last valid one: nobody is answered, and no server starts, until there is another.")
 
 
-def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | None = None) -> Ledger:
+def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | None = None) -> UsageLedger:
     """Where the keys are: at a place that was named, beside the store of the first agent on a server, or in a file."""
-    from dragoman.server.sqlite_ledger import SqliteLedger, default_path
-    from dragoman.stores.postgres_address import is_postgres
+    from dragoman.server.access.sqlite_ledger import SqliteLedger, default_path
+    from dragoman.stores.postgres.address import is_postgres
 
     if place is not None and not is_postgres(place):
         return SqliteLedger(Path(place))
     store = {"url": place} if place is not None else _server_of(agents, settings)
     if store is None:
         return SqliteLedger(default_path())
-    from dragoman.server.postgres_ledger import postgres_ledger
+    from dragoman.server.access.postgres_ledger import postgres_ledger
 
     return postgres_ledger(str(store["url"]), schema=str(store.get("schema", "dragoman")))
 
 
-def refuse_stray_keys(place: str | None, ledger: Ledger) -> None:
+def refuse_stray_keys(place: str | None, ledger: UsageLedger) -> None:
     """Keys that were made in the file of old, where the database has none, must not be passed over in silence."""
-    from dragoman.server.sqlite_ledger import SqliteLedger, default_path
+    from dragoman.server.access.sqlite_ledger import SqliteLedger, default_path
 
     if place is not None or isinstance(ledger, SqliteLedger) or not default_path().exists() or ledger.listed():
         return
@@ -159,7 +159,7 @@ def _server_of(agents: Sequence[str], settings: list[str] | None) -> Mapping[str
 
 
 @contextmanager
-def _ledger(place: str | None, agent: str | None) -> Iterator[Ledger]:
+def _ledger(place: str | None, agent: str | None) -> Iterator[UsageLedger]:
     ledger = ledger_of(place, [agent_name(agent)])
     try:
         yield ledger

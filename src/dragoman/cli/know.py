@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Agent, Overridable, Set, State, User, again, at_terminal, opened
-from dragoman.cli.workers import Ray, workers
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Agent, Overridable, Set, State, User, again, at_terminal, opened
+from dragoman.cli.terminal.progress import progress_bars
+from dragoman.cli.terminal.ray_option import Ray, workers
 from dragoman.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dragoman.sources.ingest import Report
+    from dragoman.sources.ingest import IngestReport
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -53,11 +53,11 @@ def ingest(
     sys.stdout.write(f'Ask about it: dragoman ask{again(agent)} --why "..."\n')
 
 
-def _print_report(report: Report, source: str) -> None:
-    table = show.table("source", ">files", ">added", ">changed", ">removed", ">unchanged", ">failed", ">seconds")
+def _print_report(report: IngestReport, source: str) -> None:
+    table = rendering.table("source", ">files", ">added", ">changed", ">removed", ">unchanged", ">failed", ">seconds")
     counts = (report.files, report.added, report.changed, report.removed, report.unchanged, len(report.failed))
     table.add_row(source, *(str(count) for count in counts), f"{report.seconds:.1f}")
-    show.out().print(table)
+    rendering.out().print(table)
     for failure in report.failed:
         sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")
 
@@ -75,7 +75,7 @@ def remember(
     """Remember a fact about a user."""
     with opened(agent, settings=settings, state=state) as assistant:
         learned = assistant.remember(" ".join(text), user=user)
-    for line in show.learned_text(learned) or ["nothing new"]:
+    for line in rendering.learned_text(learned) or ["nothing new"]:
         typer.echo(line[0].upper() + line[1:])
     typer.echo(f"See all of it: dragoman recall{again(agent, user)}")
 
@@ -100,7 +100,7 @@ def recall(
 
         typer.echo(json.dumps([encode(fact) for fact in facts], ensure_ascii=False))
     elif facts:
-        show.out().print(show.facts_table(facts))
+        rendering.out().print(rendering.facts_table(facts))
         typer.echo(f'Forget one of them: dragoman forget{again(agent, user)} "its words"')
     else:
         typer.echo(f'Nothing is remembered about {user}. Begin with: dragoman remember{again(agent, user)} "I am ..."')

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dragoman.cli import interrupts
+from dragoman.cli.terminal import interrupts
 from dragoman.core.errors import DragomanError
 
 STOPPED = 130
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
             _stop()
         _raise_if_debugging(given)
         if isinstance(error, DragomanError):
-            from dragoman.cli.show import error_text
+            from dragoman.cli.terminal.rendering import error_text
 
             _say(error_text(error))
             sys.exit(1)

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli import interrupts
 from dragoman.cli.keys import KeysPlace, ledger_of
 from dragoman.cli.serve import load_agent, named
-from dragoman.cli.session import DEFAULT_AGENT, Overridable, Set, agent_name
+from dragoman.cli.terminal import interrupts
+from dragoman.cli.terminal.agent_options import DEFAULT_AGENT, Overridable, Set, agent_name
 from dragoman.core.errors import MissingExtraError
 
 KEY = "DRAGOMAN_KEY"
@@ -47,7 +47,7 @@ def serve_tools(
     the environment variable DRAGOMAN_KEY, for whom that key stands. It ends when the client leaves.
     """
     serving = _tools()
-    from dragoman.server.house import House
+    from dragoman.server.service import Service
 
     credential = os.environ.get(KEY) or None
     ((name, given),) = named([agent_name(agent)]).items()
@@ -55,7 +55,7 @@ def serve_tools(
         ledger = ledger_of(keys_place, [given], settings) if credential else None
         if ledger is not None:
             opened.callback(ledger.close)
-        house = House({name: load_agent(given, settings, opened)}, ledger=ledger)
+        house = Service({name: load_agent(given, settings, opened)}, ledger=ledger)
         if sys.stdin.isatty():
             sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")
         interrupts.hand_over()
@@ -64,10 +64,10 @@ def serve_tools(
 
 def _tools() -> Any:
     try:
-        from dragoman.server import mcp_server
+        from dragoman.server.mcp import tool_server
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"This needs the package '{error.name}', which is not installed.",
             remedy="Install it: pip install 'dragoman[mcp]'",
         ) from error
-    return mcp_server
+    return tool_server

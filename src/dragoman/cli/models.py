@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.distil import distil_encoder
+from dragoman.cli.models_distil import distil_encoder
 from dragoman.models import weights
 
 app = typer.Typer(no_args_is_help=True)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.cli.keys import KeysPlace, PerDay, PerMinute, ledger_of, refuse_stray_keys
-from dragoman.cli.progress import progress_bars
-from dragoman.cli.session import Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import AccessError, ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
-    from dragoman.server.house import House
-    from dragoman.server.ledger import Ledger
+    from dragoman.server.access.ledger import UsageLedger
+    from dragoman.server.service import Service
 
 _OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
@@ -97,13 +97,13 @@ def serve(
     Without any key it listens on 127.0.0.1 only, for whoever sits at this machine.
     """
     serving = _serving()
-    from dragoman.cli.runs import FolderRuns
-    from dragoman.server.app import make_app, with_door
-    from dragoman.server.caller import Limits
-    from dragoman.server.house import House, Settings
-    from dragoman.server.origins import origin_of
+    from dragoman.cli.stored_runs import FolderRuns
+    from dragoman.server.access.caller import Limits
+    from dragoman.server.access.quota import Quota
+    from dragoman.server.http.app import make_app, with_request_limits
+    from dragoman.server.http.cors import origin_of
     from dragoman.server.page import add_page, preload
-    from dragoman.server.quota import Quota
+    from dragoman.server.service import Service, ServiceSettings
 
     origins = [origin_of(url) for url in allow_origin or ()]
     wanted = named(agents or [agent_name(None)])
@@ -129,14 +129,14 @@ def serve(
         tenants = _megabytes(tenant_megabytes), tenant_files or None, tenant_passages or None
         users = _megabytes(user_megabytes), user_files or None, user_passages or None
         quota = Quota(*tenants, *users, facts=user_facts or None)
-        house = House(
+        house = Service(
             loaded,
             ledger=ledger if has_keys else None,
-            settings=Settings(workers, queue, turn_seconds, grace, limits, quota),
+            settings=ServiceSettings(workers, queue, turn_seconds, grace, limits, quota),
         )
         app = make_app(house, runs_of=FolderRuns(runs))
         add_page(app)
-        door = with_door(app, house, origins=origins)
+        door = with_request_limits(app, house, origins=origins)
         spans = _spans(otel or otel_content, content=otel_content)
         if spans is not None:
             opened.callback(spans.close)
@@ -160,7 +160,7 @@ def serve(
     _leave(house)
 
 
-def _leave(house: House) -> None:
+def _leave(house: Service) -> None:
     """Say how it ended."""
     _say("Stopped; every turn that was taken in is done.")
     if house.is_left_undone:
@@ -168,7 +168,7 @@ def _leave(house: House) -> None:
         os._exit(0)  # the thread that reads it would keep the process for as long as it takes
 
 
-def _has_keys(ledger: Ledger, place: str | None) -> bool:
+def _has_keys(ledger: UsageLedger, place: str | None) -> bool:
     """Whether keys are asked for. Where there were some, revoking them lets nobody in without."""
     refuse_stray_keys(place, ledger)
     known = ledger.listed()
@@ -186,7 +186,7 @@ def _megabytes(number: int) -> int | None:
 
 def _serving() -> Any:
     try:
-        from dragoman.server import serving
+        from dragoman.server.http import uvicorn_server as serving
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"The server needs the package '{error.name}', which is not installed.",
@@ -201,7 +201,7 @@ def _spans(asked: bool, *, content: bool) -> Any:
     if not asked and not any(named):
         return None  # without loading anything
     try:
-        from dragoman.server.spans import Spans, wanted
+        from dragoman.server.observe.spans import Spans, wanted
     except ModuleNotFoundError as error:
         if not asked:
             return None  # variables that were set for others

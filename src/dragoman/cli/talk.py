@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.session import (
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import (
     Agent,
     Overridable,
     Set,
@@ -21,7 +21,7 @@ from dragoman.cli.session import (
     opened,
     piped,
 )
-from dragoman.cli.speak import print_short_why, print_why, speak
+from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import reply_to_json
 from dragoman.core.values import Reply
@@ -55,12 +55,12 @@ def chat(
 
     With no terminal it reads one user turn a line from standard input and prints one reply a line.
     """
-    from dragoman.cli.chat import Chat
+    from dragoman.cli.terminal.chat_loop import ChatLoop
 
     with opened(agent, settings=settings, state=state, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
-            Chat(assistant, user=user, dialogue=name).run()
+            ChatLoop(assistant, user=user, dialogue=name).run()
         elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
             raise typer.Exit(1)
 
@@ -90,7 +90,7 @@ def ask(
         if as_json:
             print_json(assistant.ask(turn, user=user, dialogue=name))
             return
-        console = show.out()
+        console = rendering.out()
         reply = speak(assistant.stream(turn, user=user, dialogue=name), console)
         if reply is None:
             raise typer.Exit(1)
@@ -122,14 +122,14 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) 
         except DragomanError as error:
             # One bad turn must not cost the turns that follow it.
             all_answered = False
-            _warn(f"Line {number}: {show.error_text(error)}")
+            _warn(f"Line {number}: {rendering.error_text(error)}")
             if as_json:
                 _write(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
             continue
         if as_json:
             print_json(reply)
         else:
-            _write(" ".join(show.printable(reply.text).split()))
+            _write(" ".join(rendering.printable(reply.text).split()))
     return all_answered
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dragoman.cli import show
-from dragoman.cli.progress import Bars, progress_bars
-from dragoman.cli.session import Overridable
-from dragoman.cli.workers import Ray, without_ray, workers
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Overridable
+from dragoman.cli.terminal.progress import Bars, progress_bars
+from dragoman.cli.terminal.ray_option import Ray, without_ray, workers
 from dragoman.core.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
     from dragoman.models.part import Part
     from dragoman.train.contract import Progress, Report
-    from dragoman.train.sweep import Swept, Trial
+    from dragoman.train.sweep.study import Swept, Trial
 
 _OUT = Path("trained")
 _SETTINGS_WIDTH = 60
@@ -182,14 +182,14 @@ def export_part(
     stay as training fitted them, and the model card says so.
     """
     try:
-        from dragoman.train import export
+        from dragoman.train.export import trunk
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"Exporting needs '{error.name}', which is not installed.",
             remedy="Run: pip install 'dragoman[train]'",
             extra="train",
         ) from error
-    part, exported = export.export_part(folder, int8=int8.value)
+    part, exported = trunk.export_part(folder, int8=int8.value)
     typer.echo(f"{part.folder}: {exported.bytes / 1e6:.1f} MB, weights in {exported.bits} bits.")
     _use(part)
 
@@ -220,7 +220,7 @@ def _train(asked: _Asked) -> None:
 
 
 def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
-    from dragoman.train.sweep import load_sweep, sweep
+    from dragoman.train.sweep.study import load_sweep, sweep
 
     spec = load_sweep(entries, trials=trials)
     with workers(ray) as who, progress_bars() as bars:
@@ -253,39 +253,39 @@ def _report(bars: Bars) -> Report:
 
 
 def _print_trials(found: Swept) -> None:
-    table = show.table("trial", "settings", f">{found.metric}", "")
+    table = rendering.table("trial", "settings", f">{found.metric}", "")
     for trial in found.trials:
         score = "" if trial.score is None else f"{trial.score:.4f}"
-        note = "best" if trial.number == found.best.number else show.one_line(trial.failed)
-        show.add_row(table, f"{trial.number:03d}", _settings(trial), score, note)
-    show.out().print(table)
+        note = "best" if trial.number == found.best.number else rendering.one_line(trial.failed)
+        rendering.add_row(table, f"{trial.number:03d}", _settings(trial), score, note)
+    rendering.out().print(table)
 
 
 def _settings(trial: Trial) -> str:
-    return show.one_line(" ".join(f"{name}={value}" for name, value in trial.settings.items()), _SETTINGS_WIDTH)
+    return rendering.one_line(" ".join(f"{name}={value}" for name, value in trial.settings.items()), _SETTINGS_WIDTH)
 
 
 def _summary(part: Part, metric: str) -> None:
     """What came out, measured on dev."""
-    from dragoman.train.card import size
+    from dragoman.train.model_card import size
 
     metrics: Mapping[str, float] = part.made.get("metrics") or {}
     turns = ((part.made.get("data") or {}).get("dev") or {}).get("examples")
-    show.out().print(f"{part.kind} on dev" + (f" ({turns} turns)" if turns else ""), style="bold")
-    table = show.table("measure", ">value")
+    rendering.out().print(f"{part.kind} on dev" + (f" ({turns} turns)" if turns else ""), style="bold")
+    table = rendering.table("measure", ">value")
     for name, value in metrics.items():
-        show.add_row(table, f"{name} (decided)" if name == metric else name, f"{float(value):.4f}")
+        rendering.add_row(table, f"{name} (decided)" if name == metric else name, f"{float(value):.4f}")
     for name, head in part.heads.items():
         for label in head.labels:
             if label in head.thresholds:
                 whose = name if len(head.labels) == 1 else f"{name} {label}"
-                show.add_row(table, f"threshold of {whose}", f"{head.threshold(label):.4f}")
-    show.add_row(table, "size, MB", f"{size(part) / 1e6:.1f}")
-    show.out().print(table)
+                rendering.add_row(table, f"threshold of {whose}", f"{head.threshold(label):.4f}")
+    rendering.add_row(table, "size, MB", f"{size(part) / 1e6:.1f}")
+    rendering.out().print(table)
 
 
 def _use(part: Part) -> None:
-    from dragoman.train.use import uses
+    from dragoman.train.agent_tables import uses
 
     typer.echo(f"Its card:   {part.folder / 'README.md'}")
     for use in uses(part, str(part.folder)):
@@ -298,12 +298,12 @@ def _use(part: Part) -> None:
 def _list() -> None:
     from dragoman.train.recipe import load_recipe, shipped_recipes
 
-    table = show.table("recipe", "kind", "what it makes")
+    table = rendering.table("recipe", "kind", "what it makes")
     found = shipped_recipes()
     for name, path in found.items():
         recipe = load_recipe(path)
-        show.add_row(table, name, recipe.kind, recipe.about)
-    show.out().print(table)
+        rendering.add_row(table, name, recipe.kind, recipe.about)
+    rendering.out().print(table)
     if not found:
         raise ConfigError("No recipes come with this installation.", remedy="Give the path of a file.")
     typer.echo("Train one:  dragoman train NAME --data train=toy   (toy, the shipped set, needs no files)")
@@ -327,7 +327,7 @@ def _command() -> str:
 
 
 def _tell_how_to_go_on(folder: Path) -> None:
-    console = show.err()
+    console = rendering.err()
     if folder.is_dir():
         console.print(f"What was learned up to the last checkpoint is kept in {folder}.", soft_wrap=True)
     again = shlex.join(word for word in sys.argv[1:] if word != "--fresh")

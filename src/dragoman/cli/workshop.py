@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import show
 from dragoman.cli.check import check_agents
-from dragoman.cli.session import Agent, Overridable, agent_name
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Agent, Overridable, agent_name
 from dragoman.core.errors import InputError
 
 _SCAFFOLD = Path(__file__).parent / "scaffold"
@@ -75,11 +75,11 @@ def doctor(
 
         typer.echo(json.dumps([encode(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
-        table = show.table("", "what", "found")
+        table = rendering.table("", "what", "found")
         for finding in findings:
             remedy = f"\nTo mend it: {finding.remedy}" if finding.remedy else ""
-            show.add_row(table, finding.state, finding.what, finding.found + remedy)
-        show.out().print(table)
+            rendering.add_row(table, finding.state, finding.what, finding.found + remedy)
+        rendering.out().print(table)
     broken = [finding for finding in findings if finding.state == "broken"]
     if broken:
         raise typer.Exit(1)

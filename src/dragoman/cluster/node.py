@@ -15,7 +15,7 @@ from typing import Any
 from dragoman.cluster.build import Build, build, differences
 from dragoman.core.cores import VARIABLE as CORES
 from dragoman.core.errors import DragomanError, ShardError, WorkersError
-from dragoman.core.workers import Job, Tell, Work
+from dragoman.core.workers import ShardJob, Tell, Work
 
 VARIABLES = ("DRAGOMAN_HOME", "DRAGOMAN_DATA")
 _OPEN = 2
@@ -24,7 +24,7 @@ _TELL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ShardOrder:
     """One shard for a worker: of which job, the shard itself, and what the process that asks is like."""
 
     key: str
@@ -37,7 +37,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ShardResult:
     """What became of a shard: its pieces, up to where it failed."""
 
     pieces: list[Any]
@@ -47,14 +47,16 @@ class Done:
 _opened: OrderedDict[str, tuple[ExitStack, Work[Any, Any]]] = OrderedDict()
 
 
-def do(order: Order, fetch: Callable[[], Job[Any, Any]], send: Callable[[int, object], None] | None) -> Done:
+def do(
+    order: ShardOrder, fetch: Callable[[], ShardJob[Any, Any]], send: Callable[[int, object], None] | None
+) -> ShardResult:
     """Do a shard. What fails is given back, not raised: Ray would wrap it in words of its own."""
     pieces: list[Any] = []
     try:
         work = _work(order, fetch)
         pieces.extend(work(order.value, _telling(order.number, send)))
     except DragomanError as error:
-        return Done(pieces, _placed(error, order))
+        return ShardResult(pieces, _placed(error, order))
     except Exception as error:  # noqa: BLE001 - it travels to who asked, which raises it
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         failed = ShardError(
@@ -62,11 +64,11 @@ def do(order: Order, fetch: Callable[[], Job[Any, Any]], send: Callable[[int, ob
             remedy="What was made before it is kept; run again with --debug for the traceback.",
         )
         failed.__cause__ = error
-        return Done(pieces, _placed(failed, order))
-    return Done(pieces)
+        return ShardResult(pieces, _placed(failed, order))
+    return ShardResult(pieces)
 
 
-def _work(order: Order, fetch: Callable[[], Job[Any, Any]]) -> Work[Any, Any]:
+def _work(order: ShardOrder, fetch: Callable[[], ShardJob[Any, Any]]) -> Work[Any, Any]:
     """The job's work, opened where this process has not done so yet; what was used longest ago is closed for it."""
     if order.key in _opened:
         _opened.move_to_end(order.key)
@@ -80,7 +82,7 @@ def _work(order: Order, fetch: Callable[[], Job[Any, Any]]) -> Work[Any, Any]:
     return work
 
 
-def _settle(order: Order) -> None:
+def _settle(order: ShardOrder) -> None:
     """Be like the process that asks, where that is possible, and refuse to work where it is not."""
     found = differences(order.build, build())
     if found:
@@ -94,7 +96,7 @@ def _settle(order: Order) -> None:
         os.chdir(order.folder)  # paths are the same on all nodes, also those that do not begin at the root
 
 
-def _placed(error: DragomanError, order: Order) -> DragomanError:
+def _placed(error: DragomanError, order: ShardOrder) -> DragomanError:
     """The error as it happened, with the shard and the node in its message and the traceback as a note."""
     where = f"shard '{order.name}'" if order.name not in error.message else ""
     where = ", ".join(part for part in (where, f"on the node {socket.gethostname()}") if part)

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from dragoman.cluster import node
 from dragoman.cluster.build import build
-from dragoman.cluster.node import Done, Order
+from dragoman.cluster.node import ShardOrder, ShardResult
 from dragoman.core.errors import ShardError, WorkersError
-from dragoman.core.workers import Job, Shard
+from dragoman.core.workers import Shard, ShardJob
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -39,7 +39,7 @@ class RayWorkers:
         self._empty_since: float | None = None
 
     def map(
-        self, job: Job[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
     ) -> Iterator[R]:
         ray, key = self._ray, uuid4().hex
         self._require_gpus(job)
@@ -62,14 +62,14 @@ class RayWorkers:
             if done.failed is not None:
                 raise done.failed
 
-    def _awaited(self, result: Any, shard: Shard[Any], hear: Callable[[], None]) -> Done:
+    def _awaited(self, result: Any, shard: Shard[Any], hear: Callable[[], None]) -> ShardResult:
         ray = self._ray
         while True:
             ready, _ = ray.wait([result], timeout=_TICK)
             hear()
             if ready:
                 try:
-                    done: Done = ray.get(result)
+                    done: ShardResult = ray.get(result)
                 except ray.exceptions.RayTaskError as error:
                     raise _unlike(error) from error
                 except ray.exceptions.RayError as error:
@@ -93,7 +93,7 @@ class RayWorkers:
             if number in news:
                 told(shard, news[number])
 
-    def _at_once(self, job: Job[Any, Any]) -> int:
+    def _at_once(self, job: ShardJob[Any, Any]) -> int:
         """How many shards the cluster can do at this moment; one at least, so that a node that comes has work."""
         found = self._ray.cluster_resources()
         places = found.get("CPU", 0.0)
@@ -111,7 +111,7 @@ class RayWorkers:
                 remedy="Start nodes with `ray start --address HEAD:6379`, and run the same command again: it goes on.",
             )
 
-    def _require_gpus(self, job: Job[Any, Any]) -> None:
+    def _require_gpus(self, job: ShardJob[Any, Any]) -> None:
         if job.gpus and self._ray.cluster_resources().get("GPU", 0.0) < job.gpus:
             raise WorkersError(
                 "The cluster has no GPU.", remedy="Start a node with `ray start --num-gpus N`, or give --device cpu."
@@ -132,12 +132,12 @@ class _Board:
         return news
 
 
-def _order(key: str, number: int, shard: Shard[Any]) -> Order:
+def _order(key: str, number: int, shard: Shard[Any]) -> ShardOrder:
     variables = {name: os.environ[name] for name in node.VARIABLES if os.environ.get(name)}
-    return Order(key, number, shard.name, shard.value, build(), str(Path.cwd()), variables)
+    return ShardOrder(key, number, shard.name, shard.value, build(), str(Path.cwd()), variables)
 
 
-def _run(order: Order, carried: list[Any], board: Any) -> Done:
+def _run(order: ShardOrder, carried: list[Any], board: Any) -> ShardResult:
     """The task itself."""
     import ray
 

@@ -1,7 +1,7 @@
 """The special tokens of a unified model and the sequence that they order (UniMS-RAG, Table I; SAFARI, section 3).
 
 A sequence is made of pieces: text, which is never looked into, and tokens. So a text that spells a token stays text,
-and formatting and parsing are inverse. How a token becomes ids of a vocabulary is `models/spelling.py`.
+and formatting and parsing are inverse. How a token becomes ids of a vocabulary is `models/unified/token_spelling.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenSequence:
     """What follows a dialogue: the sources in the order they were asked, what they gave, and the response."""
 
     plan: tuple[SourceName, ...] = ()
@@ -131,16 +131,16 @@ class Grammar:
             middle += [self.token(shown.source), shown.text]
         return (MIDDLE, *middle, END_OF_MIDDLE) if middle else ()
 
-    def format(self, written: Written) -> tuple[Piece, ...]:
+    def format(self, written: WrittenSequence) -> tuple[Piece, ...]:
         """The pieces of a sequence, without the dialogue before it."""
         return *self.plan(written.plan), *self.evidence(written.evidence), written.response
 
-    def parse(self, pieces: Sequence[Piece]) -> Written:
+    def parse(self, pieces: Sequence[Piece]) -> WrittenSequence:
         """The inverse of `format`; anything else is refused with the place where it goes wrong."""
         reading = _Reading(self, pieces)
         plan = reading.plan()
         evidence = tuple(reading.judged() if self.style == "unims" else reading.middle())
-        return Written(plan, evidence, reading.response())
+        return WrittenSequence(plan, evidence, reading.response())
 
 
 def similarity(tenths: int | None) -> Token:

@@ -29,7 +29,7 @@ class Shard(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Generic[S, R]):
+class ShardJob(Generic[S, R]):
     """What is done with shards. `open` gets a worker ready; for other machines it must be a function of a module, or
     a `partial` of one. `gpus` is how many a shard needs."""
 
@@ -47,7 +47,7 @@ class Workers(Protocol):
         ...
 
     def map(
-        self, job: Job[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
     ) -> Iterator[R]:
         """The pieces of all shards, in order; shards are taken as they are needed, a few ahead.
 
@@ -62,7 +62,7 @@ class InProcess:
     here = True
 
     def map(
-        self, job: Job[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
     ) -> Iterator[R]:
         with job.open() as work:
             for shard in shards:

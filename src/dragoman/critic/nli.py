@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias, get_args
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import critics
 from dragoman.core.values import Evidence
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part
-from dragoman.models.scorer import Scorer
 from dragoman.text.claims import numbers, unsupported
 from dragoman.text.sentences import sentences
 

@@ -27,7 +27,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DatasetReport:
     """A set in figures. A mapping is empty, and a spread None, where no turn has such a label.
 
     `retrieve` counts `true` and `false`, `plans` each decision by its sources (`NULL`, `A+B`), `evidence` the turns by
@@ -114,7 +114,7 @@ class _Tally:
         return _spread(self.sizes.get(name, Counter()))
 
 
-def check(dataset: Dataset, *, keep: int = KEPT) -> Report:
+def check(dataset: Dataset, *, keep: int = KEPT) -> DatasetReport:
     """Read a set from end to end and say what is in it; the first `keep` problems are kept."""
     tally = _Tally()
     problems: list[Problem] = []
@@ -127,7 +127,7 @@ def check(dataset: Dataset, *, keep: int = KEPT) -> Report:
         if len(problems) < keep:
             problems.append(example)
     candidates = tally.spread("candidates")
-    return Report(
+    return DatasetReport(
         name=dataset.name,
         language=dataset.language,
         files=tuple(str(file) for file in dataset.files),

@@ -37,7 +37,7 @@ _LOGS = "logs.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DatasetKind:
     """A registered kind of set: its name, what it is, and its options with their defaults (None: must be given)."""
 
     name: str
@@ -119,13 +119,13 @@ def data_folder() -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[DatasetKind, ...]:
     """Every registered kind of set."""
     found = []
     for name in datasets.names():
         factory = datasets.factory(name)
         about = (inspect.getdoc(factory) or "").partition("\n")[0]
-        found.append(Kind(_short(name), about, _options(factory)))
+        found.append(DatasetKind(_short(name), about, _options(factory)))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Problem
 from dragoman.core.values import Passage
-from dragoman.datasets.watch import telling
+from dragoman.datasets.read_progress import telling
 
 _LONGEST_LINE = 16 * 2**20
 _SHOWN = 5
@@ -27,7 +27,7 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One record of a file; `number` is its line, or its place in the file, from 1."""
 
     file: Path
@@ -61,7 +61,7 @@ class OneFile:
 M = TypeVar("M", bound=BaseModel)
 
 
-def parsed(rows: Iterable[Row | Problem], model: type[M]) -> Iterator[tuple[Row, M] | Problem]:
+def parsed(rows: Iterable[FileRow | Problem], model: type[M]) -> Iterator[tuple[FileRow, M] | Problem]:
     """Each record as its model; one that does not fit becomes a problem."""
     for row in rows:
         if isinstance(row, Problem):
@@ -89,7 +89,7 @@ def shorten(value: object, width: int = 40) -> str:
     return written if len(written) <= width else f"{written[: width - 1]}…"
 
 
-def text_lines(file: Path) -> Iterator[Row | Problem]:
+def text_lines(file: Path) -> Iterator[FileRow | Problem]:
     """The lines of a text file, without their ends; empty ones are left out but counted."""
     with open_bytes(file) as stream:
         number = 0
@@ -106,10 +106,10 @@ def text_lines(file: Path) -> Iterator[Row | Problem]:
                 yield Problem(str(file), number, f"not UTF-8: byte 0x{line[error.start]:02x} at {error.start}")
                 continue
             if text.strip():
-                yield Row(file, number, text)
+                yield FileRow(file, number, text)
 
 
-def json_lines(file: Path) -> Iterator[Row | Problem]:
+def json_lines(file: Path) -> Iterator[FileRow | Problem]:
     """The records of a file with one JSON value a line."""
     first = True
     for row in text_lines(file):

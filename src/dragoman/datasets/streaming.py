@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from dragoman.core.errors import InputError, MissingExtraError
 from dragoman.core.examples import Problem
-from dragoman.datasets.reading import Row, open_bytes
+from dragoman.datasets.reading import FileRow, open_bytes
 
 Step: TypeAlias = type[int] | type[str] | str
 """One step to a record: `int` goes into a list, `str` into every entry of an object, a text into that entry."""
@@ -20,7 +20,7 @@ _STARTS = {"start_map": dict, "start_array": list}
 _ENDS = frozenset({"end_map", "end_array"})
 
 
-def json_records(file: Path, *where: Step, holds: str) -> Iterator[Row | Problem]:
+def json_records(file: Path, *where: Step, holds: str) -> Iterator[FileRow | Problem]:
     """The records at `where` (`int` alone: the members of a list). `holds` says in words what the file should be.
 
     Where the file breaks off or is no JSON, the records before that place are given first, then a problem.
@@ -67,7 +67,7 @@ class _Records:
         self._key = ""
         self._skipped = 0
 
-    def take(self, events: Iterable[tuple[str, object]]) -> Iterator[Row]:
+    def take(self, events: Iterable[tuple[str, object]]) -> Iterator[FileRow]:
         """The records that these events complete."""
         for event, value in events:
             if self._open:
@@ -142,9 +142,9 @@ class _Records:
         elif not self._skipped and (event in _ENDS or event == "map_key"):
             self._approach(event, value)
 
-    def _row(self, record: object) -> Row:
+    def _row(self, record: object) -> FileRow:
         self.count += 1
-        return Row(self._file, self.count, record, tuple(key for key in self._outer if key is not None))
+        return FileRow(self._file, self.count, record, tuple(key for key in self._outer if key is not None))
 
 
 def _reason(error: Exception) -> str:

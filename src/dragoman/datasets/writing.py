@@ -18,7 +18,7 @@ from dragoman.core.codec import Json
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Dataset, Example, Problem
 from dragoman.core.values import Passage, Source, SourceName
-from dragoman.datasets.jsonl import Builder
+from dragoman.datasets.loaders.jsonl import ExampleBuilder
 from dragoman.datasets.schema import ExampleRow, parse, passage_row, source_row
 from dragoman.text.language import language as language_of
 
@@ -27,7 +27,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file that was written: its rows, their hash, what was left out or was odd, and the corpus beside it if any."""
 
     path: Path
@@ -115,7 +115,7 @@ def together(paths: Iterable[Path]) -> Iterator[list[TextFile]]:
             file.commit()
 
 
-class Rows:
+class ExampleWriter:
     """Writes examples into an open file, each checked as it will be when it is read."""
 
     def __init__(
@@ -130,7 +130,7 @@ class Rows:
     ) -> None:
         declared = tuple(sources)
         self._file = file
-        self._builder = Builder(name, declared, shared)
+        self._builder = ExampleBuilder(name, declared, shared)
         self._taken: set[int] = set()
         self.count = 0
         header: dict[str, Json] = {"name": name, "language": language, "sources": [source_row(s) for s in declared]}
@@ -163,7 +163,7 @@ def write_jsonl(
     language: str = "",
     sources: Sequence[Source] = (),
     passages: Iterable[Passage] = (),
-) -> Written:
+) -> WrittenFile:
     """Write a set, or some examples, as JSON lines; a shared corpus goes into `NAME.passages.jsonl` beside it.
 
     A `Dataset` is streamed. Of bare examples the sources are collected first, and `passages` are what they share.
@@ -199,7 +199,7 @@ def _write(
     name: str,
     language: str,
     sources: Sequence[Source],
-) -> Written:
+) -> WrittenFile:
     problems: list[Problem] = []
     shared_place = corpus_path(path)
     first, rest = peeked(passages)
@@ -207,13 +207,13 @@ def _write(
     with together([path, *([shared_place] if has_corpus else [])]) as files:
         shared = write_passages(rest, files[1]) if has_corpus else None
         corpus = shared_place.name if has_corpus else None
-        rows = Rows(files[0], name=name, language=language, sources=sources, passages=corpus, shared=shared)
+        rows = ExampleWriter(files[0], name=name, language=language, sources=sources, passages=corpus, shared=shared)
         for number, example in enumerate(examples, start=1):
             if isinstance(example, Problem):
                 problems.append(example)
             elif (wrong := rows.add(example)) is not None:
                 problems.append(Problem(name, number, f"{example.id}: {wrong}"))
-    return Written(path, rows.count, files[0].sha256, tuple(problems), shared_place if has_corpus else None)
+    return WrittenFile(path, rows.count, files[0].sha256, tuple(problems), shared_place if has_corpus else None)
 
 
 def peeked(passages: Iterable[Passage]) -> tuple[Passage | None, Iterable[Passage]]:

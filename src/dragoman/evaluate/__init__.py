@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = ["experiment", "load_run", "run_experiment"]
 
-_PLACES = {"experiment": "study", "load_run": "record", "run_experiment": "study"}
+_PLACES = {"experiment": "api", "load_run": "running.run_record", "run_experiment": "api"}
 
 
 def __getattr__(name: str) -> Any:  # loads what it stands on only when it is asked for

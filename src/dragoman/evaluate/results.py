@@ -72,7 +72,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SystemRow:
     """One system's figures, in the order of the columns."""
 
     system: str
@@ -92,7 +92,7 @@ class Table:
     dialogues: int
     baseline: str | None
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SystemRow, ...]
     problems: tuple[str, ...] = ()
     skipped: int = 0
 

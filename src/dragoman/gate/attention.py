@@ -14,7 +14,7 @@ from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Source, Verdict
 from dragoman.gate.features import WINDOW
 from dragoman.gate.inputs import FIELDS, Given, Inputs
-from dragoman.models.mha_runtime import OTHERS, TURNS, AttentionScorer, Piece
+from dragoman.models.onnx.attention_scorer import OTHERS, TURNS, AttentionScorer, TextPiece
 from dragoman.models.part import open_part
 
 KIND = "gate.attention"
@@ -28,7 +28,7 @@ MARKS: tuple[str, ...] = (*(f"[turn-{number}]" for number in range(_MOST_TURNS +
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AttentionReading:
     """How a turn becomes the pieces that the encoder reads, the same in training and in use.
 
     `marks` adds the dialogue's shape as words of its own; `segments` tells the encoder which turn or field a word is
@@ -48,23 +48,23 @@ class Reading:
         if self.cross and "know" not in self.inputs.fields:
             raise ConfigError("contx x know has no knowledge to attend to.", remedy='Set fields = ["contx", "know"].')
 
-    def pieces(self, given: Given) -> tuple[Piece, ...]:
+    def pieces(self, given: Given) -> tuple[TextPiece, ...]:
         """The pieces of one turn."""
-        found = [Piece(" ".join(_marks(given.context, self.window)))] if self.marks else []
+        found = [TextPiece(" ".join(_marks(given.context, self.window)))] if self.marks else []
         for field in self.inputs.fields:
             if field == "contx":
                 found += self._turns(given.context)
             else:
                 segment = OTHERS + FIELDS.index(field) - 1 if self.segments else OTHERS
-                found.append(Piece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
+                found.append(TextPiece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
         return tuple(found)
 
-    def _turns(self, context: Context) -> list[Piece]:
+    def _turns(self, context: Context) -> list[TextPiece]:
         """Each turn that the view shows, in its order; segments count from the newest, 1, whatever the order."""
         view = self.inputs.view
         said = context.turns[-view.turns :] if view.turns else context.turns
         found = [
-            Piece(view.line(turn), min(age, TURNS) if self.segments else 1)
+            TextPiece(view.line(turn), min(age, TURNS) if self.segments else 1)
             for age, turn in enumerate(reversed(said), start=1)
         ]
         return found if view.order == "newest" else found[::-1]
@@ -79,7 +79,7 @@ class Reading:
         }
 
     @classmethod
-    def from_json(cls, table: Mapping[str, Any]) -> Reading:
+    def from_json(cls, table: Mapping[str, Any]) -> AttentionReading:
         return cls(
             Inputs.from_json(table["inputs"]),
             bool(table["marks"]),
@@ -115,7 +115,7 @@ class AttentionGate:
         self._threshold = threshold
         self._folder = folder
         self._lock = threading.Lock()
-        self._opened: tuple[AttentionScorer, Reading] | None = None
+        self._opened: tuple[AttentionScorer, AttentionReading] | None = None
 
     @property
     def threshold(self) -> float:
@@ -152,11 +152,11 @@ class AttentionGate:
             verdicts.append(Verdict(probability >= threshold, probability, reason))
         return verdicts
 
-    def _open(self) -> tuple[AttentionScorer, Reading]:
+    def _open(self) -> tuple[AttentionScorer, AttentionReading]:
         with self._lock:
             if self._opened is None:
                 part = open_part(self._part, kind=KIND, folder=self._folder)
-                self._opened = AttentionScorer(part), Reading.from_json(part.options["reading"])
+                self._opened = AttentionScorer(part), AttentionReading.from_json(part.options["reading"])
             return self._opened
 
 

@@ -11,7 +11,7 @@ from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.gate.inputs import unaided
-from dragoman.models.scorer import LazyScorer, Scorer, Text
+from dragoman.models.onnx.scorer import LazyScorer, Scorer, Text
 from dragoman.text.view import View
 
 if TYPE_CHECKING:

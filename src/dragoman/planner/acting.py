@@ -18,12 +18,12 @@ from dragoman.core.protocols import Encoder, Retriever, Store
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Request, Source, SourceName
 from dragoman.core.warming import warm
-from dragoman.models import candidates as offers
-from dragoman.models import turn_trees
 from dragoman.models.choice import normalise
-from dragoman.models.unified import Judging, Order
-from dragoman.models.unified_names import BETWEEN
-from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart, offsets_of
+from dragoman.models.unified import candidates as offers
+from dragoman.models.unified import turn_trees
+from dragoman.models.unified.loading import Device, LazyUnified, Runtime, UnifiedPart, offsets_of
+from dragoman.models.unified.model import Judging, Order
+from dragoman.models.unified.source_names import BETWEEN
 from dragoman.sources.graph import SourceGraph
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from pathlib import Path
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Source, SourceName
 from dragoman.models.calibration import log_odds
+from dragoman.models.onnx.scorer import LazyScorer
 from dragoman.models.part import Head
-from dragoman.models.scorer import LazyScorer
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.view import View
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Critic
 from dragoman.core.registry import readers
-from dragoman.core.tokens import Shown, Written, tenths
+from dragoman.core.tokens import Shown, WrittenSequence, tenths
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName, Usage
 from dragoman.core.warming import warm
-from dragoman.models import candidates as offers
-from dragoman.models.unified import Shape, Writing
-from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.models.unified import candidates as offers
+from dragoman.models.unified.loading import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.models.unified.model import TreeShape, Writing
 from dragoman.reader.consensus import most_agreed
 from dragoman.reader.phrases import NO_ANSWER, phrase, social, spoken
 from dragoman.text.circles import Unwinding, unwound
@@ -146,7 +146,9 @@ class UnifiedReader:
             Shown(stand_in[piece.source], offers.said(piece.passage), _tenths(piece) if judged else None)
             for piece in task.evidence
         )
-        return Writing(task.context, Written(plan, shown), opened.ending if self._ending is None else self._ending)
+        return Writing(
+            task.context, WrittenSequence(plan, shown), opened.ending if self._ending is None else self._ending
+        )
 
     def _several(self, writing: Writing) -> list[Writing]:
         """The response as it is written for each draft."""
@@ -171,7 +173,7 @@ class UnifiedReader:
             for task, drafts, found in zip(tasks, several, means, strict=True)
         ]
 
-    def _stand_ins(self, shape: Shape, task: ReadTask) -> dict[SourceName, SourceName]:
+    def _stand_ins(self, shape: TreeShape, task: ReadTask) -> dict[SourceName, SourceName]:
         """Each source that a task names by the one that the part knows it as."""
         about = {source.name: source.about for source in self._sources}
         known = shape.grammar.sources

@@ -10,8 +10,18 @@ from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
-from dragoman.retriever.said import less_what_was_said, losses
-from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.repetition_penalty import less_what_was_said, losses
+from dragoman.retriever.search import (
+    Analyse,
+    Asked,
+    Dependency,
+    SourceSearch,
+    find,
+    merged,
+    preferred,
+    searches,
+    terms_of,
+)
 from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
 
@@ -61,7 +71,7 @@ class DenseRetriever:
         found = zip(asked, answers, lost, strict=True)
         return merged(requests, [(search, self._rank(way, search, hits, less)) for search, hits, less in found])
 
-    def _rank(self, way: Way, search: Search, hits: Sequence[Hit], lost: Mapping[str, float]) -> list[Evidence]:
+    def _rank(self, way: Way, search: SourceSearch, hits: Sequence[Hit], lost: Mapping[str, float]) -> list[Evidence]:
         if not hits:
             return []
         candidates = [less_what_was_said(Candidate(hit.passage, hit.score), lost) for hit in hits]

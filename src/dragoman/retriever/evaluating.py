@@ -17,10 +17,10 @@ from dragoman.core.protocols import Retriever, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.core.warming import warm
-from dragoman.models import candidates as offers
 from dragoman.models.calibration import log_odds, mixed
-from dragoman.models.unified import Judging, Order
-from dragoman.models.unified_open import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.models.unified import candidates as offers
+from dragoman.models.unified.loading import Device, LazyUnified, Runtime, UnifiedPart
+from dragoman.models.unified.model import Judging, Order
 from dragoman.retriever.paired import best, paired
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,18 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import About, Evidence, Hit, Request
 from dragoman.retriever.fusion import reciprocal_ranks
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
-from dragoman.retriever.said import less_what_was_said, losses
-from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.repetition_penalty import less_what_was_said, losses
+from dragoman.retriever.search import (
+    Analyse,
+    Asked,
+    Dependency,
+    SourceSearch,
+    find,
+    merged,
+    preferred,
+    searches,
+    terms_of,
+)
 from dragoman.retriever.trained import Trained, Way, calibrated
 from dragoman.retriever.vectors import query_vectors
 
@@ -75,7 +85,7 @@ class HybridRetriever:
             requests, [(search, self._rank(way, search, found)) for search, found in zip(asked, fused, strict=True)]
         )
 
-    def _fuse(self, search: Search, lexical: Sequence[Hit], nearest: Sequence[Hit]) -> list[Candidate]:
+    def _fuse(self, search: SourceSearch, lexical: Sequence[Hit], nearest: Sequence[Hit]) -> list[Candidate]:
         passages = {hit.passage.id: hit.passage for hit in (*lexical, *nearest)}
         bm25 = {hit.passage.id: hit.score for hit in lexical}
         cosines = {hit.passage.id: hit.score for hit in nearest}
@@ -86,7 +96,7 @@ class HybridRetriever:
             scored.append((score, Candidate(passages[key], cosines.get(key), scores)))
         return preferred(search, scored)[: max(2 * search.request.k, 10)]
 
-    def _complete(self, asked: Sequence[Search], fused: list[list[Candidate]], vectors: FloatArray) -> None:
+    def _complete(self, asked: Sequence[SourceSearch], fused: list[list[Candidate]], vectors: FloatArray) -> None:
         """Give the cosine to candidates that only their words brought up, read as the rows of their source are."""
         missing: dict[About, list[tuple[int, int]]] = {}
         for row, (search, found) in enumerate(zip(asked, fused, strict=True)):
@@ -99,7 +109,7 @@ class HybridRetriever:
             for (row, i), vector in zip(places, encoded, strict=True):
                 fused[row][i] = replace(fused[row][i], cosine=float(vector @ vectors[row]))
 
-    def _rank(self, way: Way, search: Search, found: Sequence[Candidate]) -> list[Evidence]:
+    def _rank(self, way: Way, search: SourceSearch, found: Sequence[Candidate]) -> list[Evidence]:
         if not found:
             return []
         if way.head is not None:

@@ -21,8 +21,8 @@ from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Query, Request, Source
 from dragoman.models.calibration import Calibration, Logistic
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Part, open_part
-from dragoman.models.scorer import Scorer
 from dragoman.retriever.search import Asked, search_text
 from dragoman.retriever.trained import BI, CROSS
 from dragoman.retriever.trained import HEAD as RELEVANCE
@@ -46,7 +46,7 @@ def asked(persona: str, question: str, asking: Asking = "both") -> str:
 
 
 @dataclass(slots=True)
-class Turn:
+class JointTurn:
     """One request while it is worked on; `scores` are those of pairs, by the persona's place and the passage's id.
 
     `own` says whether the personas were asked for here, or stand fixed since an earlier step; `vectors` are those of
@@ -85,10 +85,10 @@ class Scoring(Protocol):
     @property
     def calibration(self) -> Calibration: ...
 
-    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]: ...
+    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]: ...
 
 
-def completed(scoring: Scoring, wanted: Sequence[tuple[Turn, int, Passage]]) -> list[float]:
+def completed(scoring: Scoring, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> list[float]:
     """The scores of pairs; those that their turns lack are made, and kept there."""
     missing = [(turn, place, row) for turn, place, row in wanted if (place, row.id) not in turn.scores]
     for (turn, place, row), score in zip(missing, scoring.score(missing), strict=True):
@@ -106,7 +106,7 @@ class ByVectors:
         self.calibration: Calibration = _UNTRAINED if head is None else head.calibrations[head.labels[0]]
         self._pool = pool
 
-    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]:
+    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
         self._read(wanted)
         asks: dict[tuple[int, int, str], Query] = {}
         for turn, place, passage in wanted:
@@ -123,7 +123,7 @@ class ByVectors:
         found |= self._directly(far)
         return [found[id(turn), place, row.source, row.id] for turn, place, row in wanted]
 
-    def _directly(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> dict[tuple[int, int, str, str], float]:
+    def _directly(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> dict[tuple[int, int, str, str], float]:
         """The cosines of pairs whose passage is not among those nearest to their own question; each is encoded once."""
         passages = {(row.source, row.id): row for _, _, row in wanted}
         vectors: dict[tuple[str, str], FloatArray] = {}
@@ -136,7 +136,7 @@ class ByVectors:
             for turn, place, row in wanted
         }
 
-    def _read(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> None:
+    def _read(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> None:
         """Encode the questions that have no vector yet, in one call."""
         missing = {(id(turn), place): turn for turn, place, _ in wanted if place not in turn.vectors}
         texts = list(dict.fromkeys(turn.text(place) for (_, place), turn in missing.items()))
@@ -154,7 +154,7 @@ class ByReading:
         found = part.head(head)
         self.calibration: Calibration = found.calibrations.get(found.labels[0], Logistic())
 
-    def score(self, wanted: Sequence[tuple[Turn, int, Passage]]) -> Sequence[float]:
+    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
         pairs = [(turn.text(place), passage.indexed) for turn, place, passage in wanted]
         once = list(dict.fromkeys(pairs))
         found = self._scorer.scores(once, self._head)[:, 0].tolist() if once else []
@@ -227,14 +227,14 @@ class JointRetriever:
         personas = self._personas(turns, personas_by, known=personas_by is pairs_by)
         return [[*personas.get(i, ()), *self._knowledge_of(turn, pairs_by.calibration)] for i, turn in enumerate(turns)]
 
-    def _turn(self, request: Request) -> Turn:
+    def _turn(self, request: Request) -> JointTurn:
         question = search_text(request.context, self._query).text
         rows: dict[bool, list[Passage]] = {True: [], False: []}
         for source in request.sources:
             rows[source.about == "world"] += self._rows(request, source, question)
         own = any(source.about != "world" for source in request.sources)
         personas = rows[False] if own else [evidence.passage for evidence in request.given]
-        return Turn(request, question, personas, rows[True], own, self._asking)
+        return JointTurn(request, question, personas, rows[True], own, self._asking)
 
     def _rows(self, request: Request, source: Source, question: str) -> list[Passage]:
         scope = source.scope(request.context.scope)
@@ -246,13 +246,13 @@ class JointRetriever:
         nearest = self._store.nearest([Query(scope, source.name, self._pool, vector=vector, without=request.without)])
         return [hit.passage for hit in nearest[0]]
 
-    def _knowledge_of(self, turn: Turn, calibration: Calibration) -> list[Evidence]:
+    def _knowledge_of(self, turn: JointTurn, calibration: Calibration) -> list[Evidence]:
         return [
             Evidence(passage, calibration.probability(score), {"joint": score})
             for score, passage in turn.best(self._pairing)[: turn.request.k]
         ]
 
-    def _personas(self, turns: Sequence[Turn], scoring: Scoring, *, known: bool) -> dict[int, list[Evidence]]:
+    def _personas(self, turns: Sequence[JointTurn], scoring: Scoring, *, known: bool) -> dict[int, list[Evidence]]:
         """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place.
 
         Scores of pairs are `known` where the same model gave them.
@@ -279,7 +279,7 @@ class JointRetriever:
             found[i] = [piece for piece in pieces if piece.relevance >= self._threshold]
         return found
 
-    def _alone(self, turn: Turn) -> list[float]:
+    def _alone(self, turn: JointTurn) -> list[float]:
         vectors = self._encoder.encode([turn.question, *(persona.text for persona in turn.personas)])
         return [float(score) for score in vectors[1:] @ vectors[0]]
 

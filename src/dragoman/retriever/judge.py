@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dragoman.core.values import Evidence, Passage
 from dragoman.retriever.relevance import Terms, calibration_of, measure
-from dragoman.retriever.search import PREFERENCE, Analyse, Search
+from dragoman.retriever.search import PREFERENCE, Analyse, SourceSearch
 from dragoman.text.reference import is_chinese
 
 
@@ -21,7 +21,7 @@ class Candidate:
 
 
 def judged(
-    search: Search, candidates: Sequence[Candidate], terms: Terms, analyse: Analyse
+    search: SourceSearch, candidates: Sequence[Candidate], terms: Terms, analyse: Analyse
 ) -> list[tuple[float, Evidence]]:
     """Each candidate as evidence, in the order given, with the log-odds by which it may be ranked.
 

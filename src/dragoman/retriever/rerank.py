@@ -13,8 +13,8 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
 from dragoman.core.warming import warm
 from dragoman.models.calibration import log_odds, mixed
-from dragoman.models.scorer import Scorer
-from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search, merged, searches
+from dragoman.models.onnx.scorer import Scorer
+from dragoman.retriever.search import PREFERENCE, Asked, Dependency, SourceSearch, merged, searches
 from dragoman.retriever.trained import CROSS, HEAD, Trained, Way
 
 
@@ -86,7 +86,7 @@ class RerankRetriever:
             return self._scorer
 
 
-def _offered(search: Search, found: Sequence[Evidence]) -> list[Evidence]:
+def _offered(search: SourceSearch, found: Sequence[Evidence]) -> list[Evidence]:
     """What the inner retriever found in a search's source; where dependency filters, without strangers' children."""
     mine = [piece for piece in found if piece.source == search.source.name]
     if search.dependency != "filter" or not any(piece.passage.parent in search.parents for piece in mine):
@@ -94,7 +94,7 @@ def _offered(search: Search, found: Sequence[Evidence]) -> list[Evidence]:
     return [piece for piece in mine if piece.passage.parent is None or piece.passage.parent in search.parents]
 
 
-def _ranked(way: Way, search: Search, first: float, scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
+def _ranked(way: Way, search: SourceSearch, first: float, scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
     """The evidence, best first; where calibration makes two alike, by their scores."""
     keyed = []
     for score, piece in scored:

@@ -40,7 +40,7 @@ C = TypeVar("C", bound=HasPassage)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SourceSearch:
     """One source of the batch's nth request; `parents` are the ids of the given evidence that it depends on."""
 
     nth: int
@@ -82,7 +82,7 @@ class Search:
 
 def searches(
     requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency, query: Asked = "standalone"
-) -> list[Search]:
+) -> list[SourceSearch]:
     """Each request as one search a source, in order."""
     found = []
     for nth, request in enumerate(requests):
@@ -102,7 +102,7 @@ def searches(
             parents = frozenset(evidence.id for evidence in given)
             own, carried = analyse(text.turn), analyse(text.carried)
             said = " ".join(evidence.text for evidence in given) if joins else ""
-            found.append(Search(nth, request, source, text, own, carried, parents, dependency, query, said))
+            found.append(SourceSearch(nth, request, source, text, own, carried, parents, dependency, query, said))
     return found
 
 
@@ -123,7 +123,7 @@ def _is_told(evidence: Evidence) -> bool:
     return bool(evidence.passage.meta.get("slot")) and evidence.relevance >= TOLD
 
 
-def find(ask: Ask, asked: Sequence[Search], queries: Sequence[Query]) -> list[list[Hit]]:
+def find(ask: Ask, asked: Sequence[SourceSearch], queries: Sequence[Query]) -> list[list[Hit]]:
     """Ask the store once for all searches; where dependency filters, keep children and rows without a parent."""
     filtered = [i for i, search in enumerate(asked) if search.dependency == "filter" and search.parents]
     children = [replace(queries[i], parents=asked[i].parents) for i in filtered]
@@ -136,7 +136,7 @@ def find(ask: Ask, asked: Sequence[Search], queries: Sequence[Query]) -> list[li
     return answers[: len(queries)]
 
 
-def preferred(search: Search, scored: Sequence[tuple[float, C]]) -> list[C]:
+def preferred(search: SourceSearch, scored: Sequence[tuple[float, C]]) -> list[C]:
     """Candidates by score, best first, the children of the given evidence moved up where dependency prefers."""
     lift = 1.0 + LIFT
     keyed = [
@@ -146,13 +146,15 @@ def preferred(search: Search, scored: Sequence[tuple[float, C]]) -> list[C]:
     return [candidate for _, candidate in sorted(keyed, key=lambda pair: -pair[0])]
 
 
-def terms_of(store: Store, search: Search) -> Terms:
+def terms_of(store: Store, search: SourceSearch) -> Terms:
     """The weights of a search's words in the source it asks."""
     rows, frequencies = store.frequencies(search.scope, search.source.name, search.tokens)
     return Terms.of(search.own, search.carried, rows, frequencies)
 
 
-def merged(requests: Sequence[Request], found: Sequence[tuple[Search, Sequence[Evidence]]]) -> list[list[Evidence]]:
+def merged(
+    requests: Sequence[Request], found: Sequence[tuple[SourceSearch, Sequence[Evidence]]]
+) -> list[list[Evidence]]:
     """The evidence of each request: at most k a source, joint sources merged by relevance."""
     lists: list[list[list[Evidence]]] = [[] for _ in requests]
     for search, evidence in found:

@@ -10,7 +10,17 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
 from dragoman.retriever.ranking import TfIdf
-from dragoman.retriever.search import Analyse, Asked, Dependency, Search, find, merged, preferred, searches, terms_of
+from dragoman.retriever.search import (
+    Analyse,
+    Asked,
+    Dependency,
+    SourceSearch,
+    find,
+    merged,
+    preferred,
+    searches,
+    terms_of,
+)
 
 
 @retrievers.register("sparse.v1")
@@ -42,7 +52,7 @@ class SparseRetriever:
             requests, [(search, self._rank(search, hits)) for search, hits in zip(asked, answers, strict=True)]
         )
 
-    def _rank(self, search: Search, hits: Sequence[Hit]) -> list[Evidence]:
+    def _rank(self, search: SourceSearch, hits: Sequence[Hit]) -> list[Evidence]:
         if not hits:
             return []
         scored = [(hit.score, Candidate(hit.passage, None, {"bm25": hit.score})) for hit in hits]
@@ -54,7 +64,7 @@ class SparseRetriever:
         top = preferred(search, scored)[: search.request.k]
         return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]
 
-    def _tfidf(self, search: Search, hits: Sequence[Hit]) -> list[float]:
+    def _tfidf(self, search: SourceSearch, hits: Sequence[Hit]) -> list[float]:
         rows = [self._analyse(hit.passage.indexed) for hit in hits]
         vocabulary = tuple(dict.fromkeys(token for row in (search.weighted, *rows) for token in row))
         count, frequencies = self._store.frequencies(search.scope, search.source.name, vocabulary)

@@ -23,7 +23,7 @@ from dragoman.core.values import Evidence, Passage, Request, Scope, SourceName
 from dragoman.core.warming import warm
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.relevance import Terms
-from dragoman.retriever.search import Analyse, Search, merge_by_relevance, searches
+from dragoman.retriever.search import Analyse, SourceSearch, merge_by_relevance, searches
 from dragoman.retriever.vectors import query_vectors
 from dragoman.sources.tools import Tool
 from dragoman.text.query import standalone
@@ -126,7 +126,7 @@ class ToolRetriever:
             return self._asked.setdefault((scope, query), _Asked(now))
 
     def _judge(
-        self, asked: Sequence[Search], told: Sequence[Mapping[SourceName, Answer]]
+        self, asked: Sequence[SourceSearch], told: Sequence[Mapping[SourceName, Answer]]
     ) -> dict[int, dict[SourceName, list[Evidence]]]:
         """The passages of the tools as evidence, by the request and the source, best first."""
         passages = [_new(told[search.nth][search.source.name], search.request) for search in asked]
@@ -142,7 +142,7 @@ class ToolRetriever:
             found.setdefault(search.nth, {})[search.source.name] = ranked
         return found
 
-    def _terms(self, search: Search, rows: Sequence[Passage]) -> Terms:
+    def _terms(self, search: SourceSearch, rows: Sequence[Passage]) -> Terms:
         """The weights of the question's words among what the tool gave, which is all that is known of its source."""
         frequencies = Counter(token for row in rows for token in set(self._analyse(row.indexed)))
         return Terms.of(search.own, search.carried, len(rows), frequencies)

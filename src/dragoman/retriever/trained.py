@@ -13,8 +13,8 @@ from dragoman.core.values import Evidence, SourceName
 from dragoman.models.calibration import log_odds
 from dragoman.models.part import Head, Part, open_part
 from dragoman.retriever.judge import Candidate
-from dragoman.retriever.said import Said
-from dragoman.retriever.search import PREFERENCE, Asked, Dependency, Search
+from dragoman.retriever.repetition_penalty import RepetitionPenalty
+from dragoman.retriever.search import PREFERENCE, Asked, Dependency, SourceSearch
 
 BI, CROSS = "retriever.bi", "retriever.cross"
 """The kinds of parts: one vector a text, or one score a pair."""
@@ -30,7 +30,7 @@ class Way:
     query: Asked = _QUERY
     dependency: Dependency = _DEPENDENCY
     mix: Mapping[str, float] = field(default_factory=dict)
-    said: Mapping[SourceName, Said] = field(default_factory=dict)
+    said: Mapping[SourceName, RepetitionPenalty] = field(default_factory=dict)
     """What a passage of a source loses where the agent has said as much already."""
     head: Head | None = None
     part: Part | None = None
@@ -83,7 +83,7 @@ class Trained:
         return Way(query, dependency, mix, _said(part), part.head(HEAD), part)
 
 
-def calibrated(way: Way, search: Search, candidates: Sequence[Candidate]) -> list[tuple[float, Evidence]]:
+def calibrated(way: Way, search: SourceSearch, candidates: Sequence[Candidate]) -> list[tuple[float, Evidence]]:
     """Each candidate as evidence, in the order given, with the log-odds by which it may be ranked; see `judged`."""
     found = []
     for candidate in candidates:
@@ -94,7 +94,7 @@ def calibrated(way: Way, search: Search, candidates: Sequence[Candidate]) -> lis
     return found
 
 
-def liking(search: Search, candidate: Candidate) -> float:
+def liking(search: SourceSearch, candidate: Candidate) -> float:
     """What being a child of the given evidence adds to the log-odds where dependency prefers."""
     return PREFERENCE if search.prefers(candidate.passage) else 0.0
 
@@ -106,9 +106,9 @@ def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:
     return value
 
 
-def _said(part: Part) -> dict[SourceName, Said]:
+def _said(part: Part) -> dict[SourceName, RepetitionPenalty]:
     try:
-        return {name: Said(**learned) for name, learned in (part.options.get("said") or {}).items()}
+        return {name: RepetitionPenalty(**learned) for name, learned in (part.options.get("said") or {}).items()}
     except (TypeError, AttributeError) as error:
         raise _unknown(part, "said") from error
 

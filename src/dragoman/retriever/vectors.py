@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dragoman.core.protocols import Encoder
-from dragoman.retriever.search import Search
+from dragoman.retriever.search import SourceSearch
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -21,7 +21,7 @@ MIX = ("last", "history", "given")
 EQUAL: Mapping[str, float] = MappingProxyType({})
 
 
-def spoken(search: Search) -> dict[str, str]:
+def spoken(search: SourceSearch) -> dict[str, str]:
     """The texts whose vectors make up that of a search, by what they are."""
     if search.asked != "mix":
         return {"turn": search.query.turn, "text": search.query.text}
@@ -29,7 +29,7 @@ def spoken(search: Search) -> dict[str, str]:
     return found | {"given": search.given} if search.given else found
 
 
-def query_vectors(encoder: Encoder, asked: Sequence[Search], weights: Mapping[str, float] = EQUAL) -> FloatArray:
+def query_vectors(encoder: Encoder, asked: Sequence[SourceSearch], weights: Mapping[str, float] = EQUAL) -> FloatArray:
     """One unit vector a search, in one call of the encoder; texts without a weight weigh 1."""
     import numpy as np
 

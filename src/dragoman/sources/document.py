@@ -26,7 +26,7 @@ _SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DocumentBlock:
     """A paragraph, item, row or record; one with an id becomes a passage of its own."""
 
     text: str
@@ -41,7 +41,7 @@ class Block:
 class Section:
     """The blocks under one heading; `meta` goes to each of its passages."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
     headings: tuple[str, ...] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class Outline:
         self.title = ""
         self._allowance = allowance
         self._path: list[tuple[int, str]] = []
-        self._blocks: list[Block] = []
+        self._blocks: list[DocumentBlock] = []
         self._sections: list[Section] = []
 
     def heading(self, level: int, text: str) -> None:
@@ -79,9 +79,9 @@ class Outline:
         if level == 1 and not self.title:
             self.title = shown
         if shown != text:
-            self.add(Block(text))
+            self.add(DocumentBlock(text))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: DocumentBlock) -> None:
         """Put a block under the headings open now."""
         if block.text.strip():
             self._allowance.take(block.text)
@@ -98,7 +98,7 @@ class Outline:
             self._sections.append(Section(tuple(self._blocks), headings))
         elif self._path and self._path[-1][0] >= max(next_level, 2) and not self._holds(headings):
             # A heading with nothing under it may be a statement; it would be lost otherwise.
-            self._sections.append(Section((Block(headings[-1]),), headings[:-1]))
+            self._sections.append(Section((DocumentBlock(headings[-1]),), headings[:-1]))
         self._blocks = []
 
     def _holds(self, headings: tuple[str, ...]) -> bool:

@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SourceFile:
     """A file and the name under which its passages are known."""
 
     path: Path
@@ -49,20 +49,20 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """The files under some paths, in sorted order; `roots` are the paths themselves, as origins."""
 
-    files: tuple[File, ...]
+    files: tuple[SourceFile, ...]
     roots: tuple[str, ...]
     failed: tuple[Failure, ...] = ()
 
 
-def find(paths: Iterable[Path | str], *, base: Path | None = None) -> Found:
+def find(paths: Iterable[Path | str], *, base: Path | None = None) -> FoundFiles:
     """All files under the paths; hidden ones and links that lead back inside are passed over.
 
     Origins are relative to `base` (the working folder unless given), and absolute outside of it.
     """
-    files: dict[str, File] = {}
+    files: dict[str, SourceFile] = {}
     failed: list[Failure] = []
     roots = []
     for given in paths:
@@ -72,8 +72,8 @@ def find(paths: Iterable[Path | str], *, base: Path | None = None) -> Found:
         roots.append(origin_of(path, base))
         for inner in _walk(path, base, failed) if path.is_dir() else (path,):
             origin = origin_of(inner, base)
-            files.setdefault(origin, File(inner, origin))
-    return Found(tuple(files.values()), tuple(roots), tuple(failed))
+            files.setdefault(origin, SourceFile(inner, origin))
+    return FoundFiles(tuple(files.values()), tuple(roots), tuple(failed))
 
 
 def origin_of(path: Path, base: Path | None = None) -> str:

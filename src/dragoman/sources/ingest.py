@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.sources")
 
 
-class Progress(Protocol):
+class IngestProgress(Protocol):
     """Told how many bytes of how many are done, and which file is at hand."""
 
     def __call__(self, done: int, total: int, name: str, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IngestReport:
     """What an ingest did: passages added, changed, removed and found unchanged, out of how many files."""
 
     added: int = 0
@@ -51,7 +51,7 @@ def ingest(
     paths: Iterable[Path | str],
     *,
     scope: Scope,
-    progress: Progress | None = None,
+    progress: IngestProgress | None = None,
     batch: int = 64,
     base: Path | None = None,
     sync: bool = False,
@@ -59,7 +59,7 @@ def ingest(
     way: Way = "ingested",
     workers: Workers | None = None,
     made: MakeEncoder | None = None,
-) -> Report:
+) -> IngestReport:
     """Bring a source up to date with files and folders.
 
     `room` is how many passages more there may be; a file that has too many fails, and those after it may still fit.
@@ -85,7 +85,7 @@ def ingest(
     run.index()
     run.over()
     counts = run.counts
-    report = Report(
+    report = IngestReport(
         counts.added,
         counts.changed,
         counts.removed,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import Shard, Workers
-from dragoman.sources.files import Failure, File, Found, load
+from dragoman.sources.files import Failure, FoundFiles, SourceFile, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
-from dragoman.sources.ledger import Entry, Ledger, Way, trusted_time
+from dragoman.sources.ledger import Entry, IngestLedger, Way, trusted_time
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray, Store
@@ -44,7 +44,7 @@ class _Changed:
     """A file whose bytes are not those of the ledger: the how-manieth it is, and its entry without the passages."""
 
     place: int
-    file: File
+    file: SourceFile
     digest: str
     size: int
     modified: int
@@ -54,7 +54,7 @@ class _Changed:
 class _Change:
     """A file whose passages differ from what the store holds; `robbed` are files gone by now whose ids it takes."""
 
-    file: File
+    file: SourceFile
     entry: Entry
     added: tuple[Passage, ...]
     changed: tuple[Passage, ...]
@@ -92,7 +92,7 @@ class IngestRun:
         way: Way = "ingested",
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
-        self._ledger = Ledger(store, scope, source.name, way)
+        self._ledger = IngestLedger(store, scope, source.name, way)
         self._batch = max(1, batch)
         self._base = base
         self._room = room
@@ -117,14 +117,14 @@ class IngestRun:
     def full(self) -> tuple[str, ...]:
         return tuple(self._full)
 
-    def watch(self, found: Found, progress: Callable[[int, int, str], None] | None) -> None:
+    def watch(self, found: FoundFiles, progress: Callable[[int, int, str], None] | None) -> None:
         """Take note of what was found, and of whom to tell."""
         self._failed.extend((-1, failure) for failure in found.failed)
         self._progress = progress
         if progress is not None:
             self._total = sum(_size(file.path) for file in found.files)
 
-    def remove_missing(self, found: Found) -> None:
+    def remove_missing(self, found: FoundFiles) -> None:
         """Remove the passages of files that lay under the given paths and are gone."""
         present = {file.origin for file in found.files}
         unseen = tuple(failure.path for failure in found.failed)
@@ -139,7 +139,7 @@ class IngestRun:
                 self.counts.removed += self._store.remove(self._scope, ids)
                 self._ledger.drop(origin)
 
-    def bring(self, files: Iterable[File], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
+    def bring(self, files: Iterable[SourceFile], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
         """Read the files that changed, and write what differs."""
         waiting: list[_Changed] = []
         read = workers.map(reading(), self._unread(files, waiting))
@@ -160,7 +160,7 @@ class IngestRun:
         self._done = self._total
         self._tell("")
 
-    def _unread(self, files: Iterable[File], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
+    def _unread(self, files: Iterable[SourceFile], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
         """The files that the ledger does not show to be in; what they are is put to `waiting`."""
         for place, file in enumerate(files):
             self._met.add(file.origin)
@@ -179,7 +179,7 @@ class IngestRun:
             apart = self._source.about != "world"
             yield Shard(file.origin, Loaded(content, file.path.name, self._source.name, file.origin, apart))
 
-    def _looked_at(self, place: int, file: File) -> tuple[_Changed, bytes] | None:
+    def _looked_at(self, place: int, file: SourceFile) -> tuple[_Changed, bytes] | None:
         """A file with its bytes; none where the ledger shows that all of it is in."""
         entry = self._ledger.entry(file.origin)
         status = _status(file)
@@ -271,7 +271,7 @@ class IngestRun:
             robbed,
         )
 
-    def _fit(self, more: int, file: File) -> None:
+    def _fit(self, more: int, file: SourceFile) -> None:
         if self._room is not None and more > 0:
             if more > self._room:
                 raise NoRoomError(
@@ -280,18 +280,18 @@ class IngestRun:
                 )
             self._room -= more
 
-    def _fail(self, place: int, file: File, error: InputError) -> None:
+    def _fail(self, place: int, file: SourceFile, error: InputError) -> None:
         self._failed.append((place, Failure(file.origin, str(error))))
         if isinstance(error, NoRoomError):
             self._full.append(file.origin)
         self._done += _size(file.path)
 
-    def _same(self, place: int, file: File, entry: Entry) -> None:
+    def _same(self, place: int, file: SourceFile, entry: Entry) -> None:
         self.whole.add(file.origin)
         self.counts.unchanged += entry.passages
         self._report_places(place, file, entry.failed)
 
-    def _report_places(self, place: int, file: File, failed: Iterable[tuple[str, str]]) -> None:
+    def _report_places(self, place: int, file: SourceFile, failed: Iterable[tuple[str, str]]) -> None:
         self._failed.extend((place, Failure(f"{file.origin}, {where}", reason)) for where, reason in failed)
 
     def _rows(self, origin: str | None) -> Iterable[Passage]:
@@ -299,7 +299,7 @@ class IngestRun:
         for superseded in (False, True):
             yield from self._store.passages(self._scope, self._source.name, origin=origin, superseded=superseded)
 
-    def _claim(self, added: Iterable[Passage], file: File) -> tuple[str, ...]:
+    def _claim(self, added: Iterable[Passage], file: SourceFile) -> tuple[str, ...]:
         """Refuse ids that another file or source holds: neither text may vanish unnoticed.
 
         Files that held some and are gone are given back.
@@ -335,7 +335,7 @@ class IngestRun:
             self._progress(min(round(self._done), self._total), self._total, name)
 
 
-def _status(file: File) -> os.stat_result:
+def _status(file: SourceFile) -> os.stat_result:
     try:
         return file.path.stat()
     except OSError as error:

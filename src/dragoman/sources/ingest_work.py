@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
 from dragoman.core.values import About, Passage, SourceName
-from dragoman.core.workers import Job, Tell, Work
+from dragoman.core.workers import ShardJob, Tell, Work
 from dragoman.sources.allowance import Allowance
 from dragoman.sources.files import parse
 from dragoman.sources.passages import cut
@@ -43,15 +43,15 @@ class Read:
     refused: str = ""
 
 
-def reading() -> Job[Loaded, Read]:
-    return Job("read", _open_reading)
+def reading() -> ShardJob[Loaded, Read]:
+    return ShardJob("read", _open_reading)
 
 
-def encoding(encoder: Encoder, made: MakeEncoder | None, about: About) -> Job[tuple[str, ...], FloatArray]:
+def encoding(encoder: Encoder, made: MakeEncoder | None, about: About) -> ShardJob[tuple[str, ...], FloatArray]:
     """Texts into vectors, by an encoder of this process or, where workers are elsewhere, by one that they make."""
     if made is None:
-        return Job("encode", lambda: nullcontext(partial(_encoded, encoder, about)))
-    return Job("encode", partial(_open_encoding, made, about))
+        return ShardJob("encode", lambda: nullcontext(partial(_encoded, encoder, about)))
+    return ShardJob("encode", partial(_open_encoding, made, about))
 
 
 @contextmanager

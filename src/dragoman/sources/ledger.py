@@ -48,7 +48,7 @@ _UNSURE = Entry("", 0, 0, 0, rules=0)
 """Stands for a file that is in the store in part, or whose entry cannot be read."""
 
 
-class Ledger:
+class IngestLedger:
     """The entries of one source in one scope, for files that come one way."""
 
     def __init__(self, store: Store, scope: Scope, source: SourceName, way: Way) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
-from dragoman.sources.document import LONGEST_ID, Block, Document, Section, short
+from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section, short
 from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
 
@@ -28,7 +28,7 @@ _TOKEN = re.compile(rf"\s*\S{{1,{_LONGEST}}}")
 @dataclass(frozen=True, slots=True)
 class _Piece:
     text: str
-    block: Block
+    block: DocumentBlock
     part: int = 1
 
 
@@ -67,7 +67,7 @@ def _apart(section: Section) -> Section:
     return replace(section, blocks=tuple(_statement(block) for block in section.blocks))
 
 
-def _statement(block: Block) -> Block:
+def _statement(block: DocumentBlock) -> DocumentBlock:
     """A list item as a record, which is known by what it says."""
     if block.kind != "line" or block.id is not None:
         return block
@@ -117,7 +117,7 @@ def _hashed(*parts: str) -> str:
 
 def _pieces(section: Section) -> Iterator[_Piece]:
     """The texts of a section: short blocks joined, long ones split, marked ones and records on their own."""
-    joined: list[Block] = []
+    joined: list[DocumentBlock] = []
     size = 0.0
     for block in section.blocks:
         alone = block.id is not None or block.kind == "record"
@@ -135,14 +135,14 @@ def _pieces(section: Section) -> Iterator[_Piece]:
         yield _Piece(_join(joined), joined[0])
 
 
-def _join(blocks: list[Block]) -> str:
+def _join(blocks: list[DocumentBlock]) -> str:
     text = blocks[0].text
     for before, block in pairwise(blocks):
         text += ("\n" if before.kind == block.kind == "line" else "\n\n") + block.text
     return text.strip() if blocks[0].kind != "code" else text.strip("\n")
 
 
-def _split(block: Block) -> Iterator[str]:
+def _split(block: DocumentBlock) -> Iterator[str]:
     """Parts of one block at sentence ends (code: at line ends), of about equal length."""
     total = weight(block.text)
     if total <= LIMIT * _SLACK:
@@ -163,7 +163,7 @@ def _split(block: Block) -> Iterator[str]:
     yield block.text[start:end].strip()
 
 
-def _units(block: Block) -> Iterator[tuple[int, int]]:
+def _units(block: DocumentBlock) -> Iterator[tuple[int, int]]:
     """Spans at whose ends a block may be cut; a sentence without an end is cut between words."""
     text = block.text
     position = 0

@@ -28,7 +28,7 @@ REST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ToolAddress:
     """Where a tool lives: a program that is started in `folder`, or a URL.
 
     `env` names the environment variables that the program is given beside the usual few, `key_env` the one that
@@ -52,7 +52,7 @@ class Address:
 class Session:
     """One server, on an event loop in a thread of its own, since roles are called from any thread."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ToolAddress) -> None:
         self._address = address
         self._loop = asyncio.new_event_loop()
         self._keeping: asyncio.Task[None] | None = None
@@ -154,7 +154,7 @@ class Session:
 
 
 @asynccontextmanager
-async def _opened(address: Address) -> AsyncIterator[Client]:
+async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
     """A client that is connected to a server, for the length of a block."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client

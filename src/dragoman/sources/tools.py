@@ -17,7 +17,7 @@ from dragoman.core.values import Passage, SourceName
 from dragoman.sources.document import Document, Section, clean
 from dragoman.sources.formats.text import paragraph
 from dragoman.sources.passages import cut
-from dragoman.sources.session import Address, Session, short
+from dragoman.sources.session import Session, ToolAddress, short
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -39,7 +39,7 @@ class Tool(Protocol):
 class McpTool:
     """A tool of an MCP server. The connection is opened at the first query and kept; a broken one is opened anew."""
 
-    def __init__(self, source: SourceName, address: Address) -> None:
+    def __init__(self, source: SourceName, address: ToolAddress) -> None:
         self.source = source
         self.address = address
         self._lock = Lock()

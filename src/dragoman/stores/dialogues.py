@@ -34,7 +34,7 @@ KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :k
 _KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
 
 
-class Dialogues(ABC):
+class DialogueTable(ABC):
     """Turns of each scope's dialogues in order, each with its trace, and values by key."""
 
     def __init__(self, engine: Engine) -> None:

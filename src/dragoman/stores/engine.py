@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Bindings: TypeAlias = Mapping[str, Cell]
 
 
-class Rows(Protocol):
+class ScopedRows(Protocol):
     """The rows of one scope within a transaction."""
 
     def rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
@@ -50,11 +50,11 @@ class Engine(Protocol):
         """Every table that holds rows of a scope."""
         ...
 
-    def reading(self, scope: Scope) -> AbstractContextManager[Rows]:
+    def reading(self, scope: Scope) -> AbstractContextManager[ScopedRows]:
         """Rows of a scope as last committed by anyone."""
         ...
 
-    def writing(self, scope: Scope) -> AbstractContextManager[Rows]:
+    def writing(self, scope: Scope) -> AbstractContextManager[ScopedRows]:
         """One transaction: when the block ends it is durable, when it raises nothing has happened."""
         ...
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
 from dragoman.stores.bm25 import Bm25, lucene_idf
-from dragoman.stores.index_words import Proposed
+from dragoman.stores.index.index_manager import IndexManager, SourceState
+from dragoman.stores.index.word_index import Proposed
 from dragoman.stores.pool import Entry, Found, PoolCache, VectorPool, WordPool, best
 from dragoman.stores.rows import COLUMNS, Cell, from_cells, spaced
-from dragoman.stores.sidecars import Place, Sidecars
 from dragoman.stores.vectors import unit
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ _PASSAGES_OF = f"""SELECT seq, {COLUMNS} FROM passages NOT INDEXED
     WHERE tenant = :tenant AND user = :user AND seq IN (SELECT value FROM json_each(:keys))"""
 
 
-class Search:
+class StoreSearch:
     """Everything that finds rows; it never writes to the store."""
 
     def __init__(self, engine: Engine, folder: Path, *, threshold: int) -> None:
-        self.sidecars = Sidecars(engine, folder)
+        self.sidecars = IndexManager(engine, folder)
         self.pools = PoolCache()
         self._engine = engine
         self._threshold = threshold
@@ -91,11 +91,11 @@ class Search:
         pool = self._words(scope, source, place)
         return len(pool.entries), {token: pool.bm25.containing(token) for token in tokens}
 
-    def is_large(self, scope: Scope, place: Place) -> bool:
+    def is_large(self, scope: Scope, place: SourceState) -> bool:
         """Whether a source is searched through its index: below, exact search is as quick."""
         return scope.user == SHARED_USER and place.live > self._threshold
 
-    def _words(self, scope: Scope, source: SourceName, place: Place) -> WordPool:
+    def _words(self, scope: Scope, source: SourceName, place: SourceState) -> WordPool:
         def load() -> WordPool:
             with self._engine.reading(scope) as rows:
                 found = rows.rows(_WORDS, source=source)
@@ -103,7 +103,7 @@ class Search:
 
         return self.pools.get(WordPool, scope, source, place.counter, load)
 
-    def _vectors(self, scope: Scope, source: SourceName, place: Place) -> VectorPool:
+    def _vectors(self, scope: Scope, source: SourceName, place: SourceState) -> VectorPool:
         def load() -> VectorPool:
             with self._engine.reading(scope) as rows:
                 return _vector_pool(rows.rows(_VECTORS, source=source))

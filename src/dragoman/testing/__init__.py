@@ -6,11 +6,11 @@ class TestMyGate(GateConformance):
         return MyGate()
 """
 
-from dragoman.stores.conformance import StoreConformance
 from dragoman.testing.datasets import DatasetConformance
 from dragoman.testing.models import EncoderConformance, LanguageModelConformance
 from dragoman.testing.retrieval import MemoryConformance, RetrieverConformance, fill
 from dragoman.testing.roles import CriticConformance, GateConformance, PlannerConformance, ReaderConformance
+from dragoman.testing.stores import StoreConformance
 from dragoman.testing.stubs import (
     StubCritic,
     StubEncoder,

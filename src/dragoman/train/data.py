@@ -13,7 +13,7 @@ from dragoman.core.errors import ConfigError, InputError, TrainingError, Unknown
 from dragoman.core.examples import Dataset, Example, Problem
 from dragoman.core.values import Passage
 from dragoman.datasets.open import SHIPPED, kinds, open_dataset, resolve, sniff
-from dragoman.datasets.split import split
+from dragoman.datasets.splitting.split import split
 from dragoman.models.part import sha256
 from dragoman.train.contract import Corpus
 

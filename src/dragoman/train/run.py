@@ -10,16 +10,16 @@ from typing import Any
 
 from dragoman.core.errors import MissingExtraError, TrainingError
 from dragoman.models.part import FILE, Part, open_part
-from dragoman.train.card import card
-from dragoman.train.card import size as bytes_of
 from dragoman.train.checks import check_sides
 from dragoman.train.contract import Corpus, Job, Learner, Report
 from dragoman.train.data import read_sides
-from dragoman.train.folder import CARD, FILES, METRICS, TrainingFolder, write_whole
-from dragoman.train.parallel import rank, size
-from dragoman.train.referenced import referenced
+from dragoman.train.loop.parallel import rank, size
+from dragoman.train.model_card import card
+from dragoman.train.model_card import size as bytes_of
+from dragoman.train.recipe_files import referenced
 from dragoman.train.registry import learners
 from dragoman.train.spec import Recipe
+from dragoman.train.training_folder import CARD, FILES, METRICS, TrainingFolder, write_whole
 
 
 def train(

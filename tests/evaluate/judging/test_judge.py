@@ -13,7 +13,6 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Turn, Verdict
-from dragoman.evaluate.folder import RunFolder
 from dragoman.evaluate.judging.answers import Item, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
 from dragoman.evaluate.judging.sheets import (
     COLUMNS,
@@ -26,9 +25,10 @@ from dragoman.evaluate.judging.sheets import (
     shielded,
     unshielded,
 )
-from dragoman.evaluate.results import Outcome, Result, Row, Table
+from dragoman.evaluate.results import Outcome, Result, SystemRow, Table
+from dragoman.evaluate.running.kept_turns import write_turns
+from dragoman.evaluate.running.run_folder import RunFolder
 from dragoman.evaluate.show.tables import result_json
-from dragoman.evaluate.turns import write_turns
 
 PERSONA = Grounding("persona", "I have a dog.", "persona")
 KNOWLEDGE = Grounding("knowledge", "Dogs eat meat.", "documents")
@@ -52,7 +52,7 @@ def made_run(path, systems, *, blocks=("toy",), turns=2):
             for system in systems:
                 replies = [Reply(f"Woof {n}.", Verdict(False, 0.0), NULL_PLAN, (), Trace()) for n in range(turns)]
                 folder.append(block, system, [Outcome(e.id, r) for e, r in zip(examples, replies, strict=True)])
-            rows = tuple(Row(system, "", "", ()) for system in (*systems, "not built"))
+            rows = tuple(SystemRow(system, "", "", ()) for system in (*systems, "not built"))
             tables.append(Table(block, block, "", turns, 1, None, (), rows))
         folder.write("results.json", result_json(Result("x", "x", "", {}, tuple(tables))))
     return path

@@ -15,7 +15,7 @@ from dragoman.core.trace import Trace
 from dragoman.core.values import NULL_PLAN, Context, Reply, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.bertscore import BertScore, TokenEncoder, bertscore, matched
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.scripted import ScriptedEncoder
 
 

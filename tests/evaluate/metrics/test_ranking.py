@@ -12,7 +12,7 @@ from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.registry import metrics
 from dragoman.core.values import Passage
 from dragoman.evaluate.metrics import ranking
-from dragoman.evaluate.metrics.ranking import Hit, Recall, is_contained
+from dragoman.evaluate.metrics.ranking import HitRate, Recall, is_contained
 
 flags = st.lists(st.booleans(), min_size=1, max_size=12)
 
@@ -107,24 +107,24 @@ def turn(judged, found):
 
 
 def test_a_source_is_ranked_by_itself(turn):
-    assert only(Hit(source="PERSONA").score([turn])) == 0.0
-    assert only(Hit(source="PERSONA", k=2).score([turn])) == 1.0
-    assert only(Hit(source="DOCUMENTS").score([turn])) == 1.0
+    assert only(HitRate(source="PERSONA").score([turn])) == 0.0
+    assert only(HitRate(source="PERSONA", k=2).score([turn])) == 1.0
+    assert only(HitRate(source="DOCUMENTS").score([turn])) == 1.0
     assert only(Recall(source="DOCUMENTS", k=5).score([turn])) == pytest.approx(1 / 2)
     assert only(Recall(k=5).score([turn])) == pytest.approx(2 / 3)
 
 
 def test_the_first_retrieval_and_what_refinement_left_are_two_rankings(turn):
-    assert only(Hit(source="PERSONA", after="refinement").score([turn])) == 1.0
-    assert only(Hit(source="DOCUMENTS", after="refinement").score([turn])) == 0.0
+    assert only(HitRate(source="PERSONA", after="refinement").score([turn])) == 1.0
+    assert only(HitRate(source="DOCUMENTS", after="refinement").score([turn])) == 0.0
 
 
 def test_a_reply_without_retrievals_in_its_trace_is_taken_at_its_evidence(judged, found):
-    assert only(Hit().score([judged(gold=["a"], evidence=[found("a")])])) == 1.0
+    assert only(HitRate().score([judged(gold=["a"], evidence=[found("a")])])) == 1.0
 
 
 def test_a_turn_that_asked_nothing_found_nothing(judged):
-    assert only(Hit().score([judged(gold=["a"])])) == 0.0
+    assert only(HitRate().score([judged(gold=["a"])])) == 0.0
 
 
 def test_a_passage_found_twice_counts_once(judged, found):
@@ -135,8 +135,8 @@ def test_a_passage_found_twice_counts_once(judged, found):
 def test_turns_without_gold_evidence_of_the_source_are_not_counted(judged, found):
     passage = Passage("p1", "PERSONA", "x")
     turns = [judged(gold=["p1"], candidates=[passage], evidence=[found("p1")]), judged(gold=[]), judged()]
-    assert Hit().score(turns).counted == [True, False, False]
-    assert Hit(source="DOCUMENTS").score(turns).counted == [False, False, False]
+    assert HitRate().score(turns).counted == [True, False, False]
+    assert HitRate(source="DOCUMENTS").score(turns).counted == [False, False, False]
 
 
 def test_the_papers_rule_takes_a_text_contained_in_the_gold_texts_of_all_sources():
@@ -151,8 +151,8 @@ def test_the_papers_rule_takes_a_text_contained_in_the_gold_texts_of_all_sources
 def test_matching_by_text_takes_a_copy_with_another_id(judged, found):
     passage = Passage("p1", "PERSONA", "I like tea.")
     turn = judged(gold=["p1"], candidates=[passage], retrieved=[found("copy", text="I like  tea."), found("p1")])
-    assert only(Hit(source="PERSONA").score([turn])) == 0.0
-    assert only(Hit(source="PERSONA", match="text").score([turn])) == 1.0
+    assert only(HitRate(source="PERSONA").score([turn])) == 0.0
+    assert only(HitRate(source="PERSONA", match="text").score([turn])) == 1.0
 
 
 def test_texts_right_more_often_than_there_are_gold_ones_do_not_exceed_one(judged, found):
@@ -165,17 +165,17 @@ def test_texts_right_more_often_than_there_are_gold_ones_do_not_exceed_one(judge
 
 def test_gold_evidence_that_is_no_candidate_is_an_error_naming_the_turn(judged):
     with pytest.raises(InputError, match="Turn 't5': gold evidence 'lost'"):
-        Hit(source="PERSONA").score([judged(name="t5", gold=["lost"])])
+        HitRate(source="PERSONA").score([judged(name="t5", gold=["lost"])])
 
 
 def test_by_id_over_all_sources_gold_need_not_be_among_the_candidates(judged, found):
-    assert only(Hit().score([judged(gold=["far"], evidence=[found("far")])])) == 1.0
+    assert only(HitRate().score([judged(gold=["far"], evidence=[found("far")])])) == 1.0
 
 
 def test_options_are_checked_and_titles_say_what_was_measured():
     with pytest.raises(ConfigError, match="k is 0"):
-        Hit(k=0)
+        HitRate(k=0)
     with pytest.raises(ConfigError, match="Did you mean 'text'"):
-        Hit(match="texts")
+        HitRate(match="texts")
     assert Recall(k=3, source="PERSONA").about.title == "recall@3 PERSONA"
     assert metrics.factory("accuracy-at-1")().about.title == "accuracy@1"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.errors import InputError, UnknownNameError
-from dragoman.evaluate.record import load_run
+from dragoman.evaluate.api import run_experiment
+from dragoman.evaluate.running.kept_turns import read_turns
+from dragoman.evaluate.running.run_record import load_run
 from dragoman.evaluate.show.compare import compare_runs, scores_text
 from dragoman.evaluate.show.join import join
 from dragoman.evaluate.spec import load_experiment
-from dragoman.evaluate.study import run_experiment
-from dragoman.evaluate.turns import read_turns
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Trace
 from dragoman.core.values import Context, Plan, Reply, Verdict
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.results import Cell, Column, Figure, Row, Series, Table
+from dragoman.evaluate.results import Cell, Column, Figure, Series, SystemRow, Table
 from dragoman.evaluate.show.draw import svg
 from dragoman.evaluate.show.figures import KINDS, figure
 from dragoman.evaluate.spec import FigureSpec
@@ -39,7 +39,7 @@ def column(title):
 
 
 def table(cells, titles=("F1",)):
-    rows = tuple(Row(name, "", "", given) for name, given in cells.items())
+    rows = tuple(SystemRow(name, "", "", given) for name, given in cells.items())
     return Table("set", "Set", "", 3, 1, None, tuple(map(column, titles)), rows)
 
 

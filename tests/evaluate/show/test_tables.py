@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Cell, Column, Result, Row, Table, Test
+from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table, Test
 from dragoman.evaluate.show.tables import (
     best,
     csv_text,
@@ -31,12 +31,15 @@ HIT = Column("Hit@1", "metric.hit.v1", "up", (0.0, 1.0), "cited", True, 100.0, 1
 COST = Column("cost", "metric.cost.v1", "down", (0.0, math.inf), "cited", True, 1.0, 2)
 STARS = (Test("paired bootstrap", 0.001, 0.002), Test("mcnemar", 0.02, 0.04))
 ROWS = (
-    Row("base", "ours", "", (Cell("measured", 0.48, 100, 0.01, 0.46, 0.51, paper=36.8), Cell("measured", 2.0, 100))),
-    Row(
+    SystemRow(
+        "base", "ours", "",
+        (Cell("measured", 0.48, 100, 0.01, 0.46, 0.51, paper=36.8), Cell("measured", 2.0, 100)),
+    ),
+    SystemRow(
         "better", "ours", "a note",
         (Cell("measured", 0.6, 100, 0.01, 0.58, 0.62, 0.12, STARS), Cell("not available")),
     ),
-    Row("the|ir_s", "theirs", "", (Cell("not built", paper=99.0), Cell("no turns"))),
+    SystemRow("the|ir_s", "theirs", "", (Cell("not built", paper=99.0), Cell("no turns"))),
 )  # fmt: skip
 TABLE = Table("set", "The set", "", 100, 20, "base", (HIT, COST), ROWS, ("set.jsonl:3: odd",), 1)
 RESULT = Result(
@@ -104,7 +107,7 @@ def test_a_narrow_terminal_loses_no_figure(width):
 
 @pytest.mark.parametrize("width", range(40, 140, 3))
 def test_names_and_groups_stand_whole_beside_their_figures_at_any_width(width):
-    row = Row("bm25", "retrievers", "", tuple(Cell("measured", 0.5, 100, 0.1, 0.3, 0.6) for _ in range(7)))
+    row = SystemRow("bm25", "retrievers", "", tuple(Cell("measured", 0.5, 100, 0.1, 0.3, 0.6) for _ in range(7)))
     columns = tuple(replace(HIT, title=f"Hit@1 of {name}") for name in ("A", "BB", "CCC", "D", "EE", "FFF", "G"))
     text = shown(width, replace(RESULT, tables=(replace(TABLE, columns=columns, rows=(row,), baseline=None),)))
     figures = [line for line in text.splitlines() if "50.0 ±15.0" in line]

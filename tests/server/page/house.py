@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import dragoman
 from dragoman.core.values import Draft
-from dragoman.evaluate.results import Cell, Column, Figure, Result, Row, Series, Table
+from dragoman.evaluate.results import Cell, Column, Figure, Result, Series, SystemRow, Table
 from dragoman.evaluate.show.tables import result_json
-from dragoman.server import serving
-from dragoman.server.app import make_app, with_door
-from dragoman.server.house import House
+from dragoman.server.http import uvicorn_server
+from dragoman.server.http.app import make_app, with_request_limits
 from dragoman.server.page import add_page
+from dragoman.server.service import Service
 
 
 class PatientReader:
@@ -60,9 +61,9 @@ class TwoRuns:
 def _result(title, figure):
     column = Column("F1", "metric.gate-f1.v1", "up", (0.0, 1.0), "RAGate, section 4", True, 100.0, 1)
     rows = (
-        Row("never", "ours", "", (Cell("measured", 0.1, 50, 0.01),)),
-        Row("trained", "ours", "", (Cell("measured", figure, 50, 0.02),)),
-        Row("GPT", "paper", "", (Cell("no model", paper=40.0),)),
+        SystemRow("never", "ours", "", (Cell("measured", 0.1, 50, 0.01),)),
+        SystemRow("trained", "ours", "", (Cell("measured", figure, 50, 0.02),)),
+        SystemRow("GPT", "paper", "", (Cell("no model", paper=40.0),)),
     )
     table = Table("toy", "Toy, dev", "", 50, 10, None, (column,), rows)
     curve = Series("trained", (0.1, 0.5, 0.9), (0.2, figure, 0.8))
@@ -78,12 +79,13 @@ def main(folder: Path, state: Path) -> None:
         assistant = dragoman.load(place, state=state / place.name)
         assistant.agent.reader = PatientReader(assistant.agent.reader)
         agents[place.name] = (assistant, state / place.name)
-    house = House(agents)
+    house = Service(agents)
     app = make_app(house, runs_of=TwoRuns())
     add_page(app)
-    listening = serving.bind("127.0.0.1", 0)
+    listening = uvicorn_server.bind("127.0.0.1", 0)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    serving.serve(with_door(app, house), listening, grace=2.0, started=lambda: print(address, flush=True))  # noqa: T201
+    started = partial(print, address, flush=True)
+    uvicorn_server.serve(with_request_limits(app, house), listening, grace=2.0, started=started)
 
 
 if __name__ == "__main__":

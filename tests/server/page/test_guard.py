@@ -8,12 +8,12 @@ from contextlib import nullcontext
 import pytest
 
 from dragoman.core.errors import AccessError
-from dragoman.server.caller import Caller
+from dragoman.server.access.caller import Caller
+from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.page import _Guarded
-from dragoman.server.page.guests import REST, Guests, rest_page
-from dragoman.server.page.visit import Keys, Visit, new_dialogue
-from dragoman.server.person import check_dialogue
-from dragoman.server.shares import Shares
+from dragoman.server.page.open_pages import REST, OpenPages, rest_page
+from dragoman.server.page.session import Keys, PageSession, new_dialogue
+from dragoman.server.turns.fair_share import FairShare
 
 pytestmark = pytest.mark.trust
 
@@ -91,9 +91,9 @@ class _Open:
 
 def full_at(now, pages, used, monkeypatch):
     """Whether a third page is refused at a time, where two may be open; `used` says when each was used last."""
-    monkeypatch.setattr("dragoman.server.page.guests.MOST", 2)
-    monkeypatch.setattr("dragoman.server.page.guests._FAREWELL", 0.0)
-    guests = Guests(lambda: [page for page in pages if not page.is_deleted], clock=lambda: now)
+    monkeypatch.setattr("dragoman.server.page.open_pages.MOST", 2)
+    monkeypatch.setattr("dragoman.server.page.open_pages._FAREWELL", 0.0)
+    guests = OpenPages(lambda: [page for page in pages if not page.is_deleted], clock=lambda: now)
     for page in pages:
         guests.came(page, lambda page=page: used.get(page.id, page.created))
         if page.has_socket_connection:
@@ -141,7 +141,7 @@ def test_pages_that_are_open_go_on_when_no_more_are_let_in():
 
 
 def test_uploads_come_in_as_many_at_once_as_on_the_api():
-    shares = Shares(1)
+    shares = FairShare(1)
     where = "/page/_nicegui/client/1/upload/2"
     start, seen = sent_for(where, method="POST", shares=shares)
     assert (start["status"], seen, shares.total) == (200, [where], 0)
@@ -174,7 +174,7 @@ def test_entering_begins_another_session_and_a_ticket_is_good_once():
 def test_a_page_that_is_open_ends_with_its_session():
     house, keys = _Asked(), Keys()
     keys.put("one", "a")
-    visit = Visit(house, None, lambda: keys.of("one"), "en", "robin")
+    visit = PageSession(house, None, lambda: keys.of("one"), "en", "robin")
     assert asyncio.run(visit.caller()) == "a"
     keys.drop("one")
     assert asyncio.run(visit.caller()) is None
@@ -182,7 +182,7 @@ def test_a_page_that_is_open_ends_with_its_session():
 
 def test_runs_are_an_admins_at_every_click():
     house = _Asked(Caller("k", "t", "ana"))
-    visit = Visit(house, object(), lambda: "a", "en", "robin")
+    visit = PageSession(house, object(), lambda: "a", "en", "robin")
     for asked in (visit.listed_runs(), visit.run_result("first")):
         with pytest.raises(AccessError):
             asyncio.run(asked)
@@ -199,7 +199,7 @@ class _Asked:
 
 
 def test_the_oldest_sessions_go_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("dragoman.server.page.visit._MOST_SESSIONS", 2)
+    monkeypatch.setattr("dragoman.server.page.session._MOST_SESSIONS", 2)
     keys = Keys()
     for session in ("one", "two", "three"):
         keys.put(session, "key")

@@ -8,8 +8,8 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from dragoman.server.keys import create
-from dragoman.server.sqlite_ledger import SqliteLedger
+from dragoman.server.access.keys import create
+from dragoman.server.access.sqlite_ledger import SqliteLedger
 
 from .conftest import HOSTILE, started
 

@@ -109,7 +109,7 @@ def test_the_shipped_recipe_is_one_that_the_learner_takes():
     from importlib.resources import files
 
     from dragoman.train.learners.critic_nli import NliInput
-    from dragoman.train.tables import TrunkTable
+    from dragoman.train.recipe_tables import TrunkTable
 
     text = (files("dragoman.train") / "recipes" / "critic-nli.toml").read_text(encoding="utf-8")
     recipe = Recipe.model_validate(tomllib.loads(text))

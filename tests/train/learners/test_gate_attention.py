@@ -15,9 +15,9 @@ torch = pytest.importorskip("torch")
 from dragoman.core.errors import ConfigError, TrainingError  # noqa: E402
 from dragoman.core.examples import Example, Gold  # noqa: E402
 from dragoman.core.values import Context, Evidence, Passage, Source  # noqa: E402
-from dragoman.gate.attention import AttentionGate, Reading  # noqa: E402
+from dragoman.gate.attention import AttentionGate, AttentionReading  # noqa: E402
 from dragoman.gate.inputs import Given  # noqa: E402
-from dragoman.models.mha_runtime import AttentionScorer, Piece  # noqa: E402
+from dragoman.models.onnx.attention_scorer import AttentionScorer, TextPiece  # noqa: E402
 from dragoman.models.part import Head, Part, open_part  # noqa: E402
 from dragoman.train.contract import Corpus, Job  # noqa: E402
 from dragoman.train.registry import learners  # noqa: E402
@@ -108,24 +108,24 @@ def test_no_turns_are_no_verdicts(trained: Path) -> None:
 
 
 def _torch_scores(part: Part, turns: Sequence[Sequence[Any]]) -> list[float]:
-    from dragoman.models.mha import AttentionEncoder, Shape
-    from dragoman.models.mha_runtime import Vocabulary
-    from dragoman.models.trunk import read_weights
-    from dragoman.train.attention_task import attention_scores
+    from dragoman.models.onnx.attention_scorer import WordVocabulary
+    from dragoman.models.torch.attention_encoder import AttentionEncoder, EncoderShape
+    from dragoman.models.torch.trunk import read_weights
+    from dragoman.train.gates.attention_task import attention_scores
 
-    encoder = AttentionEncoder(Shape(**part.options["shape"]))
+    encoder = AttentionEncoder(EncoderShape(**part.options["shape"]))
     read_weights(encoder, part.folder / "best.safetensors")
-    rows = Vocabulary(part.folder / "tokenizer.json", part.options["max_tokens"]).rows(turns)
+    rows = WordVocabulary(part.folder / "tokenizer.json", part.options["max_tokens"]).rows(turns)
     return list(attention_scores(encoder, rows)[:, 0].tolist())
 
 
 @pytest.mark.slow
 def test_the_exported_model_agrees_with_torch(trained: Path) -> None:
     part = open_part(trained)
-    reading = Reading.from_json(part.options["reading"])
+    reading = AttentionReading.from_json(part.options["reading"])
     turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [
-        (Piece(""),),
-        (Piece("tower", 1),),
+        (TextPiece(""),),
+        (TextPiece("tower", 1),),
     ]
     assert AttentionScorer(part).scores(turns) == pytest.approx(_torch_scores(part, turns), abs=1e-4)
 
@@ -134,14 +134,14 @@ def test_the_exported_model_agrees_with_torch(trained: Path) -> None:
 def test_attention_runs_as_one_operation_with_the_scores_of_the_file_as_it_is(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.models import session
-    from dragoman.models.narrow import narrowed
+    from dragoman.models.onnx import session
+    from dragoman.models.onnx.int8_graph import narrowed
 
     rewritten = narrowed(trained / "model.onnx") or b""
     assert b"Attention" in rewritten and b"Softmax" not in rewritten
     part = open_part(trained)
-    reading = Reading.from_json(part.options["reading"])
-    turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [(Piece(""),)]
+    reading = AttentionReading.from_json(part.options["reading"])
+    turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [(TextPiece(""),)]
     ours = AttentionScorer(part).scores(turns)
     monkeypatch.setattr(session, "narrowed", lambda path: None)
     assert AttentionScorer(part).scores(turns) == pytest.approx(ours, abs=1e-5)
@@ -149,7 +149,7 @@ def test_attention_runs_as_one_operation_with_the_scores_of_the_file_as_it_is(
 
 @pytest.mark.slow
 def test_the_part_exports_again_to_the_same_scores(trained: Path) -> None:
-    from dragoman.train.export import export_part
+    from dragoman.train.export.trunk import export_part
 
     turns = [example.context for example in examples()[:8]]
     before = [verdict.probability for verdict in AttentionGate(part=str(trained)).decide(turns)]
@@ -174,11 +174,11 @@ def test_the_same_seed_gives_the_same_weights(trained: Path, tmp_path: Path, wit
 @pytest.fixture
 def without_export(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tracing takes seconds: where only what is learned matters, the model is left unwritten and scored by torch."""
-    import dragoman.train.attention_export as place
-    from dragoman.models import mha_runtime
-    from dragoman.train.attention_task import attention_scores
+    import dragoman.train.gates.attention_export as place
+    from dragoman.models.onnx import attention_scorer
+    from dragoman.train.export.torch_to_onnx import Exported
+    from dragoman.train.gates.attention_task import attention_scores
     from dragoman.train.learners import gate_attention
-    from dragoman.train.onnx_files import Exported
 
     held: dict[str, Any] = {}
 
@@ -189,7 +189,9 @@ def without_export(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Scorer:
         def __init__(self, part: Part) -> None:
-            self._words = mha_runtime.Vocabulary(part.folder / "tokenizer.json", int(part.options["max_tokens"]))
+            self._words = attention_scorer.WordVocabulary(
+                part.folder / "tokenizer.json", int(part.options["max_tokens"])
+            )
 
         def scores(self, turns: Sequence[Sequence[Any]]) -> list[float]:
             return attention_scores(held["encoder"], self._words.rows(turns))[:, 0].tolist()
@@ -208,7 +210,7 @@ def test_variants_in_one_row_learn(tmp_path: Path, without_export: None, fields:
 def test_the_last_epoch_can_be_kept_whatever_dev_says(
     tmp_path: Path, without_export: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.train import attention_task
+    from dragoman.train.gates import attention_task
 
     given = iter(range(3))
     monkeypatch.setattr(attention_task, "yes_measures", lambda scores, labels: {"auc": 0.9 - 0.1 * next(given)})
@@ -227,8 +229,8 @@ def test_context_by_knowledge_decides_when_it_has_the_evidence(tmp_path: Path) -
     found = Evidence(Passage("p", "DOCUMENTS", "The castle opens at nine."), 0.8)
     asked, thanked = gate.decide(turns, [[found], [found]])
     assert asked.probability > thanked.probability
-    known = Piece("the castle opens at nine", 12, apart=True)
-    rows = [(Piece("castle", 1), known), (Piece("castle tower", 1),), (Piece("a b", 1), known, known)]
+    known = TextPiece("the castle opens at nine", 12, apart=True)
+    rows = [(TextPiece("castle", 1), known), (TextPiece("castle tower", 1),), (TextPiece("a b", 1), known, known)]
     assert AttentionScorer(part).scores(rows) == pytest.approx(_torch_scores(part, rows), abs=1e-4)
     bare = gate.decide(turns, [[], []])
     assert bare[0].probability != pytest.approx(asked.probability, abs=1e-6)
@@ -286,7 +288,7 @@ def test_it_begins_with_what_an_encoder_knows(
 def test_a_teacher_labels_turns_that_have_no_labels(
     tmp_path: Path, without_export: None, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.train import attention_task
+    from dragoman.train.gates import attention_task
 
     seen: dict[str, Any] = {}
     whole = attention_task.AttentionTask.__init__
@@ -313,7 +315,7 @@ def test_folds_are_scored_in_units_of_their_own_model(
     tmp_path: Path, without_export: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fold whose model is ten times as sure, and says yes to everything, is calibrated like the others."""
-    from dragoman.train import attention_task
+    from dragoman.train.gates import attention_task
 
     whole, calls = attention_task.attention_scores, [0]
 
@@ -375,7 +377,7 @@ def test_replies_that_only_some_turns_have_are_refused_since_they_tell_the_label
 def test_a_teacher_that_would_have_to_look_something_up_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.train import teacher
+    from dragoman.train.gates import teacher
 
     part = Part(tmp_path, "gate.attention", {"gate": Head(("retrieve",))}, {"reading": {}})
     monkeypatch.setattr(teacher, "open_part", lambda place: part)

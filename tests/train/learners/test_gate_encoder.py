@@ -16,9 +16,9 @@ from dragoman.gate.encoder import EncoderGate
 from dragoman.models.part import open_part
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.learners import gate_encoder
+from dragoman.train.loop.text_measures import yes_measures
 from dragoman.train.registry import learners
 from dragoman.train.spec import Recipe
-from dragoman.train.text_measures import yes_measures
 
 ASKED = ("what is the price", "who has a room", "what time is it", "price of the room")
 TOLD = ("hello you", "thanks a lot", "good morning you", "you are good")
@@ -71,7 +71,7 @@ def without_export(monkeypatch):
         calls.append((trunk, tokens, job, given))
         return trunk
 
-    monkeypatch.setattr("dragoman.train.finish.finish", finish)
+    monkeypatch.setattr("dragoman.train.export.export_and_calibrate.export_and_calibrate", finish)
     return calls
 
 
@@ -117,7 +117,7 @@ def test_finished_training_is_not_repeated(base, tmp_path, without_export):
 
 
 def test_training_begins_with_what_the_auxiliary_set_taught(base, tmp_path, without_export, monkeypatch):
-    from dragoman.train import loop
+    from dragoman.train.loop import training_loop
 
     begun = []
 
@@ -125,8 +125,8 @@ def test_training_begins_with_what_the_auxiliary_set_taught(base, tmp_path, with
         begun.append(task.model.heads["gate"].weight.detach().clone())
         return loop_fit(task, job, folder=folder)
 
-    loop_fit = loop.fit
-    monkeypatch.setattr(loop, "fit", fit)
+    loop_fit = training_loop.fit
+    monkeypatch.setattr(training_loop, "fit", fit)
     given = job(tmp_path, base, train={"epochs": 1})
     gate_encoder.GateEncoder().fit(replace(given, aux=corpus(48, 5)))
     taught = load_file(tmp_path / "aux" / "best.safetensors")["heads.gate.weight"]
@@ -140,12 +140,12 @@ def test_auxiliary_turns_are_at_most_as_many_as_the_recipe_says(base, tmp_path, 
     def fit(task, job, folder=None):
         seen.append((folder.name, len(job.train.examples), job.recipe.balance.weight))
         folder.mkdir(parents=True, exist_ok=True)
-        from dragoman.train.finish import keep
+        from dragoman.train.export.export_and_calibrate import keep
 
         keep(task.model, replace(job, folder=folder))
         return {}
 
-    monkeypatch.setattr("dragoman.train.loop.fit", fit)
+    monkeypatch.setattr("dragoman.train.loop.training_loop.fit", fit)
     given = job(tmp_path, base, model={"aux_turns": 20}, balance={"weight": 3.0})
     gate_encoder.GateEncoder().fit(replace(given, aux=corpus(48, 5)))
     assert [size for _, size, _ in seen] == [16, 48]
@@ -164,7 +164,7 @@ def test_teacher_softens_the_labels(base, tmp_path, without_export, monkeypatch,
         seen.extend(labels)
         raise WatchedError
 
-    monkeypatch.setattr("dragoman.train.text_task.TextTask", task)
+    monkeypatch.setattr("dragoman.train.loop.text_task.TextTask", task)
     teacher = str(tuned[0].folder)
     given = job(tmp_path, base, model={"teacher": teacher, "teacher_share": 0.5})
     with pytest.raises(WatchedError):
@@ -194,7 +194,7 @@ def test_frozen_gate_scores_as_its_regression_did(frozen):
 
 @pytest.mark.slow
 def test_frozen_encoder_keeps_its_weights(frozen, base):
-    from dragoman.models.trunk import load_trunk
+    from dragoman.models.torch.trunk import load_trunk
 
     before = load_trunk(base, {})[0].state_dict()
     after = load_file(frozen.folder / "best.safetensors")

@@ -138,7 +138,7 @@ def test_the_recipe_that_ships_has_the_papers_adapter():
     import tomllib
 
     from dragoman.train.learners.gate_tuned import InputTable, ModelTable
-    from dragoman.train.tables import typed
+    from dragoman.train.recipe_tables import typed
 
     told = (files("dragoman.train") / "recipes" / "gate-tuned.toml").read_text(encoding="utf-8")
     recipe = Recipe.model_validate(tomllib.loads(told))
@@ -153,8 +153,8 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     """The scores of the two runtimes are those of the same adapter."""
     from dragoman.gate.inputs import Inputs
     from dragoman.gate.tuned import tuned_prompts
-    from dragoman.models.chooser import Chooser
-    from dragoman.train.gate_inputs import gathered
+    from dragoman.models.adapter_chooser import Chooser
+    from dragoman.train.gates.inputs import gathered
 
     recipe = Recipe.model_validate(
         {"kind": "gate.tuned", "train": {"epochs": 2, "batch": 8, "rate": 5e-4, "warmup": 0.0, "metric": "auc"}}

@@ -83,12 +83,12 @@ def test_papers_thresholds_are_an_option(make_bert, tmp_path, monkeypatch):
     found = []
 
     def finish(trunk, tokens, job, *, heads: dict, **given):
-        from dragoman.train.finish import fit_head
+        from dragoman.train.export.export_and_calibrate import fit_head
 
         head = fit_head(heads["plan"], [[0.0, 0.0]] * len(heads["plan"].truth), job.recipe.calibrate)
         found.append(head)
 
-    monkeypatch.setattr("dragoman.train.finish.finish", finish)
+    monkeypatch.setattr("dragoman.train.export.export_and_calibrate.export_and_calibrate", finish)
     given = job(
         tmp_path,
         make_bert(words=WORDS, layers=1),

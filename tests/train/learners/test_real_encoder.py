@@ -9,9 +9,9 @@ import torch
 from dragoman.agent.build import load
 from dragoman.core.values import Context
 from dragoman.gate.encoder import gate_scores
-from dragoman.models.scorer import Scorer
-from dragoman.models.trunk import score
-from dragoman.train.export import export_trunk, rebuilt
+from dragoman.models.onnx.scorer import Scorer
+from dragoman.models.torch.trunk import score
+from dragoman.train.export.trunk import export_trunk, rebuilt
 from dragoman.train.recipe import load_recipe
 from dragoman.train.run import train
 

@@ -15,14 +15,14 @@ from tests.train.agreeing import assert_agrees
 from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Request, Scope, Source
-from dragoman.models.onnx import OnnxEncoder
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.part import open_part
-from dragoman.models.trunk import embed
+from dragoman.models.torch.trunk import embed
 from dragoman.retriever import DenseRetriever, RerankRetriever
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.export import export_part, rebuilt
+from dragoman.train.export.trunk import export_part, rebuilt
 from dragoman.train.registry import learners
 from dragoman.train.spec import Recipe
 
@@ -262,7 +262,9 @@ class StoppedError(Exception):
 
 @pytest.mark.parametrize("kind", ["retriever.bi", "retriever.cross"])
 def test_a_training_that_was_stopped_after_mining_ends_with_the_same_weights(kind, base, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.train.finish.finish", lambda trunk, tokens, job, **given: trunk)
+    monkeypatch.setattr(
+        "dragoman.train.export.export_and_calibrate.export_and_calibrate", lambda trunk, tokens, job, **given: trunk
+    )
     monkeypatch.setattr(f"dragoman.train.learners.{kind.replace('.', '_')}.by_source", lambda part, *rest: part)
     model = {"words": 1, "mined": 2, "own": 2}
 
@@ -284,7 +286,9 @@ def test_a_training_that_was_stopped_after_mining_ends_with_the_same_weights(kin
 
 
 def test_the_same_seed_gives_the_same_negatives(base, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.train.finish.finish", lambda trunk, tokens, job, **given: trunk)
+    monkeypatch.setattr(
+        "dragoman.train.export.export_and_calibrate.export_and_calibrate", lambda trunk, tokens, job, **given: trunk
+    )
     monkeypatch.setattr("dragoman.train.learners.retriever_bi.by_source", lambda part, *rest: part)
     mined = []
     for name in ("one", "two"):
@@ -317,9 +321,10 @@ def test_data_without_evidence_is_refused(kind, base, tmp_path):
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # a processor without such numbers
 def test_a_bi_encoders_cosines_keep_all_digits_where_the_trunk_has_fewer(base, tmp_path, monkeypatch):
     """Under autocast a product is rounded to eight bits, in which near cosines are alike."""
-    from dragoman.train import mean, rank_bi
+    from dragoman.train.loop import weight_average
+    from dragoman.train.ranking import bi_encoder
 
-    seen, contrastive = [], rank_bi.contrastive
+    seen, contrastive = [], bi_encoder.contrastive
 
     def watched(scores, right, wrong):
         seen.append(scores.dtype)
@@ -330,16 +335,16 @@ def test_a_bi_encoders_cosines_keep_all_digits_where_the_trunk_has_fewer(base, t
             task.loss(task.batches(0)[0])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rank_bi, "contrastive", watched)
-    monkeypatch.setattr(mean, "fit", fit)
+    monkeypatch.setattr(bi_encoder, "contrastive", watched)
+    monkeypatch.setattr(weight_average, "fit", fit)
     with pytest.raises(KeyboardInterrupt):
         learners.create("retriever.bi").fit(job(tmp_path, base, "retriever.bi"))
     assert set(seen) == {torch.float32}
 
 
 def test_what_a_bi_encoder_does_not_train_has_no_dropout(base):
-    from dragoman.models.trunk import load_trunk
-    from dragoman.train.rank_bi import Towers
+    from dragoman.models.torch.trunk import load_trunk
+    from dragoman.train.ranking.bi_encoder import Towers
 
     trunk, _ = load_trunk(base, {})
     trunk.freeze()

@@ -14,14 +14,14 @@ from dragoman.core.values import Context, Evidence, Passage
 from dragoman.critic import NliCritic
 from dragoman.datasets import ToyDataset
 from dragoman.gate.encoder import EncoderGate
+from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part
-from dragoman.models.scorer import Scorer
 from dragoman.train.contract import Corpus, Job
+from dragoman.train.export.torch_to_onnx import MODEL, Exported
 from dragoman.train.learners.shared import SharedLearner
-from dragoman.train.onnx_files import MODEL, Exported
 from dragoman.train.run import train
 from dragoman.train.spec import Recipe
-from dragoman.train.sweep import load_sweep, sweep
+from dragoman.train.sweep.study import load_sweep, sweep
 
 NAMES = {"gate": "gate", "reply": "gate", "relevance": "relevance", "critic": "consistent"}
 KINDS = {"gate": "gate.encoder", "reply": "gate.encoder", "relevance": "retriever.cross", "critic": "critic.nli"}
@@ -132,7 +132,7 @@ def test_the_components_take_the_parts(folder):
 
 @pytest.mark.slow
 def test_the_size_of_a_part_is_that_of_the_file_it_shares(folder):
-    from dragoman.train.card import size
+    from dragoman.train.model_card import size
 
     assert size(open_part(folder / "gate")) == size(open_part(folder)) > (folder / MODEL).stat().st_size
 
@@ -157,10 +157,10 @@ def test_a_training_that_was_killed_at_its_end_is_finished_by_the_next(base, fol
     def exported(trunk, tokens, folder, **given):  # the model lies there already
         return Exported(32, (folder / MODEL).stat().st_size)
 
-    monkeypatch.setattr("dragoman.train.export.export_trunk", exported)
+    monkeypatch.setattr("dragoman.train.export.trunk.export_trunk", exported)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("dragoman.train.learners.shared.write_part", write_part)
-        patch.setattr("dragoman.train.finish.write_part", write_part)
+        patch.setattr("dragoman.train.export.export_and_calibrate.write_part", write_part)
         train(recipe(base), DATA, copied, options=FEW, device="cpu")
     assert written == ["gate", "reply"]
     assert not (copied / "part.json").exists()
@@ -170,7 +170,7 @@ def test_a_training_that_was_killed_at_its_end_is_finished_by_the_next(base, fol
 
 @pytest.mark.slow
 def test_afresh_takes_the_parts_away_and_leaves_what_is_ones_own(folder, tmp_path):
-    from dragoman.train.folder import TrainingFolder
+    from dragoman.train.training_folder import TrainingFolder
 
     copied = tmp_path / "copied"
     shutil.copytree(folder, copied)
@@ -193,7 +193,7 @@ def test_a_sweep_compares_by_the_mean(base, folder, tmp_path, monkeypatch):
         shutil.copytree(folder, out)
         return open_part(out)
 
-    monkeypatch.setattr("dragoman.train.sweep_trials.train", copied)
+    monkeypatch.setattr("dragoman.train.sweep.trials.train", copied)
     found = sweep(file, load_sweep(["train.rate=1e-3,2e-3"]), DATA, tmp_path / "out")
     assert found.metric == "mean"
     assert found.best.score == open_part(folder).made["metrics"]["mean"]

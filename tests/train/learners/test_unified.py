@@ -13,11 +13,11 @@ from dragoman.core.errors import ConfigError, InputError, TrainingError, Unknown
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Source
 from dragoman.models.part import open_part
-from dragoman.models.unified_open import open_unified
+from dragoman.models.unified.loading import open_unified
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.learners.unified import UnifiedLearner, _Training
 from dragoman.train.spec import Recipe
-from dragoman.train.unified_task import UnifiedTask
+from dragoman.train.unified.task import UnifiedTask
 
 SOURCES = (Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",)))
 CANDIDATES = (
@@ -105,19 +105,19 @@ def test_the_end_of_responses_is_fitted_where_that_is_wanted(job):
 
 
 def test_a_part_that_was_stopped_while_its_end_was_fitted_is_not_finished(jobs, tmp_path, monkeypatch):
-    from dragoman.train import endings
+    from dragoman.train.unified import length_bias
 
-    fit_ending = endings.fit_ending
+    fit_ending = length_bias.fit_length_bias
     given = {"model": {"rank": 2, "endings": 4}}
 
     def stopped(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(endings, "fit_ending", stopped)
+    monkeypatch.setattr(length_bias, "fit_length_bias", stopped)
     with pytest.raises(KeyboardInterrupt):
         UnifiedLearner().fit(jobs(tmp_path / "stopped", **given))
     assert not (tmp_path / "stopped" / "part.json").exists()
-    monkeypatch.setattr(endings, "fit_ending", fit_ending)
+    monkeypatch.setattr(length_bias, "fit_length_bias", fit_ending)
     again = UnifiedLearner().fit(jobs(tmp_path / "stopped", **given))
     whole = UnifiedLearner().fit(jobs(tmp_path / "whole", **given))
     assert (again.files, again.options) == (whole.files, whole.options)
@@ -199,7 +199,7 @@ def test_recomputing_activations_changes_nothing(jobs, tmp_path):
 
 
 def test_a_loss_that_is_no_number_stops_with_its_rows(job, monkeypatch):
-    from dragoman.train.unified_task import UnifiedTask
+    from dragoman.train.unified.task import UnifiedTask
 
     monkeypatch.setattr(UnifiedTask, "loss", lambda self, batch: torch.tensor(float("nan"), requires_grad=True))
     with pytest.raises(TrainingError, match="The loss is nan in epoch 1, batch 1"):
@@ -207,8 +207,8 @@ def test_a_loss_that_is_no_number_stops_with_its_rows(job, monkeypatch):
 
 
 def test_labels_of_other_data_are_refused(job, tmp_path):
-    from dragoman.train.relevance_labels import HardLabels
-    from dragoman.train.relevance_run import label_relevance
+    from dragoman.train.relevance.labelling import label_relevance
+    from dragoman.train.relevance.methods import HardLabels
 
     corpus = Corpus((), examples(24, "train"))
     file = tmp_path / "labels.jsonl"
@@ -220,8 +220,8 @@ def test_labels_of_other_data_are_refused(job, tmp_path):
 
 
 def test_label_files_are_looked_for_where_data_is(job, tmp_path, monkeypatch):
-    from dragoman.train.relevance_labels import HardLabels
-    from dragoman.train.relevance_run import label_relevance
+    from dragoman.train.relevance.labelling import label_relevance
+    from dragoman.train.relevance.methods import HardLabels
 
     (tmp_path / "data").mkdir()
     label_relevance(Corpus((), examples(24, "train")), HardLabels(), tmp_path / "data" / "labels.jsonl")
@@ -256,7 +256,7 @@ def test_a_window_longer_than_the_bases_is_refused(job):
 
 
 def test_a_tokenizer_that_splits_a_similarity_says_what_to_do(job, monkeypatch):
-    from dragoman.models.vocabularies import HfVocabulary
+    from dragoman.models.unified.vocabularies import HfVocabulary
 
     monkeypatch.setattr(HfVocabulary, "encode", lambda self, text: [5, *map(ord, text)])
     with pytest.raises(WeightsError, match=r'splits the similarity .* model\.tokens = "rows"'):

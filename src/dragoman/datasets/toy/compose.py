@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.datasets.toy.dice import Dice
-from dragoman.datasets.toy.grammar import Grammar, Kind, Pair, Saying, Value, clause, fill
+from dragoman.datasets.toy.grammar import Pair, PlaceKind, Saying, ToyGrammar, Value, clause, fill
 from dragoman.datasets.toy.script import Exchange, Script, candidates_of, document_id, persona_id, user_id
 
 TOLD = 4
@@ -24,10 +24,10 @@ EVADED, VOLUNTEERED = 0.05, 0.06
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BotPlace:
     """One of the bot's three places: which persona statement leads to it, and what its five documents hold."""
 
-    kind: Kind
+    kind: PlaceKind
     name: str
     persona: Saying
     value: Value
@@ -40,7 +40,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Focus:
+class TurnTopic:
     """What the turn before was about: the place, where there is one, and what was said of it."""
 
     reply: str
@@ -51,7 +51,7 @@ class Focus:
 class Composer:
     """Writes dialogues. The same seed, language and number give the same dialogue."""
 
-    def __init__(self, grammar: Grammar, *, language: str, seed: int) -> None:
+    def __init__(self, grammar: ToyGrammar, *, language: str, seed: int) -> None:
         self._grammar = grammar
         self._key = (seed, language)
         self._held: dict[str, bool] = {}
@@ -84,7 +84,7 @@ class Composer:
             self._held[wording] = Dice(*self._key, "wording", wording).chance(HELD_BACK)
         return not self._held[wording]
 
-    def _choose(self, domain: str, part: str, dice: Dice) -> list[tuple[Kind, str, int]]:
+    def _choose(self, domain: str, part: str, dice: Dice) -> list[tuple[PlaceKind, str, int]]:
         """Three places, mostly two of them alike, so that the wrong one looks right; each with a persona number."""
         mine = [kind for kind in self._grammar.kinds if kind.domain == domain]
         others = [kind for kind in self._grammar.kinds if kind.domain != domain]
@@ -96,13 +96,13 @@ class Composer:
         else:
             kinds = [dice.pick(mine), *dice.several(others, 2)]
         numbers = dice.several(range(3), 3)
-        chosen: list[tuple[Kind, str, int]] = []
+        chosen: list[tuple[PlaceKind, str, int]] = []
         for kind, number in zip(dice.several(kinds, 3), numbers, strict=True):
             free = [name for name in _names(kind, part, dice) if name not in {taken for _, taken, _ in chosen}]
             chosen.append((kind, dice.pick(free or kind.names[:-2]), number))
         return chosen
 
-    def _place(self, kind: Kind, name: str, dice: Dice, number: int) -> Place:
+    def _place(self, kind: PlaceKind, name: str, dice: Dice, number: int) -> BotPlace:
         # A place is the same in every dialogue: its facts hang on the seed and its name alone.
         fate = Dice(*self._key, "place", name)
         facts = tuple(topic.value(fate) for topic in kind.topics)
@@ -110,10 +110,10 @@ class Composer:
             fill(fate.pick(topic.says), fact, name=name) for topic, fact in zip(kind.topics, facts, strict=True)
         )
         persona = kind.personas[number]
-        return Place(kind, name, persona, persona.value(dice), facts, documents)
+        return BotPlace(kind, name, persona, persona.value(dice), facts, documents)
 
 
-def _names(kind: Kind, part: str, dice: Dice) -> Sequence[str]:
+def _names(kind: PlaceKind, part: str, dice: Dice) -> Sequence[str]:
     """The last name of a kind is for test alone and the one before for dev alone; half of their places are such."""
     unseen = {"dev": kind.names[-2:-1], "test": kind.names[-1:]}.get(part, ())
     return unseen if unseen and dice.chance(0.5) else kind.names[:-2]
@@ -127,8 +127,8 @@ class _Stage:
         *,
         id: str,
         domain: str,
-        grammar: Grammar,
-        places: tuple[Place, ...],
+        grammar: ToyGrammar,
+        places: tuple[BotPlace, ...],
         told: tuple[tuple[Saying, Value], ...],
         dice: Dice,
         heard: Callable[[str], bool] | None,
@@ -140,7 +140,7 @@ class _Stage:
         self._told = told
         self._dice = dice
         self._heard = heard
-        self._focus = Focus("")
+        self._focus = TurnTopic("")
         self._used: set[str] = set()
         self._topics = [(place, topic) for place in range(3) for topic in range(5)]
         self._personas = [0, 1, 2]
@@ -187,7 +187,7 @@ class _Stage:
         if not stays and [other.kind for other in self._places].count(there.kind) > 1:
             ways = [(saying.asks[:1], 1.0)]  # the one that gives the name: nothing else tells the two apart
         question, reply = self._ask(saying, ways, value, there.name)
-        self._focus = Focus(reply, _said(value, reply), place)
+        self._focus = TurnTopic(reply, _said(value, reply), place)
         evidence = (persona_id(self._id, place + 1), document_id(self._id, place + 1, topic + 1))
         return Exchange(question, reply, evidence)
 
@@ -196,14 +196,14 @@ class _Stage:
         there = self._places[place]
         ways = [(there.persona.asks, 0.55), (there.persona.hints, 0.45)]
         question, reply = self._ask(there.persona, ways, there.value, there.name)
-        self._focus = Focus(reply, _said(there.value, reply), place)
+        self._focus = TurnTopic(reply, _said(there.value, reply), place)
         return Exchange(question, reply, (persona_id(self._id, place + 1),))
 
     def _user(self) -> Exchange:
         number = self._sayings.pop(self._dice.below(len(self._sayings)))
         saying, value = self._told[number]
         question, reply = self._ask(saying, [(saying.asks, 0.5), (saying.hints, 0.5)], value, "")
-        self._focus = Focus(reply, _said(value, reply))
+        self._focus = TurnTopic(reply, _said(value, reply))
         return Exchange(question, reply, (user_id(self._id, number + 1),))
 
     def _joint(self) -> Exchange:
@@ -211,7 +211,7 @@ class _Stage:
         (saying, value), there = self._told[number], self._places[place]
         question = fill(self._fresh(saying.joint), value, there=there.kind.there)
         reply = fill(self._dice.pick(saying.both), value, persona=clause(there.statement))
-        self._focus = Focus(reply, place=place)
+        self._focus = TurnTopic(reply, place=place)
         return Exchange(question, reply, (user_id(self._id, number + 1), persona_id(self._id, place + 1)))
 
     def _small(self) -> Exchange:
@@ -229,7 +229,7 @@ class _Stage:
         place = self._dice.below(3)
         statement = clause(self._places[place].statement)
         reply = fill(self._dice.pick(self._talk.volunteer), Value(), persona=statement)
-        self._focus = Focus(reply, place=place)
+        self._focus = TurnTopic(reply, place=place)
         return Exchange(user, reply, (persona_id(self._id, place + 1),))
 
     def _say(self, pairs: Sequence[Pair]) -> Exchange:
@@ -239,13 +239,13 @@ class _Stage:
         value = Value(self._focus.said, self._focus.said)
         exchange = Exchange(fill(question, value), fill(reply, value, last=self._focus.reply))
         leaves = any(pairs is stays for stays in (self._talk.react, self._talk.check, self._talk.again))
-        self._focus = Focus("", place=self._focus.place if leaves else None)
+        self._focus = TurnTopic("", place=self._focus.place if leaves else None)
         return exchange
 
     def _noisy(self, exchange: Exchange) -> Exchange:
         if not self._dice.chance(EVADED):
             return exchange
-        self._focus = Focus("")
+        self._focus = TurnTopic("")
         return Exchange(exchange.user, self._dice.pick(self._talk.evade))
 
     def _ask(

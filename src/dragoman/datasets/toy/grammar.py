@@ -51,7 +51,7 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PlaceKind:
     """A kind of place, such as a station: eight of them by name, three ways to live with it, five facts about it."""
 
     domain: str
@@ -77,10 +77,10 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class ToyGrammar:
     """Everything of one language."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[PlaceKind, ...]
     user: tuple[Saying, ...]
     talk: Talk
     descriptions: Mapping[str, str]
@@ -90,13 +90,13 @@ class Grammar:
         return tuple(dict.fromkeys(kind.domain for kind in self.kinds))
 
 
-def read_grammar(folder: Path) -> Grammar:
+def read_grammar(folder: Path) -> ToyGrammar:
     """The grammar of a language's folder."""
     topics, talk = _toml(folder / "topics.toml"), _toml(folder / "talk.toml")
     small = talk["small"]
-    return Grammar(
+    return ToyGrammar(
         tuple(
-            Kind(
+            PlaceKind(
                 kind["domain"],
                 tuple(kind["names"]),
                 kind["there"],

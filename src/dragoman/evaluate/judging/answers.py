@@ -33,7 +33,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class QuestionMean:
     """The mean of a question over the turns of a system, each turn being the mean of its annotators."""
 
     mean: float
@@ -57,7 +57,7 @@ class Verdicts:
     """The outcome of a human evaluation."""
 
     annotators: tuple[str, ...]
-    systems: Mapping[str, Mapping[Question, Figure]]
+    systems: Mapping[str, Mapping[Question, QuestionMean]]
     agreement: Mapping[Question, Agreement]
     comments: tuple[tuple[str, str, str, str], ...] = ()
     """System, turn, annotator and what was said."""
@@ -143,14 +143,14 @@ def verdicts(
     everything: Mapping[str, Answers], key: Mapping[str, Item], comments: Sequence[tuple[str, str, str, str]] = ()
 ) -> Verdicts:
     """Means a system and agreement a question, from every annotator's answers."""
-    systems: dict[str, dict[Question, Figure]] = {}
+    systems: dict[str, dict[Question, QuestionMean]] = {}
     for system in sorted({item.system for item in key.values()}):
         systems[system] = {}
         for question in QUESTIONS:
             asked = [code for code, item in key.items() if item.system == system and question in item.asked]
             turns = [_mean([answers[code][question] for answers in everything.values()]) for code in asked]
             if turns:
-                systems[system][question] = Figure(_mean(turns), *interval(turns), len(turns))
+                systems[system][question] = QuestionMean(_mean(turns), *interval(turns), len(turns))
     agreement: dict[Question, Agreement] = {}
     for question in QUESTIONS:
         asked = [code for code, item in key.items() if question in item.asked]
@@ -181,7 +181,7 @@ def to_json(found: Verdicts) -> Json:
     return _defined(encode(found))
 
 
-def shown(figure: Figure | None, question: Question) -> str:
+def shown(figure: QuestionMean | None, question: Question) -> str:
     """A figure as it is printed: with its interval and the number of turns."""
     if figure is None:
         return "-"

@@ -22,7 +22,7 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.values import Turn
 
 if TYPE_CHECKING:
-    from dragoman.evaluate.turns import KeptTurn
+    from dragoman.evaluate.running.kept_turns import KeptTurn
 
 Question: TypeAlias = Literal["coherence", "persona", "knowledge"]
 QUESTIONS: tuple[Question, ...] = ("coherence", "persona", "knowledge")
@@ -72,9 +72,9 @@ class Sheets:
 
 def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
     """The replies of a run that came to its end, on one of its sets."""
-    from dragoman.evaluate.folder import RunFolder
-    from dragoman.evaluate.record import load_run
-    from dragoman.evaluate.turns import read_turns
+    from dragoman.evaluate.running.kept_turns import read_turns
+    from dragoman.evaluate.running.run_folder import RunFolder
+    from dragoman.evaluate.running.run_record import load_run
 
     folder = RunFolder(run)
     tables = {table.data: table for table in load_run(run).tables if table.turns}

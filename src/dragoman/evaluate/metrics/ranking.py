@@ -173,7 +173,7 @@ class _Ranked:
 
 
 @metrics.register("hit.v1")
-class Hit(_Ranked):
+class HitRate(_Ranked):
     """The share of turns with something right among the first k. With k = 1 and the gold plan: the papers' R@1."""
 
     name, title, cite = "hit", "hit", "SAFARI, Table 5; UniMS-RAG, Table IV (there R@1)"

@@ -14,12 +14,12 @@ from typing import Literal, TypeAlias
 from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.values import Reply
 from dragoman.evaluate.contract import mean_scores
-from dragoman.evaluate.folder import RunFolder
-from dragoman.evaluate.manifest import column_digest, data_digest
-from dragoman.evaluate.record import load_run
 from dragoman.evaluate.results import Column, Outcome, Result
+from dragoman.evaluate.running.kept_turns import KeptTurn, read_scores, read_turns
+from dragoman.evaluate.running.manifest import column_digest, data_digest
+from dragoman.evaluate.running.run_folder import RunFolder
+from dragoman.evaluate.running.run_record import load_run
 from dragoman.evaluate.significance import Draws, paired
-from dragoman.evaluate.turns import KeptTurn, read_scores, read_turns
 
 What: TypeAlias = Literal["gate", "plan", "evidence", "reply"]
 WHAT: tuple[What, ...] = ("gate", "plan", "evidence", "reply")

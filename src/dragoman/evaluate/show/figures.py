@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.results import Cell, Figure, Row, Series, Table
+from dragoman.evaluate.results import Cell, Figure, Series, SystemRow, Table
 from dragoman.evaluate.spec import FigureSpec
 
 Turns: TypeAlias = Mapping[str, Sequence[Judged]]
@@ -38,14 +38,14 @@ class _Drawing:
     def option(self, name: str, default: object = None) -> Any:
         return self.spec.options.get(name, default)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SystemRow]:
         """The rows that were measured, or those that the figure names."""
         named = self.option("systems")
         known = {row.system: row for row in self.table.rows}
         rows = self.table.rows if named is None else [_chosen("system", name, known) for name in named]
         return [row for row in rows if row.system in self.turns]
 
-    def cell(self, row: Row, title: str) -> Cell:
+    def cell(self, row: SystemRow, title: str) -> Cell:
         titles = {column.title: index for index, column in enumerate(self.table.columns)}
         return row.cells[int(_chosen("column", title, titles))]
 

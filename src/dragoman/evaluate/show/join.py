@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
-from dragoman.evaluate.manifest import column_digest, data_digest
-from dragoman.evaluate.results import Cell, Column, Result, Row, Table
+from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.running.manifest import column_digest, data_digest
 
 _HOLE = Cell("not available")
 _Key: TypeAlias = tuple[str, str, str]
@@ -53,7 +53,7 @@ def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
             columns.setdefault(key, replace(column, title=_free(column.title, result.experiment, titles)))
     baselines = {table.baseline for _, table in members}
     tested = len(baselines) == 1
-    rows: list[Row] = []
+    rows: list[SystemRow] = []
     for (result, table), keys in zip(members, keyed, strict=True):
         for row in table.rows:
             _add(rows, _spread(row, keys, tuple(columns), tested=tested), result.experiment)
@@ -90,7 +90,7 @@ def _keys(members: Sequence[tuple[Result, Table]]) -> list[list[_Key]]:
     return [[key if key[2] else known.get(key[:2], key) for key in keys] for keys in found]
 
 
-def _spread(row: Row, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> Row:
+def _spread(row: SystemRow, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> SystemRow:
     """A row over the columns of all runs."""
     cells = dict(zip(keys, row.cells, strict=True))
     if not tested:
@@ -98,7 +98,7 @@ def _spread(row: Row, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: 
     return replace(row, cells=tuple(cells.get(key, _HOLE) for key in columns))
 
 
-def _add(rows: list[Row], row: Row, run: str) -> None:
+def _add(rows: list[SystemRow], row: SystemRow, run: str) -> None:
     """Add a row unless it says the same as one that is there; two that differ are told apart by their runs."""
     namesakes = [other for other in rows if other.system == row.system or other.system.startswith(f"{row.system} (")]
     if any(other.cells == row.cells for other in namesakes):
@@ -115,7 +115,7 @@ def _free(wanted: str, run: str, taken: Collection[str]) -> str:
     return name
 
 
-def _by_group(rows: Sequence[Row]) -> list[Row]:
+def _by_group(rows: Sequence[SystemRow]) -> list[SystemRow]:
     groups = dict.fromkeys(row.group for row in rows)
     return [row for group in groups for row in rows if row.group == group]
 

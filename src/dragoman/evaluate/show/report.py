@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from dragoman.evaluate.results import Cell, Column, Figure, Result, Row, Table
+from dragoman.evaluate.results import Cell, Column, Figure, Result, SystemRow, Table
 from dragoman.evaluate.show.draw import svg
 from dragoman.evaluate.show.tables import best, mark, paper_text, printed
 
@@ -69,7 +69,7 @@ def _size(table: Table) -> str:
     return f"{table.turns:,} turns of {table.dialogues:,} dialogues{compared}"
 
 
-def _row(row: Row, table: Table, tops: Sequence[float | None]) -> str:
+def _row(row: SystemRow, table: Table, tops: Sequence[float | None]) -> str:
     name = (
         f"<span title='{escape(row.note, quote=True)}'>{escape(row.system)}</span>" if row.note else escape(row.system)
     )

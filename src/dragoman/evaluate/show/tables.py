@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Cell, Column, Result, Row, Table
+from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -189,7 +189,7 @@ def _cell_text(cell: Cell, column: Column, stacked: bool) -> str:
     return f"{figure}\n{paper}" if stacked else f"{figure} ({paper})"
 
 
-def _system_text(table: Table, row: Row) -> str:
+def _system_text(table: Table, row: SystemRow) -> str:
     return f"{row.system} (baseline)" if row.system == table.baseline and len(table.rows) > 1 else row.system
 
 

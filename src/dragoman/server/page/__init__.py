@@ -17,18 +17,18 @@ from fastapi import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dragoman.core.errors import DragomanError, MissingExtraError
-from dragoman.server.answers import problem_response
-from dragoman.server.door import App, Message, Receive, Send, is_own, refuse
-from dragoman.server.page.guests import Guests, full_page, rest_page
-from dragoman.server.page.visit import Keys, Visit
-from dragoman.server.page.words import WORDS_COOKIE, Language, language_of
-from dragoman.server.problems import Problem, problem_of
+from dragoman.server.http.problem_response import problem_response
+from dragoman.server.http.problems import ApiProblem, problem_of
+from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
+from dragoman.server.page.session import Keys, PageSession
+from dragoman.server.page.texts import WORDS_COOKIE, Language, language_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from dragoman.server.house import House
     from dragoman.server.routes.runs import Runs
+    from dragoman.server.service import Service
 
 _log = logging.getLogger("dragoman.server")
 
@@ -56,7 +56,7 @@ def preload() -> None:
 
     def load() -> None:
         with suppress(ImportError):  # `add_page` says it
-            importlib.import_module("dragoman.server.page.room")
+            importlib.import_module("dragoman.server.page.layout")
 
     threading.Thread(target=load, daemon=True).start()
 
@@ -72,16 +72,16 @@ def add_page(app: FastAPI) -> None:
             remedy="Install it: pip install 'dragoman[server]'",
         ) from error
 
-    house: House = app.state.house
+    house: Service = app.state.house
     runs: Runs | None = app.state.runs
     keys = Keys()
-    guests = Guests(lambda: tuple(Client.instances.values()))
+    guests = OpenPages(lambda: tuple(Client.instances.values()))
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in house.agents else next(iter(house.agents))
-        visit = Visit(house, runs, partial(keys.of, session), _language(request), wanted)
+        visit = PageSession(house, runs, partial(keys.of, session), _language(request), wanted)
         await _open(visit, request, keys, guests, dialogue or None)
 
     @nice.get("/enter", include_in_schema=False)
@@ -129,12 +129,12 @@ def _language(request: Request) -> Language:
     return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
 
 
-async def _open(visit: Visit, request: Request, keys: Keys, guests: Guests, dialogue: str | None) -> None:
+async def _open(visit: PageSession, request: Request, keys: Keys, guests: OpenPages, dialogue: str | None) -> None:
     """Build the page for a visitor; without a valid key, the place where one is asked for."""
     from nicegui import ui
 
-    from dragoman.server.page.entrance import build_entrance
-    from dragoman.server.page.room import LOOK_COOKIE, LOOKS, Look, Room
+    from dragoman.server.page.layout import LOOK_COOKIE, LOOKS, Look, PageLayout
+    from dragoman.server.page.login import build_login
 
     language, house = visit.language, visit.house
     ui.add_css(_LOOK)
@@ -151,9 +151,9 @@ async def _open(visit: Visit, request: Request, keys: Keys, guests: Guests, dial
     except DragomanError:
         keys.drop(session)
         ui.dark_mode(LOOKS[look])
-        build_entrance(house, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
+        build_login(house, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
         return
-    room = Room(visit, look, can_leave=house.ledger is not None)
+    room = PageLayout(visit, look, can_leave=house.ledger is not None)
     room.build()
     client.on_delete(room.chat.stop)
     await client.connected()  # only for browsers that stay is anything looked up
@@ -162,7 +162,7 @@ async def _open(visit: Visit, request: Request, keys: Keys, guests: Guests, dial
 
 def _nowhere(request: Request, _: Exception) -> Response:
     """An address that leads nowhere is told so without a page of NiceGUI's being made for it."""
-    return problem_response(request, Problem("not-found"))
+    return problem_response(request, ApiProblem("not-found"))
 
 
 def _note_failure(error: Exception) -> None:
@@ -178,7 +178,7 @@ def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
 async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any], send: Send) -> None:
     """Say that all places are taken: to a browser as a page that asks again by itself, to others as a problem."""
     if b"text/html" not in headers.get(b"accept", b""):
-        await refuse(Problem("busy", "Too many pages are open.", "Try again in a minute.", _AGAIN), scope, send)
+        await refuse(ApiProblem("busy", "Too many pages are open.", "Try again in a minute.", _AGAIN), scope, send)
         return
     body = full_page(language_of(headers.get(b"accept-language", b"").decode("latin-1")), seconds=_AGAIN)
     told = [
@@ -191,7 +191,7 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
     await send({"type": "http.response.body", "body": body})
 
 
-async def _receiving(house: House, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
+async def _receiving(house: Service, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
     """A place among the uploads that come in at once, for whoever has the session of a request."""
     caller = await house.caller(keys.of(str(scope["session"].get("id", ""))))
     return house.receiving.holding(caller.whose, seconds=5.0)
@@ -221,7 +221,7 @@ class _Guarded:
                 await send({"type": "websocket.close", "code": 1008})
             elif scope["type"] == "http":
                 await refuse(
-                    Problem("forbidden", "This is another page's request.", "Open the page itself."), scope, send
+                    ApiProblem("forbidden", "This is another page's request.", "Open the page itself."), scope, send
                 )
             return
         if scope["type"] != "http":

@@ -12,16 +12,16 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note
 from dragoman.core.values import Draft, Plan, Reply
-from dragoman.server.desk import Run
-from dragoman.server.events import Decided, Done, Text
-from dragoman.server.house import Ask
-from dragoman.server.page.draw import seconds_text
-from dragoman.server.page.pieces import Phrases, button, el, icon_button, on
-from dragoman.server.page.telling import Telling, tell, tell_reply
+from dragoman.server.http.problems import CODES, problem_of
+from dragoman.server.http.views import View
+from dragoman.server.page.elements import Phrases, button, el, icon_button, on
+from dragoman.server.page.plan_graph import seconds_text
+from dragoman.server.page.session import PageSession, PageTurn, transcript
 from dragoman.server.page.thumbs import Thumbs
-from dragoman.server.page.visit import Said, Visit, transcript
-from dragoman.server.problems import CODES, problem_of
-from dragoman.server.views import View
+from dragoman.server.page.turn_view import TurnPicture, reply_picture, turn_picture
+from dragoman.server.service import CallerTurn
+from dragoman.server.turns.events import Decided, Text, TurnDone
+from dragoman.server.turns.turn_queue import RunningTurn
 
 # Enter sends, but not while an input method is still putting a character together.
 _ENTER = """(event) => {
@@ -36,7 +36,7 @@ _OFTEN = 0.05
 """Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
 
 
-class Answer:
+class ReplyCard:
     """A reply on the page, while it comes and afterwards. `place` is its turn in the dialogue once it is kept.
 
     `checked` is what the agent's critic says of it for the picture; None until it was asked.
@@ -56,22 +56,22 @@ class Answer:
         self.under: TextElement
 
     @property
-    def telling(self) -> Telling | None:
+    def telling(self) -> TurnPicture | None:
         """What the picture draws; None where it is no longer kept."""
         if self.lost:
             return None
-        return tell(self.notes, self.text) if self.reply is None else tell_reply(self.reply)
+        return turn_picture(self.notes, self.text) if self.reply is None else reply_picture(self.reply)
 
 
-class Chat:
+class ChatPanel:
     """The left side of the page."""
 
-    def __init__(self, visit: Visit, words: Phrases, *, select: Callable[[Answer | None], None]) -> None:
+    def __init__(self, visit: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]) -> None:
         self.visit = visit
         self._words = words
         self._select = select
-        self._selected: Answer | None = None
-        self._run: Run | None = None
+        self._selected: ReplyCard | None = None
+        self._run: RunningTurn | None = None
         self._waiting = False
         self.changed: Callable[[], Awaitable[None]] | None = None
         self.open_sources: Callable[[], None] | None = None
@@ -123,12 +123,12 @@ class Chat:
         self.visit.dialogue = dialogue
         self._choose(None)
         self._log.clear()
-        last: Answer | None = None
+        last: ReplyCard | None = None
         for place, said in enumerate(turns):
             if said.turn.speaker == "user":
                 self._user(self._kept(said))
             else:
-                last = self._answer(Answer([], self._kept(said), reply=said.reply, place=place))
+                last = self._answer(ReplyCard([], self._kept(said), reply=said.reply, place=place))
                 last.lost, last.liked = said.reply is None, said.liked
                 self._finish(last)
         self._choose(last)
@@ -152,10 +152,10 @@ class Chat:
         for welcome in [child for child in self._log if "welcome" in child.classes]:
             welcome.delete()
         self._user(text)
-        answer = self._answer(Answer([], ""))
+        answer = self._answer(ReplyCard([], ""))
         self._choose(answer)
         try:
-            await self._listen(answer, Ask(text, self.visit.agent, self.visit.dialogue))
+            await self._listen(answer, CallerTurn(text, self.visit.agent, self.visit.dialogue))
         except DragomanError as error:
             self._failed(answer, error)
         finally:
@@ -170,9 +170,9 @@ class Chat:
         if self._run is not None:
             self._run.cancel()
 
-    async def _listen(self, answer: Answer, ask: Ask) -> None:
+    async def _listen(self, answer: ReplyCard, ask: CallerTurn) -> None:
         self._run = await self.visit.begin(ask)
-        done: Done | None = None
+        done: TurnDone | None = None
         shown = 0.0
         async for event in self._run:
             match event:
@@ -185,7 +185,7 @@ class Chat:
                 case Decided(note=note):
                     answer.notes.append(note)
                     self._progress(answer, note)
-                case Done():
+                case TurnDone():
                     done = event
         if answer.box.is_deleted:
             return  # whoever asked has left, or looks at another dialogue
@@ -201,14 +201,14 @@ class Chat:
             self._finish(answer)
         self._shown(answer)
 
-    def _progress(self, answer: Answer, note: Note) -> None:
+    def _progress(self, answer: ReplyCard, note: Note) -> None:
         """What was decided goes into the picture at once; until there is text, the chat says what is going on."""
         if not answer.text and isinstance(note.value, Plan) and note.value.steps:
             places = ", ".join(note.value.sources)
             answer.body.set_text(self._words["chat.looking"].format(sources=places))
         self._shown(answer)
 
-    def _failed(self, answer: Answer, error: DragomanError) -> None:
+    def _failed(self, answer: ReplyCard, error: DragomanError) -> None:
         problem = problem_of(error)
         answer.lost = True
         answer.body.classes(remove="waiting")
@@ -222,7 +222,7 @@ class Chat:
         with self._log, el("div", classes="turn user"):
             el("div", text, "bubble")
 
-    def _answer(self, answer: Answer) -> Answer:
+    def _answer(self, answer: ReplyCard) -> ReplyCard:
         with self._log, el("div", classes="turn agent") as answer.box:
             on(answer.box, "click", partial(self._pick, answer))
             answer.body = el("div", answer.text or self._words["chat.thinking"], "text")
@@ -232,7 +232,7 @@ class Chat:
             answer.under = el("div", classes="under")
         return answer
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: ReplyCard) -> None:
         """A whole reply: its text, where it comes from, and thumbs."""
         answer.body.classes(remove="waiting")
         answer.body.set_text(answer.text)
@@ -251,10 +251,10 @@ class Chat:
             if answer.place is not None:
                 Thumbs(self.visit, self._words, answer.place, answer.box, liked=answer.liked).build()
 
-    def _why(self, answer: Answer) -> str:
+    def _why(self, answer: ReplyCard) -> str:
         """One line: where a reply comes from, or that there is no answer, and how long it took."""
         assert answer.reply is not None
-        reply, telling = answer.reply, tell_reply(answer.reply)
+        reply, telling = answer.reply, reply_picture(answer.reply)
         took = seconds_text(answer.seconds if answer.seconds is not None else telling.seconds)
         doubt = {"no answer": self._words["worth.no_answer"], "nearest": self._words["worth.nearest"]}
         worth = doubt.get(telling.worth, "")
@@ -270,20 +270,20 @@ class Chat:
         return " · ".join(part for part in (worth, route, shown, took) if part)
 
     @property
-    def selected(self) -> Answer | None:
+    def selected(self) -> ReplyCard | None:
         return self._selected
 
-    def _pick(self, answer: Answer) -> None:
+    def _pick(self, answer: ReplyCard) -> None:
         """A click anywhere on a reply chooses it; the keyboard has its button below."""
         if self._selected is not answer and not answer.box.is_deleted:
             self._choose(answer)
 
-    def _explain(self, answer: Answer) -> None:
+    def _explain(self, answer: ReplyCard) -> None:
         self._choose(answer)
         if self.open_why is not None:
             self.open_why()
 
-    def _choose(self, answer: Answer | None) -> None:
+    def _choose(self, answer: ReplyCard | None) -> None:
         if self._selected is not None:
             self._selected.box.classes(remove="selected")
         self._selected = answer
@@ -291,7 +291,7 @@ class Chat:
             answer.box.classes("selected")
         self._select(answer)
 
-    def _shown(self, answer: Answer) -> None:
+    def _shown(self, answer: ReplyCard) -> None:
         if self._selected is answer:
             self._select(answer)
 
@@ -310,5 +310,5 @@ class Chat:
         else:
             await self.send(str(self._input.value or ""))
 
-    def _kept(self, said: Said) -> str:
+    def _kept(self, said: PageTurn) -> str:
         return self._words["chat.forgotten"] if said.is_withheld else said.turn.text

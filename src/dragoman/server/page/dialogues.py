@@ -9,19 +9,19 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.agent.turns import WITHHELD
-from dragoman.server import person
-from dragoman.server.page.pieces import Phrases, button, el, heading, icon_button, notice, telling_errors
-from dragoman.server.page.visit import Visit
+from dragoman.server.data import user_data
+from dragoman.server.page.elements import Phrases, button, el, heading, icon_button, notice, telling_errors
+from dragoman.server.page.session import PageSession
 
 _AT_ONCE = 30
 
 
-class Dialogues:
+class DialoguePanel:
     """The list at the left edge, behind a button where there is little room."""
 
     def __init__(
         self,
-        visit: Visit,
+        visit: PageSession,
         words: Phrases,
         *,
         choose: Callable[[str], Awaitable[None]],
@@ -53,7 +53,7 @@ class Dialogues:
     async def refresh(self) -> None:
         """Read anew which dialogues there are."""
         with telling_errors(self._words):
-            rows, more = await self._visit.do(person.dialogues, limit=self._shown)
+            rows, more = await self._visit.do(user_data.dialogues, limit=self._shown)
             self._list.clear()
             with self._list:
                 if not rows:

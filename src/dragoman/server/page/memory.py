@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server import person
-from dragoman.server.page.pieces import Phrases, button, el, empty, heading, icon_button, notice, on, telling_errors
-from dragoman.server.page.visit import Visit
-from dragoman.server.views import View, dumps
+from dragoman.server.data import user_data
+from dragoman.server.http.views import View, dumps
+from dragoman.server.page.elements import Phrases, button, el, empty, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.session import PageSession
 
 
-class Memory:
+class MemoryPanel:
     """The memory panel. `forgotten` is told when turns may have gone with a fact, `emptied` when all is gone."""
 
     def __init__(
         self,
-        visit: Visit,
+        visit: PageSession,
         words: Phrases,
         *,
         forgotten: Callable[[], Awaitable[None]],
@@ -53,7 +53,7 @@ class Memory:
     async def refresh(self) -> None:
         """Read anew what is remembered."""
         with telling_errors(self._words):
-            facts = await self._visit.do(person.facts)
+            facts = await self._visit.do(user_data.facts)
             self._list.clear()
             with self._list:
                 if not facts:
@@ -96,13 +96,13 @@ class Memory:
         text = text.strip()
         if text and text != before:
             with telling_errors(self._words):
-                await self._visit.forgetting(person.correct, id, text)
+                await self._visit.forgetting(user_data.correct, id, text)
                 notice(self._words["memory.corrected"])
         await self.refresh()
 
     async def _forget(self, id: str) -> None:
         with telling_errors(self._words):
-            await self._visit.forgetting(person.forget, id)
+            await self._visit.forgetting(user_data.forget, id)
             notice(self._words["memory.forgot"])
         await self.refresh()
         await self._forgotten()
@@ -112,7 +112,7 @@ class Memory:
         if not text:
             return
         with telling_errors(self._words):
-            learned = await self._visit.do(person.remember, text)
+            learned = await self._visit.do(user_data.remember, text)
             self._new.set_value("")
             said = "memory.remembered" if learned.get("added") else "memory.known"
             notice(self._words[said])
@@ -120,7 +120,7 @@ class Memory:
 
     async def _export(self) -> None:
         with telling_errors(self._words):
-            everything = await self._visit.do(person.export)
+            everything = await self._visit.do(user_data.export)
             ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
 
     def _ask(self) -> None:

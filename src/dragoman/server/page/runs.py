@@ -8,11 +8,11 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server.page.pieces import Phrases, el, empty, heading, telling_errors
-from dragoman.server.page.plot import figure, legend
-from dragoman.server.page.tables import best_of, cell_text, measured_first
-from dragoman.server.page.visit import Visit
-from dragoman.server.views import View
+from dragoman.server.http.views import View
+from dragoman.server.page.elements import Phrases, el, empty, heading, telling_errors
+from dragoman.server.page.run_figures import figure, legend
+from dragoman.server.page.run_tables import best_of, cell_text, measured_first
+from dragoman.server.page.session import PageSession
 
 _SHORT = 160
 """Characters of what stands at once of the words about an experiment."""
@@ -21,7 +21,7 @@ _SHORT = 160
 class RunsPanel:
     """The panel of experiments; for admins, as the API is."""
 
-    def __init__(self, visit: Visit, words: Phrases) -> None:
+    def __init__(self, visit: PageSession, words: Phrases) -> None:
         self._visit, self._words = visit, words
 
     def build(self, into: TextElement) -> None:

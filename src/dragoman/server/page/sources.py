@@ -12,15 +12,15 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.elements.upload_files import FileUpload
 
 from dragoman.core.values import Evidence, Passage, Source
-from dragoman.server import knowledge, uploads
-from dragoman.server.hosted import Seat
-from dragoman.server.page.pieces import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
-from dragoman.server.page.telling import Card
-from dragoman.server.page.visit import Visit
-from dragoman.server.uploads import MOST_BYTES, Upload
-from dragoman.server.views import View
+from dragoman.server.data import source_search, uploads
+from dragoman.server.data.uploads import MOST_BYTES, Upload
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http.views import View
+from dragoman.server.page.elements import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.session import PageSession
+from dragoman.server.page.turn_view import Card
 from dragoman.sources.files import READERS
-from dragoman.sources.ingest import Report
+from dragoman.sources.ingest import IngestReport
 
 _FOUND = 5
 _WEAK = 0.1
@@ -67,10 +67,10 @@ _AWAY = """(event) => {
 }"""
 
 
-class Sources:
+class SourcesPanel:
     """The sources panel. `changed` is told when there is more or less to look in."""
 
-    def __init__(self, visit: Visit, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, visit: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
         self._visit, self._words, self._changed = visit, words, changed
         self._target = ""
         self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
@@ -95,7 +95,7 @@ class Sources:
         """Read anew what there is, and offer to add to it what may be written."""
         words = self._words
         with telling_errors(words):
-            rows = await self._visit.do(knowledge.sources)
+            rows = await self._visit.do(source_search.sources)
             self._show(rows)
             names = [str(row["name"]) for row in rows]
             best = max(rows, key=lambda row: int(row["passages"]), default=None)
@@ -235,7 +235,7 @@ class Sources:
         words = self._words
         with telling_errors(words):
             await self._visit.house.admit(await self._visit.caller())
-            found = await self._visit.do(knowledge.search, source, query, _FOUND)
+            found = await self._visit.do(source_search.search, source, query, _FOUND)
             self._found.clear()
             with self._found:
                 if not found:
@@ -262,7 +262,7 @@ def _evidence(row: View) -> Evidence:
     return Evidence(passage, float(row["relevance"]))
 
 
-def put(seat: Seat, source: Source, name: str, file: FileUpload) -> Report:
+def put(seat: Seat, source: Source, name: str, file: FileUpload) -> IngestReport:
     """In a thread, when a file's turn has come: of those that wait nothing is in memory but what NiceGUI holds."""
 
     async def copy() -> None:

@@ -7,16 +7,16 @@ from typing import Literal
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server import person
-from dragoman.server.page.pieces import Phrases, button, el, icon_button, notice, telling_errors
-from dragoman.server.page.visit import Visit
+from dragoman.server.data import user_data
+from dragoman.server.page.elements import Phrases, button, el, icon_button, notice, telling_errors
+from dragoman.server.page.session import PageSession
 
 
 class Thumbs:
     """A thumb for a reply, and a place to say what would have been better."""
 
     def __init__(
-        self, visit: Visit, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
+        self, visit: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
     ) -> None:
         self._visit, self._words, self._place, self._box = visit, words, place, box
         self._liked = liked
@@ -55,7 +55,7 @@ class Thumbs:
             caller = await visit.caller()
             async with visit.house.alone(visit.house.hosted(visit.agent).name, caller.tenant, caller.user):
                 await visit.do(
-                    person.rate, visit.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
+                    user_data.rate, visit.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
                 )
             self._liked = thumb == "up"
             self._press()

@@ -8,19 +8,19 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.values import Evidence, Learned
-from dragoman.server.page.chat import Answer
-from dragoman.server.page.draw import graph, seconds_text, span_of
-from dragoman.server.page.marks import difference
-from dragoman.server.page.pieces import Phrases, el, empty, evidence_card, heading, meter, phrase
-from dragoman.server.page.telling import Bar, Card, Round, Telling
-from dragoman.server.page.visit import Makeup
+from dragoman.server.page.chat import ReplyCard
+from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
+from dragoman.server.page.plan_graph import graph, seconds_text, span_of
+from dragoman.server.page.session import Makeup
+from dragoman.server.page.text_diff import difference
+from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture
 
 _AT_ONCE = 3
 _READ = 8
 """So many pieces the critic reads for a picture: each costs it some hundredths of a second."""
 
 
-class Why:
+class WhyPanel:
     """The panel of reasons."""
 
     def __init__(self, words: Phrases) -> None:
@@ -32,7 +32,7 @@ class Why:
         self._panel = into
         self.show(None)
 
-    def show(self, answer: Answer | None) -> None:
+    def show(self, answer: ReplyCard | None) -> None:
         """Draw a reply anew, as far as it has come."""
         words = self._words
         self._panel.clear()
@@ -49,7 +49,7 @@ class Why:
         if answer.checked:
             self.complete(answer)
 
-    def unread(self, answer: Answer) -> list[Evidence]:
+    def unread(self, answer: ReplyCard) -> list[Evidence]:
         """The evidence of an answer that no critic has read yet, where this agent has one."""
         telling = answer.telling
         if telling is None or not self.makeup.has_critic or telling.worth not in ("answer", "nearest"):
@@ -57,7 +57,7 @@ class Why:
         cards = [card for card in _ordered(telling.cards) if card.consistency is None and not card.is_gone]
         return [card.evidence for card in cards[:_READ]]
 
-    def complete(self, answer: Answer) -> None:
+    def complete(self, answer: ReplyCard) -> None:
         """Put in what the critic said after the reply."""
         found: Mapping[str, float] = answer.checked or {}
         for name, value in found.items():
@@ -67,7 +67,7 @@ class Why:
                 with slot:
                     meter(self._words["consistency"], value)
 
-    def _draw(self, telling: Telling, seconds: float | None) -> None:
+    def _draw(self, telling: TurnPicture, seconds: float | None) -> None:
         words = self._words
         if telling.learned is not None and not telling.learned.is_empty:
             heading(words["why.learned"])
@@ -121,7 +121,7 @@ class Why:
                 for card in ordered[first:]:
                     self._slots[card.evidence.id] = evidence_card(card, self._words)
 
-    def _trust(self, telling: Telling, confidence: float) -> None:
+    def _trust(self, telling: TurnPicture, confidence: float) -> None:
         """How far the reply is to be trusted. "I don't know" has no bar: a full one would look like a sure answer."""
         words = self._words
         with el("div", classes=f"card trust {telling.worth.replace(' ', '-')}"):
@@ -175,7 +175,7 @@ class Why:
                 for piece in difference(one.before, one.after):
                     el({"same": "span", "gone": "del", "new": "ins"}[piece.kind], piece.text)
 
-    def _time(self, telling: Telling, seconds: float | None) -> None:
+    def _time(self, telling: TurnPicture, seconds: float | None) -> None:
         words = self._words
         whole = max(seconds or 0.0, telling.seconds) or 1e-9
         rest = (seconds or 0.0) - telling.seconds

@@ -15,10 +15,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from dragoman.core.errors import AccessError, InputError
-from dragoman.server.caller import Caller
-from dragoman.server.house import House
-from dragoman.server.problems import REQUEST
-from dragoman.server.views import dumps
+from dragoman.server.access.caller import Caller
+from dragoman.server.http.problems import REQUEST
+from dragoman.server.http.views import dumps
+from dragoman.server.service import Service
 
 B = TypeVar("B", bound=BaseModel)
 _LONGEST_ID = 200
@@ -36,8 +36,8 @@ SCHEMES: dict[str, Any] = {
 """For the OpenAPI document. The headers are read by hand: a dependency of its own for each would cost every turn."""
 
 
-def house_of(request: Request) -> House:
-    house: House = request.app.state.house
+def house_of(request: Request) -> Service:
+    house: Service = request.app.state.house
     return house
 
 
@@ -46,7 +46,7 @@ async def caller_of(request: Request) -> Caller:
     return await calling(house_of(request), request)
 
 
-async def calling(house: House, request: Request) -> Caller:
+async def calling(house: Service, request: Request) -> Caller:
     """Whom the headers of a request stand for."""
     scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
     given = credential.strip() if scheme.lower() == "bearer" else None

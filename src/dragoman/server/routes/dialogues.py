@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from dragoman.server import person, views
-from dragoman.server.hosted import Seat
+from dragoman.server.data import user_data
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http import views
+from dragoman.server.http.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
 from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
-from dragoman.server.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
@@ -25,7 +26,7 @@ async def dialogues(
     before: Annotated[str | None, Query(min_length=1, max_length=200, description="Older than this one.")] = None,
 ) -> Response:
     """The user's dialogues, newest first."""
-    rows, more = await house_of(request).do(caller, agent, person.dialogues, limit=limit, before=before)
+    rows, more = await house_of(request).do(caller, agent, user_data.dialogues, limit=limit, before=before)
     return answer(views.listing(rows, more=more))
 
 
@@ -34,7 +35,7 @@ async def dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """The turns of a dialogue, the agent's with the reasons."""
-    return answer({"id": id, "turns": await house_of(request).do(caller, agent, person.dialogue, id)})
+    return answer({"id": id, "turns": await house_of(request).do(caller, agent, user_data.dialogue, id)})
 
 
 @router.delete(
@@ -53,7 +54,7 @@ async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: Agen
     house = house_of(request)
     hosted = house.hosted(agent)
     async with house.alone(hosted.name, caller.tenant, caller.user):
-        await house.do(caller, agent, person.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
+        await house.do(caller, agent, user_data.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
     return Response(status_code=204)
 
 
@@ -70,4 +71,4 @@ async def feedback(request: Request, caller: Who, agent: AgentName = "") -> Resp
 
 
 def _lines(seat: Seat) -> list[str]:
-    return list(person.thumbs(seat))
+    return list(user_data.thumbs(seat))

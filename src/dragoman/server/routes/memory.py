@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from dragoman.server import person, views
+from dragoman.server.data import user_data
+from dragoman.server.http import views
+from dragoman.server.http.schemas import ExportView, FactList, FactRequest, LearnedView, RemovedView
 from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
-from dragoman.server.schemas import ExportView, FactList, FactRequest, LearnedView, RemovedView
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
 FactId = Annotated[str, Path(min_length=1, max_length=200)]
@@ -23,7 +24,7 @@ async def facts(
     query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
 ) -> Response:
     """What is remembered about the user, and from which words."""
-    return answer(views.listing(await house_of(request).do(caller, agent, person.facts, query)))
+    return answer(views.listing(await house_of(request).do(caller, agent, user_data.facts, query)))
 
 
 @router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
@@ -31,7 +32,7 @@ async def remember(body: FactRequest, request: Request, caller: Who, agent: Agen
     """Remember a fact; a newer one takes the place of what it contradicts. It counts as a turn."""
     house = house_of(request)
     await house.admit(caller)
-    return answer(await house.do(caller, agent, person.remember, body.text))
+    return answer(await house.do(caller, agent, user_data.remember, body.text))
 
 
 @router.delete("", operation_id="forget_me", response_class=Response, responses={200: told(RemovedView)})
@@ -48,7 +49,7 @@ async def forget_me(
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """All that is kept about the user."""
-    return answer(await house_of(request).do(caller, agent, person.export))
+    return answer(await house_of(request).do(caller, agent, user_data.export))
 
 
 @router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
@@ -56,10 +57,10 @@ async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, 
     """Put another fact in the place of one. It counts as a turn; turns that run are ended."""
     house = house_of(request)
     await house.admit(caller)
-    return answer(await house.forgetting(caller, agent, person.correct, id, body.text))
+    return answer(await house.forgetting(caller, agent, user_data.correct, id, body.text))
 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Forget one fact, with the turns that tell of it. Turns that run are ended."""
-    return answer({"removed": await house_of(request).forgetting(caller, agent, person.forget, id)})
+    return answer({"removed": await house_of(request).forgetting(caller, agent, user_data.forget, id)})

@@ -9,13 +9,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from dragoman.server import knowledge
-from dragoman.server.chat import Conversation
-from dragoman.server.house import House
+from dragoman.server.data import source_search
+from dragoman.server.http.openai_chat import ChatTurn
+from dragoman.server.http.schemas import (
+    ChatCompletion,
+    ChatRequest,
+    EmbeddingList,
+    EmbeddingsRequest,
+    ModelList,
+    ModelView,
+)
+from dragoman.server.http.streams import EventStream, failed_chunk, whole
+from dragoman.server.http.views import View
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
-from dragoman.server.schemas import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingsRequest, ModelList, ModelView
-from dragoman.server.streams import EventStream, failed_chunk, whole
-from dragoman.server.views import View
+from dragoman.server.service import Service
 
 router = APIRouter(tags=["OpenAI"])
 swift = APIRouter(tags=["OpenAI"], route_class=Swift)
@@ -42,7 +49,7 @@ async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. `dragoman` says why; in a stream it comes before and after the text."""
     house = house_of(request)
     house.hosted(body.model)
-    talk = Conversation(body, caller, request_id(request))
+    talk = ChatTurn(body, caller, request_id(request))
 
     def failed() -> None:
         house.later(talk.failed)
@@ -82,7 +89,7 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     house = house_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
     await house.admit(caller)
-    vectors = await house.do(caller, body.model, knowledge.embed, texts)
+    vectors = await house.do(caller, body.model, source_search.embed, texts)
     words = sum(len(text.split()) for text in texts)
     rows = [
         {
@@ -100,5 +107,5 @@ def _packed(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
-def _model(house: House, name: str) -> View:
+def _model(house: Service, name: str) -> View:
     return {"id": name, "object": "model", "created": 0, "owned_by": "dragoman"}

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from dragoman.server import views
-from dragoman.server.problems import absent
+from dragoman.server.http import views
+from dragoman.server.http.problems import absent
+from dragoman.server.http.schemas import RunList
+from dragoman.server.http.views import View
 from dragoman.server.routes.common import Who, admin_only, answer, house_of, told
-from dragoman.server.schemas import RunList
-from dragoman.server.views import View
 
 router = APIRouter(prefix="/v1/runs", tags=["Runs"])
 

@@ -8,13 +8,14 @@ from fastapi import APIRouter, File, Path, Request, UploadFile
 from starlette.responses import Response
 
 from dragoman.core.values import Source
-from dragoman.server import knowledge, uploads, views
-from dragoman.server.folders import FOLDER
-from dragoman.server.hosted import Seat
+from dragoman.server.data import source_search, uploads
+from dragoman.server.data.upload_folders import FOLDER
+from dragoman.server.data.uploads import Upload
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http import views
+from dragoman.server.http.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
+from dragoman.server.http.views import View
 from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, house_of, told
-from dragoman.server.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
-from dragoman.server.uploads import Upload
-from dragoman.server.views import View
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
 uploading = APIRouter(route_class=KnownFirst)
@@ -24,7 +25,7 @@ SourceName = Annotated[str, Path(max_length=200, description="A source's name.",
 @router.get("", operation_id="sources", response_class=Response, responses={200: told(SourceList)})
 async def sources(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """An agent's sources with the number of passages that the caller may see."""
-    return answer(views.listing(await house_of(request).do(caller, agent, knowledge.sources)))
+    return answer(views.listing(await house_of(request).do(caller, agent, source_search.sources)))
 
 
 @router.post("/{source}/search", operation_id="search", response_class=Response, responses={200: told(EvidenceList)})
@@ -34,7 +35,7 @@ async def search(
     """What a source gives for a query, best first. It counts as a turn."""
     house = house_of(request)
     await house.admit(caller)
-    return answer(views.listing(await house.do(caller, agent, knowledge.search, source, body.query, body.k)))
+    return answer(views.listing(await house.do(caller, agent, source_search.search, source, body.query, body.k)))
 
 
 @router.get("/{source}/files", operation_id="files", response_class=Response, responses={200: told(FileList)})

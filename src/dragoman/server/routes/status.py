@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.core.errors import BusyError
-from dragoman.server import metrics
+from dragoman.server.http.schemas import Alive, Ready
+from dragoman.server.observe import prometheus
 from dragoman.server.routes.common import Who, admin_only, answer, house_of, told
-from dragoman.server.schemas import Alive, Ready
 
 router = APIRouter(tags=["Status"])
 
@@ -39,4 +39,4 @@ async def readyz(request: Request) -> Response:
 async def figures(request: Request, caller: Who) -> Response:
     """Figures for Prometheus. Needs an admin key where there are keys."""
     admin_only(caller, "Reading metrics")
-    return Response(request.app.state.metrics.page(), media_type=metrics.MEDIA_TYPE)
+    return Response(request.app.state.metrics.page(), media_type=prometheus.MEDIA_TYPE)

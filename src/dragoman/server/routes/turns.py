@@ -8,14 +8,15 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dragoman.server import knowledge, views
-from dragoman.server.chat import new_dialogue
-from dragoman.server.events import Event
-from dragoman.server.house import Ask
-from dragoman.server.person import check_dialogue
+from dragoman.server.data import source_search
+from dragoman.server.data.user_data import check_dialogue
+from dragoman.server.http import views
+from dragoman.server.http.openai_chat import new_dialogue
+from dragoman.server.http.schemas import AgentList, TurnRequest
+from dragoman.server.http.streams import EventStream, failed_event
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
-from dragoman.server.schemas import AgentList, TurnRequest
-from dragoman.server.streams import EventStream, failed_event
+from dragoman.server.service import CallerTurn
+from dragoman.server.turns.events import Event
 
 router = APIRouter(tags=["Turns"])
 swift = APIRouter(tags=["Turns"], route_class=Swift)
@@ -45,7 +46,7 @@ async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
     once = request_id(request)
     dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
-    run = await house_of(request).begin(caller, Ask(body.text, body.agent, dialogue, request=once))
+    run = await house_of(request).begin(caller, CallerTurn(body.text, body.agent, dialogue, request=once))
     return await EventStream(run, _encode, failed_event).begin(request.receive)
 
 
@@ -57,6 +58,6 @@ def _encode(event: Event) -> Iterator[bytes]:
 async def agents(request: Request, caller: Who) -> Response:
     """The agents with their greetings and sources, and who is calling."""
     house = house_of(request)
-    rows = [await house.do(caller, name, knowledge.describe) for name in house.agents]
+    rows = [await house.do(caller, name, source_search.describe) for name in house.agents]
     who = {"tenant": caller.tenant, "user": caller.user, "admin": caller.admin, "key": caller.key}
     return answer(views.listing(rows, caller=who))

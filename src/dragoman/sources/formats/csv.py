@@ -8,7 +8,7 @@ from collections import Counter
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Block, Document, Section, column_names, humanise, row_text, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Section, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.encoding import decode
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -31,7 +31,7 @@ def read(content: bytes, name: str) -> Document:
             if not names:
                 names, head = column_names(values)
             else:
-                blocks.append(Block(row_text(names, values), "record"))
+                blocks.append(DocumentBlock(row_text(names, values), "record"))
                 allowance.take(blocks[-1].text)
     except csv.Error as error:
         raise InputError(
@@ -40,7 +40,7 @@ def read(content: bytes, name: str) -> Document:
     if names and not blocks:
         raise InputError(f"'{name}' has a header row and no other.", remedy="Put column names first, then the rows.")
     if head:
-        blocks.insert(0, Block(head, "record"))
+        blocks.insert(0, DocumentBlock(head, "record"))
     return Document(humanise(name), (Section(tuple(blocks)),) if blocks else ())
 
 

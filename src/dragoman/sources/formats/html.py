@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Block, Document, Outline, column_names, humanise, row_text, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Outline, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.effort import is_too_much
 from dragoman.sources.formats.encoding import decode
 
@@ -118,7 +118,7 @@ class _Walk:
             self._pieces.append(node.attributes.get("alt") or "")
         elif tag == "pre":
             self._flush()
-            self._outline.add(Block(node.text().strip("\n"), "code"))
+            self._outline.add(DocumentBlock(node.text().strip("\n"), "code"))
         elif tag == "table" and not node.css_first("table table"):
             self._flush()
             self._table(node)
@@ -162,23 +162,23 @@ class _Walk:
             self._outline.heading(self._heading, text)
         elif self._markers:
             indent = "  " * min(len(self._markers) - 1, _DEEPEST)
-            self._outline.add(Block(f"{indent}{self._markers[-1]} {text}", "line"))
+            self._outline.add(DocumentBlock(f"{indent}{self._markers[-1]} {text}", "line"))
             self._markers[-1] = " "  # a second paragraph of the item goes on under it
         else:
-            self._outline.add(Block(text))
+            self._outline.add(DocumentBlock(text))
 
     def _table(self, table: LexborNode) -> None:
         caption = table.css_first("caption")
         if caption:
-            self._outline.add(Block(unwrap(caption.text(separator=" "))))
+            self._outline.add(DocumentBlock(unwrap(caption.text(separator=" "))))
         names: list[str] = []
         for i, row in enumerate(table.css("tr")):
             cells = row.css("th,td")
             values = [unwrap(cell.text(separator=" ")) for cell in cells]
             if i == 0 and cells and all(cell.tag == "th" for cell in cells):
                 names, head = column_names(values)
-                self._outline.add(Block(head))
+                self._outline.add(DocumentBlock(head))
             elif not names and len(cells) == 2 and cells[0].tag == "th":
-                self._outline.add(Block(f"- {row_text(values[:1], values[1:])}", "line"))
+                self._outline.add(DocumentBlock(f"- {row_text(values[:1], values[1:])}", "line"))
             elif any(values):
-                self._outline.add(Block(f"- {row_text(names, values)}", "line"))
+                self._outline.add(DocumentBlock(f"- {row_text(names, values)}", "line"))

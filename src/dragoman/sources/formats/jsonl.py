@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import LONGEST_ID, Block, Document, Section, clean, humanise
+from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section, clean, humanise
 from dragoman.sources.formats.encoding import decode
 
 MOST_LISTED = 1000
@@ -15,7 +15,7 @@ _SHOWN = 5
 
 def read(content: bytes, name: str) -> Document:
     """The document in a file of JSON objects; a bad line is reported and the others are taken."""
-    blocks: list[Block] = []
+    blocks: list[DocumentBlock] = []
     failed: list[tuple[str, str]] = []
     lines: dict[str, int] = {}
     others = 0
@@ -40,7 +40,7 @@ def read(content: bytes, name: str) -> Document:
     return Document(humanise(name), (Section(tuple(blocks)),) if blocks else (), failed=tuple(failed))
 
 
-def record(line: str) -> Block:
+def record(line: str) -> DocumentBlock:
     """One line as a block."""
     try:
         found = json.loads(line)
@@ -53,7 +53,7 @@ def record(line: str) -> Block:
     text = found.get("text")
     if not isinstance(text, str) or not clean(text).strip():
         raise InputError("The field 'text' is missing, empty or no string.", remedy='Write {"text": "..."}.')
-    return Block(
+    return DocumentBlock(
         clean(text).strip(),
         "record",
         id=_id(found, "id"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Block, Document, Outline, column_names, humanise, row_text, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Outline, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.encoding import decode
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Walk:
                 self._inline(_plain(token.children or ()))
             elif kind in ("fence", "code_block"):
                 self._end_item(keep=True)
-                self._outline.add(Block(token.content.rstrip("\n"), "code"))
+                self._outline.add(DocumentBlock(token.content.rstrip("\n"), "code"))
             elif kind == "html_block":
                 self._inline(unwrap(untagged(token.content)))
             elif kind in ("bullet_list_open", "ordered_list_open"):
@@ -150,7 +150,7 @@ class _Walk:
             self._item.append(text)
         else:
             text, name = _marked(text)
-            self._outline.add(Block(text, id=name))
+            self._outline.add(DocumentBlock(text, id=name))
 
     def _end_item(self, *, keep: bool = False) -> None:
         """Give the item read so far; `keep` where the item goes on after a nested list or code."""
@@ -158,7 +158,7 @@ class _Walk:
             text, name = _marked(unwrap("\n".join(self._item)))
             indent = "  " * (len(self._lists) - 1)
             line = text if name else f"{indent}{self._marker or ' '} {text}"
-            self._outline.add(Block(line, "line", id=name))
+            self._outline.add(DocumentBlock(line, "line", id=name))
             self._item = []
         if not keep:
             self._marker = None
@@ -171,10 +171,10 @@ class _Walk:
             self._cells = []
         elif kind == "thead_close":
             self._names, head = column_names(self._cells or ())
-            self._outline.add(Block(head))
+            self._outline.add(DocumentBlock(head))
             self._cells = None
         elif kind == "tr_close" and self._names and self._cells is not None:
-            self._outline.add(Block(f"- {row_text(self._names, self._cells)}", "line"))
+            self._outline.add(DocumentBlock(f"- {row_text(self._names, self._cells)}", "line"))
             self._cells = None
 
 

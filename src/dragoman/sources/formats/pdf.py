@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Block, Document, Section, clean, humanise
+from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise
 from dragoman.sources.formats.text import paragraph
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def read(content: bytes, name: str) -> Document:
     sections = []
     for number, text in enumerate(pages, start=1):
         whole = _HYPHEN.sub("", clean(text))
-        blocks: list[Block] = [block for part in _BLANK.split(whole) for block in paragraph(part)]
+        blocks: list[DocumentBlock] = [block for part in _BLANK.split(whole) for block in paragraph(part)]
         if blocks:
             sections.append(Section(tuple(blocks), meta={"page": str(number)}))
     if not sections:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dragoman.sources.document import Block, Document, Section, humanise, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Section, humanise, unwrap
 from dragoman.sources.formats.encoding import decode
 from dragoman.text.language import cjk_count
 
@@ -45,19 +45,19 @@ def _is_heading(part: str) -> bool:
     return bool(line) and "\n" not in line and short and line[-1] not in _ENDS and not _ITEM.match(line)
 
 
-def paragraph(text: str) -> Iterator[Block]:
+def paragraph(text: str) -> Iterator[DocumentBlock]:
     """The blocks of lines without a blank one between: list items, wrapped prose, or lines on their own."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     if any(_ITEM.match(line) for line in lines):
         yield from _items(lines)
     elif all(_is_full(line) for line in lines[:-1]):
         if lines:
-            yield Block(unwrap("\n".join(lines)))
+            yield DocumentBlock(unwrap("\n".join(lines)))
     else:
-        yield from (Block(line.strip()) for line in lines)
+        yield from (DocumentBlock(line.strip()) for line in lines)
 
 
-def _items(lines: list[str]) -> Iterator[Block]:
+def _items(lines: list[str]) -> Iterator[DocumentBlock]:
     item: list[str] = []
     for line in lines:
         if _ITEM.match(line) and item:
@@ -67,13 +67,13 @@ def _items(lines: list[str]) -> Iterator[Block]:
     yield _item(item)
 
 
-def _item(lines: list[str]) -> Block:
+def _item(lines: list[str]) -> DocumentBlock:
     text = unwrap("\n".join(lines))
     marker = _ITEM.match(text)
     if not marker:
-        return Block(text)
+        return DocumentBlock(text)
     sign = marker.group(1) if marker.group(1)[0].isdigit() else "-"
-    return Block(f"{sign} {text[marker.end() :]}", "line")
+    return DocumentBlock(f"{sign} {text[marker.end() :]}", "line")
 
 
 def _is_full(line: str) -> bool:

@@ -17,17 +17,25 @@ from dragoman.core.errors import TrainingError
 from dragoman.critic.nli import HEAD, KIND
 from dragoman.models.part import Part
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.groundings import NEGATIVES, Grounded, Labelled, Negative, every_kind, groundings, labelled
+from dragoman.train.critic.groundings import (
+    NEGATIVES,
+    GroundedReply,
+    LabelledPair,
+    Negative,
+    every_kind,
+    groundings,
+    labelled,
+)
+from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import Table, TrunkTable, typed
 
 if TYPE_CHECKING:
-    from dragoman.models.scorer import Scorer
+    from dragoman.models.onnx.scorer import Scorer
 
 _FEWEST = 8
 
 
-class NliInput(Table):
+class NliInput(RecipeTable):
     """What is learned from: how many negatives a positive gets, and of which kinds."""
 
     negatives: int = Field(default=4, ge=1)
@@ -44,9 +52,9 @@ class NliLearner:
     """Makes a `critic.nli` part. Needs sets with gold evidence and gold replies."""
 
     def fit(self, job: Job) -> Part:
-        from dragoman.train.finish import Held, finish
-        from dragoman.train.loop import fit
-        from dragoman.train.text_task import TextTask
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
+        from dragoman.train.loop.text_task import TextTask
+        from dragoman.train.loop.training_loop import fit
 
         given, model = typed(NliInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         seed = job.recipe.train.seed
@@ -75,7 +83,7 @@ class NliLearner:
         fit(task, job)
         chosen = judge.chosen
         held = Held((HEAD,), [judge.texts[i] for i in chosen], [float(judge.rows[i].consistent) for i in chosen])
-        return finish(
+        return export_and_calibrate(
             trunk,
             tokens,
             job,
@@ -92,8 +100,8 @@ class NliLearner:
 class Judge:
     """Dev's rows, and what is measured on them."""
 
-    def __init__(self, rows: Sequence[Labelled], job: Job) -> None:
-        from dragoman.train.consistent import balanced
+    def __init__(self, rows: Sequence[LabelledPair], job: Job) -> None:
+        from dragoman.train.critic.measures import balanced
 
         self.rows = rows
         self.texts = [row.texts for row in rows]
@@ -102,8 +110,8 @@ class Judge:
 
     def measured(self, scores: Sequence[float]) -> Mapping[str, float]:
         """The figures of scores, calibrated by the rows that are as many consistent as not."""
-        from dragoman.train.calibrate import fit_calibration
-        from dragoman.train.consistent import figures, probabilities
+        from dragoman.train.calibration.fitting import fit_calibration
+        from dragoman.train.critic.measures import figures, probabilities
 
         labels = [self.rows[i].consistent for i in self.chosen]
         fitted = fit_calibration([scores[i] for i in self.chosen], labels, self._recipe.calibrate.method)
@@ -115,7 +123,7 @@ class Judge:
 
     def told(self, part: Part, scorer: Scorer) -> Part:
         """The part with dev's figures, measured on what was exported."""
-        from dragoman.train.consistent import figures
+        from dragoman.train.critic.measures import figures
 
         found = figures(self.rows, scorer.probabilities(self.texts, HEAD))
         counts = {kind: sum(row.kind == kind for row in self.rows) for kind in dict.fromkeys(r.kind for r in self.rows)}
@@ -123,7 +131,7 @@ class Judge:
         return replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts})
 
 
-def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:
+def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[GroundedReply]:
     found = groundings(corpus, single=single)
     if not found:
         raise TrainingError(
@@ -133,7 +141,7 @@ def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[Grounded]:
     return found
 
 
-def _check(rows: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
+def _check(rows: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -> None:
     """Refuse what cannot be learned from."""
     for side, given in (("training", rows), ("dev", dev)):
         yes = sum(row.consistent for row in given)

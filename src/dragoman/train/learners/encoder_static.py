@@ -6,21 +6,21 @@ from pydantic import Field
 
 from dragoman.core.encoding import by_about
 from dragoman.models.part import Part
-from dragoman.models.static import KIND
+from dragoman.models.static_encoder import KIND
 from dragoman.train.contract import Job
-from dragoman.train.distil import distil
-from dragoman.train.distil_defaults import LEAST, MOST, TEACHER
+from dragoman.train.distil.defaults import LEAST, MOST, TEACHER
+from dragoman.train.distil.static_encoder import distil
+from dragoman.train.recipe_tables import RecipeTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import Table, typed
 
 
-class InputTable(Table):
+class InputTable(RecipeTable):
     """How many passages of the training side are read at most."""
 
     passages: int = Field(default=MOST, ge=LEAST)
 
 
-class ModelTable(Table):
+class ModelTable(RecipeTable):
     """The encoder that is distilled: a name of the catalogue, or a folder."""
 
     teacher: str = TEACHER

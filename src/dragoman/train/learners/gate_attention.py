@@ -11,27 +11,27 @@ from pydantic import Field as Option
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
-from dragoman.gate.attention import HEAD, KIND, LABEL, MARKS, Reading
+from dragoman.gate.attention import HEAD, KIND, LABEL, MARKS, AttentionReading
 from dragoman.gate.features import WINDOW
 from dragoman.gate.inputs import Given, Inputs
 from dragoman.models import weights
-from dragoman.models.mha_runtime import AttentionScorer, Piece, Vocabulary
+from dragoman.models.onnx.attention_scorer import AttentionScorer, TextPiece, WordVocabulary
 from dragoman.models.part import Head, Part, write_part
+from dragoman.train.calibration.cross_fitting import held_out_scores
 from dragoman.train.contract import Corpus, Job, Progress
-from dragoman.train.folds import held_out_scores
-from dragoman.train.gate_inputs import gold_reply
-from dragoman.train.knowledge import found_knowledge
+from dragoman.train.gates.bm25_evidence import found_knowledge
+from dragoman.train.gates.inputs import gold_reply
+from dragoman.train.gates.teacher import refuse_folds, soft_labels, teacher_probabilities
+from dragoman.train.gates.vocabulary import MASK, piece_tokenizer, piece_vectors, projected, word_tokenizer
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.recipe_tables import RecipeTable, ViewTable, typed
 from dragoman.train.registry import learners
 from dragoman.train.spec import LAST
-from dragoman.train.tables import Table, ViewTable, typed
-from dragoman.train.teacher import refuse_folds, soft_labels, teacher_probabilities
-from dragoman.train.turns import gate_labels, gate_side
-from dragoman.train.vocabulary import MASK, piece_tokenizer, piece_vectors, projected, word_tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dragoman.models.mha import AttentionEncoder
+    from dragoman.models.torch.attention_encoder import AttentionEncoder
 
 TOKENIZER = "tokenizer.json"
 _SPREAD = 0.1
@@ -49,12 +49,12 @@ class InputTable(ViewTable):
     window: int = Option(default=WINDOW, ge=0)
     """How many of the last turns `marks` are of: as many as an agent shows; 0: the whole dialogue's."""
 
-    def reading(self, job: Job) -> Reading:
+    def reading(self, job: Job) -> AttentionReading:
         inputs = Inputs(self.fields, self.view(job), self.k)
-        return Reading(inputs, self.marks, self.segments, self.cross, self.window)
+        return AttentionReading(inputs, self.marks, self.segments, self.cross, self.window)
 
 
-class ModelTable(Table):
+class ModelTable(RecipeTable):
     """The encoder's size, where its words come from, and what it learns before and beside the labels.
 
     words: "own" takes those of the training turns, "pieces" the base's word pieces that occur there, "all" every one.
@@ -105,14 +105,14 @@ class GateAttention:
 class _Side:
     """Turns as pieces, and the texts that the base reads of them."""
 
-    pieces: tuple[tuple[Piece, ...], ...]
+    pieces: tuple[tuple[TextPiece, ...], ...]
     texts: tuple[str, ...]
 
 
 class _Training:
     """One training: the words and the beginning once, then the folds and the whole from there."""
 
-    def __init__(self, job: Job, model: ModelTable, reading: Reading) -> None:
+    def __init__(self, job: Job, model: ModelTable, reading: AttentionReading) -> None:
         self._job = job
         self._model = model
         self._reading = reading
@@ -128,7 +128,7 @@ class _Training:
         job = self._job
         job.folder.mkdir(parents=True, exist_ok=True)
         self._write_words()
-        self._vocabulary = Vocabulary(job.folder / TOKENIZER, self._model.max_tokens)
+        self._vocabulary = WordVocabulary(job.folder / TOKENIZER, self._model.max_tokens)
         self._rows = self._vocabulary.rows(self._train.pieces)
         self._dev_rows = self._vocabulary.rows(self._dev.pieces)
         self._aux_rows = self._vocabulary.rows(self._aux.pieces)
@@ -173,7 +173,7 @@ class _Training:
         model = self._model
         if model.teacher is None:
             return labels, []
-        from dragoman.train.attention_task import softened
+        from dragoman.train.gates.attention_task import softened
 
         examples = (*self._job.train.examples, *self._aux_examples)
         self._job.report(Progress("Asking the teacher", 0, len(examples)))
@@ -187,11 +187,11 @@ class _Training:
         """The weights that every training here begins with, kept in memory."""
         import torch
 
-        from dragoman.models.mha import AttentionEncoder, Shape
-        from dragoman.train.randomness import own_chance
+        from dragoman.models.torch.attention_encoder import AttentionEncoder, EncoderShape
+        from dragoman.train.loop.randomness import own_chance
 
         model, job = self._model, self._job
-        shape = Shape(
+        shape = EncoderShape(
             len(self._vocabulary),
             model.width,
             model.layers,
@@ -212,8 +212,8 @@ class _Training:
         self._start = {name: tensor.detach().cpu().clone() for name, tensor in encoder.state_dict().items()}
 
     def _pretrain(self, encoder: AttentionEncoder) -> None:
-        from dragoman.train.attention_task import LanguageTask
-        from dragoman.train.loop import fit
+        from dragoman.train.gates.attention_task import LanguageTask
+        from dragoman.train.loop.training_loop import fit
 
         job, model = self._job, self._model
         loop = job.recipe.train.model_copy(
@@ -243,7 +243,7 @@ class _Training:
         fit(task, replace(job, recipe=recipe), folder=job.folder / "pretrain")
 
     def _base_vectors(self, texts: Sequence[str]) -> Tensor:
-        from dragoman.models.trunk import embed, load_trunk
+        from dragoman.models.torch.trunk import embed, load_trunk
 
         trunk, tokens = load_trunk(self._model.base, {}, max_tokens=self._model.max_tokens)
         return embed(trunk.to(self._job.device), tokens, texts, device=self._job.device)
@@ -254,7 +254,7 @@ class _Training:
         A model that stopped early is less sure of everything than one that went on: pooled as they are, the scores of
         the folds would say more about that than about the turns.
         """
-        from dragoman.train.attention_task import attention_scores, spread_of
+        from dragoman.train.gates.attention_task import attention_scores, spread_of
 
         encoder = self._trained(job, folder, [self._place[id(example)] for example in job.train.examples])
         middle, spread = spread_of(attention_scores(encoder, self._dev_rows, device=job.device)[:, 0].tolist())
@@ -264,9 +264,9 @@ class _Training:
 
     def _trained(self, job: Job, folder: Path, chosen: Sequence[int]) -> AttentionEncoder:
         """An encoder trained on some of the training turns, and on the auxiliary ones where a teacher labels them."""
-        from dragoman.models.mha import AttentionEncoder
-        from dragoman.train.attention_task import AttentionTask
-        from dragoman.train.loop import fit
+        from dragoman.models.torch.attention_encoder import AttentionEncoder
+        from dragoman.train.gates.attention_task import AttentionTask
+        from dragoman.train.loop.training_loop import fit
 
         encoder = AttentionEncoder(self._shape)
         encoder.load_state_dict(self._start)
@@ -287,10 +287,10 @@ class _Training:
     def _finished(self, encoder: AttentionEncoder, folds: Sequence[Sequence[float]] | None) -> Part:
         import torch
 
-        from dragoman.train.attention_export import export_attention
-        from dragoman.train.attention_task import spread_of
-        from dragoman.train.finish import Held, fit_head, head_metrics, made_from
-        from dragoman.train.text_measures import yes_measures
+        from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
+        from dragoman.train.gates.attention_export import export_attention
+        from dragoman.train.gates.attention_task import spread_of
+        from dragoman.train.loop.text_measures import yes_measures
 
         job = self._job
         job.report(Progress("Exporting", 0, 1))

@@ -14,21 +14,21 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Context
 from dragoman.gate.encoder import FIELDS, HEAD, KIND, LABEL, Field, field_head, field_texts, gate_scores, gate_texts
 from dragoman.models.part import Head, Part
+from dragoman.train.calibration.cross_fitting import Scores, held_out_scores
 from dragoman.train.contract import Corpus, Job, Progress
-from dragoman.train.folds import Scores, held_out_scores
-from dragoman.train.gate_inputs import gold_reply
+from dragoman.train.gates.inputs import gold_reply
+from dragoman.train.gates.teacher import refuse_folds, soft_labels, teacher_probabilities
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.recipe_tables import TrunkTable, ViewTable, refuse_focal, typed
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
-from dragoman.train.tables import TrunkTable, ViewTable, refuse_focal, typed
-from dragoman.train.teacher import refuse_folds, soft_labels, teacher_probabilities
-from dragoman.train.turns import gate_labels, gate_side
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dragoman.models.trunk import Text, Tokens, Trunk
-    from dragoman.train.finish import Held
+    from dragoman.models.torch.trunk import Text, Tokens, Trunk
+    from dragoman.train.export.export_and_calibrate import Held
 
 _STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
 """How freely a logistic regression on standardised vectors may fit (sklearn's C); dev decides."""
@@ -79,7 +79,7 @@ class GateEncoder:
 
 def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
     """What cannot be meant is told before anything is learned."""
-    from dragoman.train.text_measures import YES_MEASURES
+    from dragoman.train.loop.text_measures import YES_MEASURES
 
     wanted = job.recipe.train.metric
     if wanted not in YES_MEASURES:
@@ -106,7 +106,7 @@ class _Tuned:
         self._options = options
 
     def part(self) -> Part:
-        from dragoman.train.finish import finish
+        from dragoman.train.export.export_and_calibrate import export_and_calibrate
 
         job = self._job
         if job.aux is not None:
@@ -114,7 +114,7 @@ class _Tuned:
         folds = held_out_scores(job, self._fold) if job.recipe.calibrate.folds else None
         trunk, tokens = self._trained(job, job.folder)
         texts = example_texts(job.dev.examples, self._options)
-        return finish(
+        return export_and_calibrate(
             trunk,
             tokens,
             job,
@@ -135,7 +135,7 @@ class _Tuned:
         self._trained(first, job.folder / "aux", taught=False)
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example]) -> Sequence[Sequence[float]]:
-        from dragoman.models.trunk import score
+        from dragoman.models.torch.trunk import score
 
         trunk, tokens = self._trained(job, folder)
         texts = example_texts(held, self._options)
@@ -143,8 +143,8 @@ class _Tuned:
         return found
 
     def _trained(self, job: Job, folder: Path, *, taught: bool = True) -> tuple[Trunk, Tokens]:
-        from dragoman.train.loop import fit
-        from dragoman.train.text_task import TextTask
+        from dragoman.train.loop.text_task import TextTask
+        from dragoman.train.loop.training_loop import fit
 
         trunk, tokens = self._fresh() if job.aux is None else self._begun()
         turns = [example.context for example in job.train.examples]
@@ -169,8 +169,8 @@ class _Tuned:
         return self._model.open({HEAD: 1}, seed=self._job.recipe.train.seed)
 
     def _begun(self) -> tuple[Trunk, Tokens]:
-        from dragoman.models.trunk import read_weights
-        from dragoman.train.folder import BEST
+        from dragoman.models.torch.trunk import read_weights
+        from dragoman.train.training_folder import BEST
 
         trunk, tokens = self._fresh()
         read_weights(trunk, self._job.folder / "aux" / BEST)
@@ -199,7 +199,7 @@ class _Frozen:
         self._trunk, self._tokens = model.open(heads, seed=job.recipe.train.seed)
 
     def part(self) -> Part:
-        from dragoman.train.finish import finish, keep
+        from dragoman.train.export.export_and_calibrate import export_and_calibrate, keep
 
         job, model = self._job, self._model
         examples = (*job.train.examples, *job.dev.examples)
@@ -216,7 +216,7 @@ class _Frozen:
         keep(self._trunk, job)
         turns = [example.context for example in job.dev.examples]
         held = replace(_held(job, folds, texts=()), scores=lambda scorer: gate_scores(scorer, turns))
-        return finish(
+        return export_and_calibrate(
             self._trunk,
             self._tokens,
             job,
@@ -232,7 +232,7 @@ class _Frozen:
         """All fields of all turns, (N, fields x D)."""
         import numpy as np
 
-        from dragoman.models.trunk import embed
+        from dragoman.models.torch.trunk import embed
 
         turns = [example.context for example in examples]
         found = []
@@ -252,8 +252,8 @@ class _Frozen:
         import torch
         from sklearn.linear_model import LogisticRegression
 
-        from dragoman.train.text_measures import yes_measures
-        from dragoman.train.text_task import positive_weight
+        from dragoman.train.loop.text_measures import yes_measures
+        from dragoman.train.loop.text_task import positive_weight
 
         rows, labels = self._learned_from(job, place)
         dev = vectors[[place[id(example)] for example in job.dev.examples]]
@@ -303,7 +303,7 @@ class _Frozen:
 
 
 def _held(job: Job, folds: Scores | None, *, texts: Sequence[Text]) -> Held:
-    from dragoman.train.finish import Held
+    from dragoman.train.export.export_and_calibrate import Held
 
     pooled = None if folds is None else (folds, gate_labels(job.train.examples))
     return Held((LABEL,), texts, gate_labels(job.dev.examples), folds=pooled)

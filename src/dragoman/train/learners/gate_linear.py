@@ -14,17 +14,17 @@ from dragoman.gate.features import DIALOGUE, Features, Field
 from dragoman.gate.linear import HEAD, KIND, LABEL, Linear, write_linear
 from dragoman.models.part import Part, write_part
 from dragoman.train.contract import Job, Progress
-from dragoman.train.gate_inputs import gold_reply
-from dragoman.train.measures import cross_fitted
+from dragoman.train.gates.inputs import gold_reply
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.loop.measures import cross_fitted
+from dragoman.train.recipe_tables import RecipeTable, refuse_focal, typed
 from dragoman.train.registry import learners
 from dragoman.train.spec import BalanceSpec
-from dragoman.train.tables import Table, refuse_focal, typed
-from dragoman.train.turns import gate_labels, gate_side
 
 Read: TypeAlias = tuple[dict[Field, list[str]], dict[str, float]]
 
 
-class InputTable(Table):
+class InputTable(RecipeTable):
     """What is read of a turn, as `Features` says. `language` is the training set's where it is not given."""
 
     fields: tuple[Field, ...] = DIALOGUE
@@ -38,7 +38,7 @@ class InputTable(Table):
         return Features(self.fields, self.earlier, self.ngrams, self.structure, language)
 
 
-class ModelTable(Table):
+class ModelTable(RecipeTable):
     """`strength` is how freely the weights may fit (scikit-learn's C); rarer terms than `least` are not counted."""
 
     strength: float = Given(default=2.0, gt=0)
@@ -52,7 +52,7 @@ class GateLinear:
     """Learns when to retrieve, without torch and without a pre-trained model."""
 
     def fit(self, job: Job) -> Part:
-        from dragoman.train.finish import Held, fit_head, head_metrics, made_from
+        from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
 
         model = typed(ModelTable, job.recipe.model, "model")
         features = typed(InputTable, job.recipe.input, "input").features(job)
@@ -154,7 +154,7 @@ def _weighed(documents: Sequence[Sequence[str]], model: ModelTable) -> _Weighed:
 
 def _held_out(job: Job, trainer: Trainer) -> tuple[list[float], list[int]]:
     """The score of each training turn by a model of the other folds, and its fold; nothing where there are no folds."""
-    from dragoman.train.folds import fold_of
+    from dragoman.train.calibration.cross_fitting import fold_of
 
     examples, wanted = job.train.examples, job.recipe.calibrate.folds
     dialogues = len({example.context.dialogue or example.id for example in examples})

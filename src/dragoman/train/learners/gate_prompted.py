@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from dragoman.gate.prompted import KIND, Style, chosen, question
 from dragoman.models.part import Part
-from dragoman.train import gate_answers
 from dragoman.train.contract import Job
-from dragoman.train.gate_answers import InputTable
+from dragoman.train.gates import llm_scores
+from dragoman.train.gates.llm_scores import InputTable
+from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import LanguageModel
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE = "answers.jsonl"
 
 
-class ModelTable(gate_answers.ModelTable):
+class ModelTable(llm_scores.ModelTable):
     """The language model that is asked, and how."""
 
     style: Style = "zero-shot"
@@ -37,10 +37,10 @@ class GatePrompted:
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
             return [{"true": found} for found in chosen(model, asked)]
 
-        return gate_answers.fit_answers(
+        return llm_scores.fit_answers(
             job,
             table,
-            gate_answers.AskedOnce(job, table, ask, file=FILE, value="true", doing="Asking"),
+            llm_scores.AskedOnce(job, table, ask, file=FILE, value="true", doing="Asking"),
             lambda example: question(example.context, table.style, language),
             kind=KIND,
             options={"style": table.style, "language": language},

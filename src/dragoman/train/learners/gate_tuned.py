@@ -16,19 +16,19 @@ from dragoman.core.values import Prompt
 from dragoman.gate.inputs import DRAFT_TOKENS, Field, Inputs
 from dragoman.gate.tuned import HEAD, KIND, LABEL, OPTIONS, PROMPT, tuned_prompts
 from dragoman.models import weights as catalogue
-from dragoman.models.bases import base_digest, is_gguf
-from dragoman.models.chooser import LIGHT_ADAPTER, Chooser
-from dragoman.models.hf import HfModel, require_torch
-from dragoman.models.llamacpp import LlamaCppModel
+from dragoman.models.adapter_chooser import LIGHT_ADAPTER, Chooser
+from dragoman.models.base_weights import base_digest, is_gguf
+from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.part import Head, Part, write_part
+from dragoman.models.torch.model import HfModel, require_torch
 from dragoman.train.contract import Job, Progress
-from dragoman.train.gate_inputs import gathered, kept_drafts
+from dragoman.train.gates.inputs import gathered, kept_drafts
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.recipe_tables import RecipeTable, ViewTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import Table, ViewTable, typed
-from dragoman.train.turns import gate_labels, gate_side
 
 if TYPE_CHECKING:
-    from dragoman.train.answer_task import AnswerTask
+    from dragoman.train.gates.answer_task import AnswerTask
 
 _AT_ONCE = 64
 
@@ -46,7 +46,7 @@ class InputTable(ViewTable):
     draft_tokens: int = Between(default=DRAFT_TOKENS, ge=1)
 
 
-class ModelTable(Table):
+class ModelTable(RecipeTable):
     """The base, the adapter on it, and what is learned at the answer."""
 
     base: str = "smollm2-135m-instruct"
@@ -86,8 +86,8 @@ class _Training:
         self._inputs = Inputs(table.fields, table.view(job), table.k, table.draft_tokens)
 
     def run(self) -> Part:
-        from dragoman.train.folds import held_out_scores
-        from dragoman.train.loop import fit
+        from dragoman.train.calibration.cross_fitting import held_out_scores
+        from dragoman.train.loop.training_loop import fit
 
         job = self._job
         asked = self._prompts()
@@ -133,9 +133,9 @@ class _Training:
 
     def _task(self, job: Job, asked: dict[int, Prompt]) -> AnswerTask:
         """The task of a job over a fresh adapter."""
-        from dragoman.models.causal import ANSWER_ROOM, load_causal
-        from dragoman.models.lora import LoraSpec, add_adapter
-        from dragoman.train.answer_task import AnswerTask
+        from dragoman.models.torch.causal_lm import ANSWER_ROOM, load_causal
+        from dragoman.models.torch.lora import LoraSpec, add_adapter
+        from dragoman.train.gates.answer_task import AnswerTask
 
         table = self._model
         causal = load_causal(table.base, device=job.device, quantise=table.quantise)
@@ -162,8 +162,8 @@ class _Training:
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example], asked: dict[int, Prompt]) -> list[list[float]]:
         """Train without some turns, as long as dev says, and score them."""
-        from dragoman.models.causal import ANSWER_ROOM
-        from dragoman.train.loop import fit
+        from dragoman.models.torch.causal_lm import ANSWER_ROOM
+        from dragoman.train.loop.training_loop import fit
 
         task = self._task(job, asked)
         fit(task, job, folder=folder)
@@ -172,8 +172,8 @@ class _Training:
         return [[score] for score in task.scores(rows).tolist()]
 
     def _save(self, task: AnswerTask) -> None:
-        from dragoman.models.lora import save_adapter
-        from dragoman.models.lora_gguf import write_gguf_adapter
+        from dragoman.models.llamacpp.gguf_adapter import write_gguf_adapter
+        from dragoman.models.torch.lora import save_adapter
 
         save_adapter(task.causal, self._job.folder, base=self._model.base)
         base = catalogue.path(self._model.base)
@@ -187,8 +187,8 @@ class _Training:
         folds: tuple[Sequence[Sequence[float]], Sequence[float]] | None,
     ) -> Part:
         """Calibrate on dev's scores, as the saved adapter gives them, and write the part."""
-        from dragoman.models.lora import FILES
-        from dragoman.train.finish import Held, fit_head, head_metrics, made_from
+        from dragoman.models.torch.lora import FILES
+        from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
 
         job, table = self._job, self._model
         light = table.light and is_gguf(catalogue.path(table.base))

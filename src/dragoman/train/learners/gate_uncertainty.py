@@ -9,10 +9,10 @@ from pydantic import Field as Given
 
 from dragoman.gate.uncertainty import KIND, Measure, doubt, question
 from dragoman.models.part import Part
-from dragoman.train import gate_answers
 from dragoman.train.contract import Job
+from dragoman.train.gates import llm_scores
+from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import LanguageModel
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 FILE = "drafts.jsonl"
 
 
-class InputTable(gate_answers.InputTable):
+class InputTable(llm_scores.InputTable):
     """What the model is asked: in which language, under which name."""
 
     name: str = "Dragoman"
 
 
-class ModelTable(gate_answers.ModelTable):
+class ModelTable(llm_scores.ModelTable):
     """The language model that drafts, and what of a draft is measured."""
 
     measure: Measure = "mean"
@@ -54,10 +54,10 @@ class GateUncertainty:
             drafts = model.generate(asked, max_tokens=table.max_tokens)
             return [{"doubt": doubt(draft, table.measure), "characters": len(draft.text)} for draft in drafts]
 
-        return gate_answers.fit_answers(
+        return llm_scores.fit_answers(
             job,
             table,
-            gate_answers.AskedOnce(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
+            llm_scores.AskedOnce(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
             lambda example: question(example.context, language, given.name),
             kind=KIND,
             options={

@@ -12,14 +12,14 @@ from dragoman.core.examples import Example
 from dragoman.models.part import Part
 from dragoman.planner.classifier import HEAD, KIND
 from dragoman.text.view import View
+from dragoman.train.calibration.cross_fitting import held_out_scores
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.folds import held_out_scores
+from dragoman.train.labelled_turns import plan_side
+from dragoman.train.recipe_tables import TrunkTable, ViewTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import TrunkTable, ViewTable, typed
-from dragoman.train.turns import plan_side
 
 if TYPE_CHECKING:
-    from dragoman.models.trunk import Tokens, Trunk
+    from dragoman.models.torch.trunk import Tokens, Trunk
 
 
 @learners.register(KIND)
@@ -41,7 +41,7 @@ class _Fitting:
         self._names = names
 
     def part(self) -> Part:
-        from dragoman.train.finish import Held, finish
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
 
         job = self._job
         folds = None
@@ -50,7 +50,7 @@ class _Fitting:
         trunk, tokens = self._trained(job, job.folder)
         truth = self._labels(job.dev.examples)
         held = Held(self._names, self._texts(job.dev.examples), truth, kind="multi", folds=folds)
-        return finish(
+        return export_and_calibrate(
             trunk,
             tokens,
             job,
@@ -62,15 +62,15 @@ class _Fitting:
         )
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example]) -> Sequence[Sequence[float]]:
-        from dragoman.models.trunk import score
+        from dragoman.models.torch.trunk import score
 
         trunk, tokens = self._trained(job, folder)
         found: list[list[float]] = score(trunk, tokens, self._texts(held), HEAD, device=job.device).tolist()
         return found
 
     def _trained(self, job: Job, folder: Path) -> tuple[Trunk, Tokens]:
-        from dragoman.train.loop import fit
-        from dragoman.train.text_task import TextTask
+        from dragoman.train.loop.text_task import TextTask
+        from dragoman.train.loop.training_loop import fit
 
         trunk, tokens = self._model.open({HEAD: len(self._names)}, seed=job.recipe.train.seed)
         task = TextTask(

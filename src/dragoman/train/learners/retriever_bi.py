@@ -9,10 +9,10 @@ from pydantic import Field
 
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.pairs import Pairs
-from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from dragoman.core.protocols import FloatArray
     from dragoman.core.values import SourceName
-    from dragoman.models.scorer import Scorer
-    from dragoman.retriever.said import Said
-    from dragoman.train.rank_bi import Towers
-    from dragoman.train.rank_vectors import Vectors
+    from dragoman.models.onnx.scorer import Scorer
+    from dragoman.retriever.repetition_penalty import RepetitionPenalty
+    from dragoman.train.ranking.bi_encoder import Towers
+    from dragoman.train.ranking.vectors import PairVectors
 
 KIND = "retriever.bi"
 _CANDIDATES = 12_000
@@ -48,11 +48,11 @@ class BiEncoderLearner:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        from dragoman.train.checkpoint import identity
-        from dragoman.train.finish import Held, finish
-        from dragoman.train.mean import Run, fit_runs
-        from dragoman.train.negatives import Mined
-        from dragoman.train.rank_bi import BiTask, Towers
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
+        from dragoman.train.loop.checkpoint import identity
+        from dragoman.train.loop.weight_average import AveragedRun, fit_runs
+        from dragoman.train.ranking.bi_encoder import BiTask, Towers
+        from dragoman.train.ranking.negatives import Mined
 
         given = typed(Input, job.recipe.input, "input")
         spec = typed(BiModel, job.recipe.model, "model")
@@ -60,7 +60,7 @@ class BiEncoderLearner:
         analyse = analyser(job.train)
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
 
-        def make(run: Run) -> BiTask:
+        def make(run: AveragedRun) -> BiTask:
             trunk, tokens = spec.open({}, seed=job.recipe.train.seed)
             return BiTask(
                 Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources)),
@@ -81,7 +81,7 @@ class BiEncoderLearner:
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=job.recipe.train.seed)
         reading = _Reading(judged, spec, _shares(towers), towers.said())
-        return finish(
+        return export_and_calibrate(
             towers,
             task.tokens,
             job,
@@ -100,12 +100,14 @@ class BiEncoderLearner:
 class _Reading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
-    def __init__(self, dev: Pairs, spec: BiModel, shares: Mapping[str, float], said: Mapping[SourceName, Said]) -> None:
+    def __init__(
+        self, dev: Pairs, spec: BiModel, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+    ) -> None:
         self._dev = dev
         self._spec = spec
         self._shares = shares
         self._said = said
-        self._read: dict[Scorer, Vectors] = {}
+        self._read: dict[Scorer, PairVectors] = {}
         self.last: list[float] = []
 
     def cosines(self, scorer: Scorer) -> FloatArray:
@@ -122,17 +124,17 @@ class _Reading:
         """Hit@1 over what is offered."""
         return self._vectors(scorer).measured()["hit@1"]
 
-    def _vectors(self, scorer: Scorer) -> Vectors:
+    def _vectors(self, scorer: Scorer) -> PairVectors:
         """What the scorer's model makes of dev, which it reads once."""
         if scorer not in self._read:
             self._read[scorer] = self._encoded(scorer)
         return self._read[scorer]
 
-    def _encoded(self, scorer: Scorer) -> Vectors:
+    def _encoded(self, scorer: Scorer) -> PairVectors:
         import torch
 
-        from dragoman.models.onnx import OnnxEncoder
-        from dragoman.train.rank_vectors import Vectors
+        from dragoman.models.onnx.encoder import OnnxEncoder
+        from dragoman.train.ranking.vectors import PairVectors
 
         encoder = OnnxEncoder(
             weights=str(scorer.part.folder), max_tokens=self._spec.max_tokens, pooling=self._spec.pooling, cache=0
@@ -141,7 +143,7 @@ class _Reading:
         def read(texts: Sequence[str]) -> Tensor:
             return torch.from_numpy(encoder.encode(texts))
 
-        return Vectors.of(self._dev, read, self._shares, self._said)
+        return PairVectors.of(self._dev, read, self._shares, self._said)
 
 
 def _shares(towers: Towers) -> dict[str, float]:

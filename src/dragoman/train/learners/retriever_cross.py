@@ -9,14 +9,14 @@ from pydantic import Field
 from dragoman.core.errors import ConfigError
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.pairs import Pairs
-from dragoman.train.rank_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import typed
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
-    from dragoman.models.scorer import Scorer
+    from dragoman.models.onnx.scorer import Scorer
 
 KIND = "retriever.cross"
 _CANDIDATES = 6_000
@@ -39,11 +39,11 @@ class CrossEncoderLearner:
 
     def fit(self, job: Job) -> Part:
         from dragoman.retriever.trained import HEAD
-        from dragoman.train.checkpoint import identity
-        from dragoman.train.finish import Held, finish
-        from dragoman.train.mean import Run, fit_runs
-        from dragoman.train.negatives import Mined
-        from dragoman.train.rank_cross import CrossTask
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
+        from dragoman.train.loop.checkpoint import identity
+        from dragoman.train.loop.weight_average import AveragedRun, fit_runs
+        from dragoman.train.ranking.cross_encoder import CrossTask
+        from dragoman.train.ranking.negatives import Mined
 
         given = typed(Input, job.recipe.input, "input")
         spec = typed(CrossModel, job.recipe.model, "model")
@@ -56,7 +56,7 @@ class CrossEncoderLearner:
         analyse = analyser(job.train)
         measured = small(dev, analyse, most=_MEASURED, seed=seed)
 
-        def make(run: Run) -> CrossTask:
+        def make(run: AveragedRun) -> CrossTask:
             trunk, tokens = spec.open({HEAD: 1}, seed=seed)
             return CrossTask(
                 trunk,
@@ -75,9 +75,9 @@ class CrossEncoderLearner:
         task, metrics = fit_runs(make, job, spec.runs)
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=seed)
-        reading = Reading(judged)
+        reading = ExportedReading(judged)
         held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
-        return finish(
+        return export_and_calibrate(
             task.model,
             task.tokens,
             job,
@@ -92,7 +92,7 @@ class CrossEncoderLearner:
         )
 
 
-class Reading:
+class ExportedReading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
     def __init__(self, dev: Pairs) -> None:
@@ -107,12 +107,12 @@ class Reading:
 
     def hit(self, scorer: Scorer) -> float:
         """Hit@1 over what is offered."""
-        from dragoman.train.rank_cross import measured
+        from dragoman.train.ranking.cross_encoder import measured
 
         return measured(self._dev, self._all(scorer)[:, 0].tolist())["hit@1"]
 
     def _all(self, scorer: Scorer) -> FloatArray:
         from dragoman.retriever.trained import HEAD
-        from dragoman.train.rank_cross import pair_texts
+        from dragoman.train.ranking.cross_encoder import pair_texts
 
         return scorer.scores(pair_texts(self._dev), HEAD)

@@ -16,16 +16,16 @@ from dragoman.models.part import Part
 from dragoman.retriever.joint import HEAD, KIND, Asking, asked
 from dragoman.retriever.search import Asked, search_text
 from dragoman.train.contract import Corpus, Job
+from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import Table, TrunkTable, typed
 
 if TYPE_CHECKING:
-    from dragoman.models.trunk import Text
+    from dragoman.models.torch.trunk import Text
 
 LABEL = "grounded"
 
 
-class InputTable(Table):
+class InputTable(RecipeTable):
     """What of the dialogue is asked, with the persona or not at all; the paper reads the last turn alone."""
 
     query: Asked = "last"
@@ -33,7 +33,7 @@ class InputTable(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class Grounded:
+class LabelledPairs:
     """Pairs with their labels, and the turn that each belongs to."""
 
     pairs: Sequence[Text]
@@ -41,7 +41,7 @@ class Grounded:
     turns: Sequence[str]
 
 
-def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -> Grounded:
+def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -> LabelledPairs:
     """Every persona of every turn that needs knowledge, with the right knowledge; the label says if it was used."""
     shared = {passage.id: passage for passage in corpus.passages}
     pairs: list[Text] = []
@@ -65,7 +65,7 @@ def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -
             remedy="PK-ICR learns from turns with candidates about a person (user or bot) and about the world, "
             "and evidence of both.",
         )
-    return Grounded(pairs, labels, turns)
+    return LabelledPairs(pairs, labels, turns)
 
 
 @learners.register(KIND)
@@ -73,9 +73,9 @@ class RetrieverJoint:
     """Learns which persona a question and its knowledge rest on, as a cross-encoder."""
 
     def fit(self, job: Job) -> Part:
-        from dragoman.train.finish import Held, finish
-        from dragoman.train.loop import fit
-        from dragoman.train.text_task import TextTask
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
+        from dragoman.train.loop.text_task import TextTask
+        from dragoman.train.loop.training_loop import fit
 
         given = typed(InputTable, job.recipe.input, "input")
         model = typed(TrunkTable, job.recipe.model, "model")
@@ -94,7 +94,7 @@ class RetrieverJoint:
             device=job.device,
         )
         fit(task, job)
-        return finish(
+        return export_and_calibrate(
             trunk,
             tokens,
             job,

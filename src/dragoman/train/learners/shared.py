@@ -19,14 +19,14 @@ from dragoman.models.part import PARENT, Part, write_part
 from dragoman.retriever import trained
 from dragoman.train.checks import check_sides
 from dragoman.train.contract import Corpus, Job, Task
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
 from dragoman.train.registry import learners
-from dragoman.train.tables import Table, TrunkTable, typed
-from dragoman.train.turns import gate_labels, gate_side
 
 if TYPE_CHECKING:
-    from dragoman.models.scorer import Scorer
-    from dragoman.models.trunk import Tokens, Trunk
-    from dragoman.train.finish import Held
+    from dragoman.models.onnx.scorer import Scorer
+    from dragoman.models.torch.trunk import Tokens, Trunk
+    from dragoman.train.export.export_and_calibrate import Held
 
 Name: TypeAlias = Literal["gate", "reply", "relevance", "critic"]
 KIND = "shared"
@@ -35,7 +35,7 @@ _KINDS: Mapping[Name, str] = {"gate": gate.KIND, "reply": gate.KIND, "relevance"
 _DECIDING: Mapping[Name, str] = {"gate": "auc", "reply": "auc", "relevance": "hit@1", "critic": "accuracy"}
 
 
-class InputTable(Table):
+class InputTable(RecipeTable):
     """Which heads, how much each counts, and which recipe's tables each one takes (`tables.gate.input.turns = 4`)."""
 
     heads: dict[Name, float] = Field(min_length=1)
@@ -58,9 +58,9 @@ class SharedLearner:
     """Makes a model with several heads, and a part for each."""
 
     def fit(self, job: Job) -> Part:
-        from dragoman.train.finish import finish
-        from dragoman.train.loop import fit
-        from dragoman.train.mixed import MEAN, MixedTask
+        from dragoman.train.export.export_and_calibrate import export_and_calibrate
+        from dragoman.train.loop.multi_task import MEAN, MixedTask
+        from dragoman.train.loop.training_loop import fit
 
         given, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         for name in given.heads:
@@ -84,7 +84,7 @@ class SharedLearner:
                 _write(whole, name, study)
             return whole
 
-        return finish(
+        return export_and_calibrate(
             trunk,
             tokens,
             job,
@@ -130,10 +130,10 @@ def _own(job: Job, tables: Mapping[str, Mapping[str, Any]]) -> Job:
 
 
 def _gate(job: Job, trunk: Trunk, tokens: Tokens, *, head: str = gate.HEAD, reply: bool = False) -> Study:
-    from dragoman.train.finish import Held
+    from dragoman.train.export.export_and_calibrate import Held
     from dragoman.train.learners.gate_encoder import InputTable as GateInput
     from dragoman.train.learners.gate_encoder import example_texts
-    from dragoman.train.text_task import TextTask
+    from dragoman.train.loop.text_task import TextTask
 
     given = typed(GateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
     sides = [_replied(side) if reply else side for side in (job.train, job.dev)]
@@ -179,12 +179,12 @@ def _replied(corpus: Corpus) -> Corpus:
 
 
 def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
-    from dragoman.train.checkpoint import identity
-    from dragoman.train.finish import Held
-    from dragoman.train.learners.retriever_cross import CrossModel, Reading
-    from dragoman.train.negatives import Mined
-    from dragoman.train.rank_cross import CrossTask
-    from dragoman.train.rank_part import LABEL, Input, analyser, asked, labels, small
+    from dragoman.train.export.export_and_calibrate import Held
+    from dragoman.train.learners.retriever_cross import CrossModel, ExportedReading
+    from dragoman.train.loop.checkpoint import identity
+    from dragoman.train.ranking.cross_encoder import CrossTask
+    from dragoman.train.ranking.negatives import Mined
+    from dragoman.train.ranking.recipe_part import LABEL, Input, analyser, asked, labels, small
 
     given = typed(Input, job.recipe.input, "input.tables.relevance.input")
     spec = typed(CrossModel, job.recipe.model, "input.tables.relevance.model")
@@ -211,16 +211,16 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
         device=job.device,
     )
     judged = small(dev, analyse, most=6_000, seed=seed)
-    reading = Reading(judged)
+    reading = ExportedReading(judged)
     held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
     return Study(task, len(train.questions), held, given.model_dump(), reading.hit)
 
 
 def _critic(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
-    from dragoman.train.finish import Held
-    from dragoman.train.groundings import every_kind, labelled
+    from dragoman.train.critic.groundings import every_kind, labelled
+    from dragoman.train.export.export_and_calibrate import Held
     from dragoman.train.learners.critic_nli import Judge, NliInput, found_pairs
-    from dragoman.train.text_task import TextTask
+    from dragoman.train.loop.text_task import TextTask
 
     given = typed(NliInput, job.recipe.input, "input.tables.critic.input")
     seed = job.recipe.train.seed

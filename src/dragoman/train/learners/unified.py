@@ -12,25 +12,25 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import Grammar
 from dragoman.datasets.open import resolve
 from dragoman.models import weights as catalogue
-from dragoman.models.bases import base_digest, is_gguf
-from dragoman.models.chooser import LIGHT_ADAPTER
-from dragoman.models.hf import require_torch
+from dragoman.models.adapter_chooser import LIGHT_ADAPTER
+from dragoman.models.base_weights import base_digest, is_gguf
 from dragoman.models.part import PARENT, Part, open_part, write_part
-from dragoman.models.unified import KIND, Order, Shape, Turns
+from dragoman.models.torch.model import require_torch
+from dragoman.models.unified.model import KIND, Order, TreeShape, TurnTokens
 from dragoman.train.checks import LEAST
 from dragoman.train.contract import Job, Progress
+from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.renaming import check_names, renamed
-from dragoman.train.tables import typed
-from dragoman.train.unified_calibrate import SIMILARITY, calibrated, plan_offsets, plan_share
-from dragoman.train.unified_sources import orders_of, sources_of
-from dragoman.train.unified_tables import InputTable, ModelTable
+from dragoman.train.unified.calibration import SIMILARITY, calibrated, plan_offsets, plan_share
+from dragoman.train.unified.source_names import check_names, renamed
+from dragoman.train.unified.sources import orders_of, sources_of
+from dragoman.train.unified.tables import InputTable, ModelTable
 
 if TYPE_CHECKING:
-    from dragoman.train.offers import Relevance
-    from dragoman.train.sequences import Sequences
-    from dragoman.train.unified_measures import Outcome
-    from dragoman.train.unified_task import UnifiedTask
+    from dragoman.train.unified.candidates import Relevance
+    from dragoman.train.unified.measures import TurnOutcome
+    from dragoman.train.unified.sequences import Sequences
+    from dragoman.train.unified.task import UnifiedTask
 
 _TRIAL = "work"
 """Where a part lies that is not done yet."""
@@ -71,7 +71,7 @@ class _Training:
         grammar = Grammar(tuple(source.name for source in self._sources), table.style)
         given = self._input
         view = given.view(job)
-        self._shape = Shape(grammar, table.layout, view, given.window, given.candidate, given.response)
+        self._shape = TreeShape(grammar, table.layout, view, given.window, given.candidate, given.response)
         self._refuse_small_window()
         self._refuse_unknown_metric()
         files = (given.relevance,) if isinstance(given.relevance, str) else given.relevance
@@ -89,8 +89,8 @@ class _Training:
         return replace(job, train=renamed(job.train, names), dev=renamed(job.dev, names), aux=aux)
 
     def run(self) -> Part:
-        from dragoman.models.unified_weights import save_weights
-        from dragoman.train.parallel import Ranks
+        from dragoman.models.unified.weights import save_weights
+        from dragoman.train.loop.parallel import Ranks
 
         job, ranks = self._job, Ranks(self._job.device)
         task, turns, best = self._learned()
@@ -105,12 +105,12 @@ class _Training:
         ranks.wait()
         return part
 
-    def _learned(self) -> tuple[UnifiedTask, Turns, Mapping[str, float]]:
-        from dragoman.train.mean import Run, fit_runs
+    def _learned(self) -> tuple[UnifiedTask, TurnTokens, Mapping[str, float]]:
+        from dragoman.train.loop.weight_average import AveragedRun, fit_runs
 
-        made: list[Turns] = []
+        made: list[TurnTokens] = []
 
-        def make(run: Run) -> UnifiedTask:
+        def make(run: AveragedRun) -> UnifiedTask:
             task, turns = self._task(run.number)
             made.append(turns)
             return task
@@ -118,15 +118,15 @@ class _Training:
         task, best = fit_runs(make, self._job, self._model.runs)
         return task, made[-1], best
 
-    def _task(self, run: int = 0) -> tuple[UnifiedTask, Turns]:
+    def _task(self, run: int = 0) -> tuple[UnifiedTask, TurnTokens]:
         """What is learned; another `run` of it begins with the same weights and takes turns in another order."""
-        from dragoman.models.causal import load_causal
-        from dragoman.models.lora import LoraSpec
-        from dragoman.models.spelling import spell
-        from dragoman.models.unified_weights import Tuning, end_of, for_training, told_apart, vocabulary_rows
-        from dragoman.models.vocabularies import tokenizer_vocabulary
-        from dragoman.train.offers import likely
-        from dragoman.train.unified_task import Settings, UnifiedTask
+        from dragoman.models.torch.causal_lm import load_causal
+        from dragoman.models.torch.lora import LoraSpec
+        from dragoman.models.unified.token_spelling import spell
+        from dragoman.models.unified.vocabularies import tokenizer_vocabulary
+        from dragoman.models.unified.weights import Tuning, end_of, for_training, told_apart, vocabulary_rows
+        from dragoman.train.unified.candidates import likely
+        from dragoman.train.unified.task import TaskSettings, UnifiedTask
 
         job, table = self._job, self._model
         four = table.quantise if table.weights == "lora" else "none"
@@ -135,7 +135,7 @@ class _Training:
         vocabulary = tokenizer_vocabulary(causal.tokenizer, vocabulary_rows(causal))
         apart = told_apart(causal, vocabulary.reserved) if table.tokens == "reserved" else None
         spelling = spell(self._shape.grammar, table.tokens, vocabulary, apart=apart)
-        turns = Turns(self._shape, spelling, _remembering(vocabulary.encode), end_of(causal, spelling))
+        turns = TurnTokens(self._shape, spelling, _remembering(vocabulary.encode), end_of(causal, spelling))
         spec = LoraSpec(table.rank, table.alpha, table.dropout, table.targets, table.layers)
         described = {source.name: source.description for source in self._sources}
         causal = for_training(
@@ -147,7 +147,7 @@ class _Training:
             vocabulary=vocabulary,
         )
         train = job.recipe.train
-        settings = Settings(
+        settings = TaskSettings(
             tokens=table.batch_tokens,
             batch=train.batch,
             epoch=self._input.epoch,
@@ -169,9 +169,11 @@ class _Training:
         sequences = self._sequences(turns, examples, relevance, run)
         return UnifiedTask(causal, turns, sequences, examples, dev=job.dev.examples, settings=settings), turns
 
-    def _sequences(self, turns: Turns, examples: Sequence[Example], relevance: Relevance | None, run: int) -> Sequences:
-        from dragoman.train.lessons import Drawing
-        from dragoman.train.sequences import Sequences
+    def _sequences(
+        self, turns: TurnTokens, examples: Sequence[Example], relevance: Relevance | None, run: int
+    ) -> Sequences:
+        from dragoman.train.unified.sequences import Sequences
+        from dragoman.train.unified.training_trees import Drawing
 
         job, given, loss = self._job, self._input, self._model.loss
         drawing = Drawing(
@@ -200,7 +202,7 @@ class _Training:
 
     def _talks(self) -> bool:
         """Whether it learned replies to turns that ask no source, be it by plans that labels make likely."""
-        from dragoman.train.offers import likely
+        from dragoman.train.unified.candidates import likely
 
         relevance = self._relevance(self._unnamed)
         learned = (example if relevance is None else likely(example, relevance) for example in self._unnamed)
@@ -209,7 +211,7 @@ class _Training:
     def _relevance(self, examples: Sequence[Example]) -> Relevance | None:
         if not self._labels:
             return None
-        from dragoman.train.relevance_file import read_relevance
+        from dragoman.train.relevance.label_file import read_relevance
 
         cut = any("cut" in origin for origin in self._job.dev.origin)
         return read_relevance(self._labels, examples, partial=cut, gold=self._input.unlabelled == "gold")
@@ -223,7 +225,7 @@ class _Training:
 
     def _plan_weights(self, examples: Sequence[Example]) -> dict[Order, float]:
         """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
-        from dragoman.train.unified_losses import class_weights
+        from dragoman.train.unified.losses import class_weights
 
         told = self._job.recipe.balance.weight
         power = {"none": 0.0, "balanced": 1.0}[told] if isinstance(told, str) else float(told)
@@ -235,9 +237,9 @@ class _Training:
             )
         return class_weights(plans, power=power)
 
-    def _light(self, turns: Turns) -> tuple[str, ...]:
+    def _light(self, turns: TurnTokens) -> tuple[str, ...]:
         """Write the adapter for llama.cpp, where that can run the model."""
-        from dragoman.models.lora_gguf import write_gguf_adapter
+        from dragoman.models.llamacpp.gguf_adapter import write_gguf_adapter
 
         table, folder = self._model, self._job.folder
         base = catalogue.path(table.base)
@@ -248,10 +250,10 @@ class _Training:
         write_gguf_adapter(folder, base, precision=table.light)
         return (LIGHT_ADAPTER,)
 
-    def _calibrated(self, outcomes: Sequence[Outcome], turns: Turns, names: tuple[str, ...]) -> Part:
+    def _calibrated(self, outcomes: Sequence[TurnOutcome], turns: TurnTokens, names: tuple[str, ...]) -> Part:
         """The part with offsets and calibrations that were fitted on dev; it is not written yet."""
-        from dragoman.train.finish import made_from
-        from dragoman.train.unified_measures import measures
+        from dragoman.train.export.export_and_calibrate import made_from
+        from dragoman.train.unified.measures import measures
 
         job, table = self._job, self._model
         metrics = measures(outcomes, table.loss.model_dump(exclude={"soft", "over"}))
@@ -281,8 +283,8 @@ class _Training:
 
         Until then it lies in a folder of its own, which shares the files: one that was stopped here is not finished.
         """
-        from dragoman.models.unified_open import Device, open_unified
-        from dragoman.train.endings import fit_ending
+        from dragoman.models.unified.loading import Device, open_unified
+        from dragoman.train.unified.length_bias import fit_length_bias
 
         asked = task.answered(self._model.endings) if self._model.endings else []
         if not asked:
@@ -294,7 +296,7 @@ class _Training:
         trial.mkdir(exist_ok=True)
         write_part(replace(part, folder=trial, shares=PARENT), names)
         runtime = open_unified(trial, runtime="torch", device=device).runtime
-        found = fit_ending(runtime, asked, max_tokens=self._shape.response)
+        found = fit_length_bias(runtime, asked, max_tokens=self._shape.response)
         rmtree(trial)
         told = {"ending/before": found.before, "ending/after": found.after}
         made = {**part.made, "metrics": {**part.made["metrics"], **told}}
@@ -302,7 +304,7 @@ class _Training:
 
     def _refuse_unknown_metric(self) -> None:
         """A slip in `train.metric` is told before anything is learned."""
-        from dragoman.train.unified_measures import measure_names
+        from dragoman.train.unified.measures import measure_names
 
         wanted, known = self._job.recipe.train.metric, measure_names(self._shape.grammar.sources)
         if wanted not in known:

@@ -1,0 +1,239 @@
+"""`dragoman evaluate`: run an experiment and print its tables."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.evaluate_train import train_part
+from dragoman.cli.report import CsvOut, JsonOut, MarkdownOut, print_tables, write_tables
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Overridable
+from dragoman.cli.terminal.progress import Bars, progress_bars
+from dragoman.cli.terminal.ray_option import Ray, workers
+from dragoman.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.evaluate.results import Cell, Result
+    from dragoman.evaluate.spec import Experiment
+
+_RUNS = Path("runs")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's command."""
+    app.command(cls=Overridable)(evaluate)
+
+
+def evaluate(
+    *,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT", help="A file, or the name of a shipped one (see --list).", show_default=False
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="NAME=FILE",
+            help="The file of a set; NAME alone runs that set only; FILE alone, without EXPERIMENT, "
+            "measures the default agent and baselines on a set of your own. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            metavar="AGENT",
+            help="Also measure this agent: its roles, on the sources of the set. A folder, its agent.toml or the "
+            "name of a shipped one; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAME", help="Run this row only; may be repeated.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Take the first so many turns of each set.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder of the run. Default: runs/NAME.", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Override a value of the experiment, as in defaults.k=5; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_out: JsonOut = None,
+    markdown_out: MarkdownOut = None,
+    csv_out: CsvOut = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    slow: Annotated[
+        bool, typer.Option("--slow", help="Also run the rows that ask a language model on every turn: seconds each.")
+    ] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="First train the parts that rows need and that are not there.")
+    ] = False,
+    parts: Annotated[
+        Path | None,
+        typer.Option(
+            "--parts",
+            metavar="DIR",
+            help="Where trained parts lie. Default: parts in $DRAGOMAN_HOME.",
+            show_default=False,
+        ),
+    ] = None,
+    ray: Ray = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
+) -> None:
+    """Run an experiment and print its tables.
+
+    Every figure has its interval, its test against the baseline and, where there is one, the paper's figure beside
+    it. A run that was stopped goes on when the same command is given again.
+    """
+    if listing:
+        _list()
+        return
+    if experiment is None and not data:
+        raise typer.BadParameter("Name an EXPERIMENT (--list shows them), or give a set of your own with --data FILE.")
+    own = agents or []
+    name, spec, files = _meant(experiment, data or [], settings or [], own, prompted=slow)
+    added = [row.name for row in spec.systems[len(spec.systems) - len(own) :]]
+    folder = out or _RUNS / name
+    from dragoman.evaluate.api import run_experiment
+
+    try:
+        with workers(ray) as found, progress_bars() as bars:
+            result = run_experiment(
+                spec,
+                folder,
+                name=name,
+                data=files,
+                systems=[*system, *added] if system else None,
+                slow=slow,
+                limit=limit,
+                fresh=fresh,
+                skip_bad=skip_bad,
+                overrides=settings or (),
+                progress=_progress(bars),
+                parts=parts,
+                trainer=train_part if train else None,
+                workers=found,
+            )
+    except KeyboardInterrupt:
+        _tell_how_to_go_on(folder)
+        raise
+    print_tables(result)
+    write_tables(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
+    _next_steps(result, folder, added)
+    if spec.parts and not train and any(cell.status == "not trained" for cell in _cells(result)):
+        typer.echo(f"Train the rest:       dragoman {shlex.join(sys.argv[1:])} --train")
+
+
+def _meant(
+    experiment: str | None, data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
+) -> tuple[str, Experiment, dict[str, Path | None]]:
+    """The name of the run, what is to be run, and the files of its sets."""
+    from dragoman.evaluate.experiment_files import find
+    from dragoman.evaluate.spec import load_experiment
+
+    if experiment is None:
+        return _own(data, settings, agents, prompted=prompted)
+    name, path = find(experiment)
+    spec = load_experiment(path, settings, agents=agents)
+    known = [block.name for block in spec.data]
+    files: dict[str, Path | None] = {}
+    for entry in data:
+        block, given, file = entry.partition("=")
+        if given:
+            files[block] = Path(file).expanduser()
+        elif entry in known or not Path(entry).expanduser().exists():
+            files[entry] = None
+        else:
+            example = known[0]
+            raise typer.BadParameter(
+                f"'{entry}' is a file: say which set it is, as in --data {example}={entry}. Sets: {', '.join(known)}."
+            )
+    return name, spec, files
+
+
+def _own(
+    data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
+) -> tuple[str, Experiment, dict[str, Path | None]]:
+    """The experiment for a set of one's own."""
+    from dragoman.datasets.open import SHIPPED, open_dataset, resolve, sniff
+    from dragoman.evaluate.quick_experiment import quick_tables
+    from dragoman.evaluate.spec import experiment_of
+
+    if len(data) != 1:
+        raise typer.BadParameter("Without an EXPERIMENT one --data FILE is measured at a time.")
+    given = data[0]
+    name, _, file = ("", "", given) if Path(given).expanduser().exists() else given.rpartition("=")
+    shipped = file in SHIPPED and not Path(file).exists()
+    options = {**SHIPPED[file], "part": "dev"} if shipped else {}
+    path = None if shipped else resolve(file)
+    kind = sniff(file)
+    dataset = open_dataset(kind, path, **options)
+    name = name or (file if path is None else path.stem)
+    tables = quick_tables(dataset, kind, path, name=name, prompted=prompted, options=dict(options))
+    return name, experiment_of(tables, f"--data {given}", settings, agents=agents), {}
+
+
+def _list() -> None:
+    from dragoman.evaluate.experiment_files import titles
+
+    found = titles()
+    table = rendering.table("experiment", "what it measures")
+    for name, title in found.items():
+        rendering.add_row(table, name, title)
+    rendering.out().print(table)
+    if not found:
+        raise ConfigError("No experiments come with this installation.", remedy="Give the path of a file.")
+    typer.echo("Run one:  dragoman evaluate NAME --data toy   (toy, the shipped set, needs no files)")
+
+
+def _progress(bars: Bars) -> Callable[[str, int, int | None, str], None]:
+    return bars.show
+
+
+def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
+    named = shlex.quote(str(folder))
+    typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
+    table = max(result.tables, key=lambda table: table.turns)
+    measured = [row.system for row in table.rows if any(cell.n for cell in row.cells)]
+    measured.sort(key=lambda name: name != table.baseline)
+    if len(measured) > 1:
+        other = next((name for name in measured[1:] if name in own), measured[1])
+        pair = " ".join(shlex.quote(f"{folder}:{name}") for name in (measured[0], other))
+        typer.echo(f"Which turns differ:   dragoman compare {pair}")
+    typer.echo(f"The tables again:     dragoman report {named}")
+
+
+def _cells(result: Result) -> list[Cell]:
+    return [cell for table in result.tables for row in table.rows for cell in row.cells]
+
+
+def _tell_how_to_go_on(folder: Path) -> None:
+    again = [word for word in sys.argv[1:] if word != "--fresh"]
+    console = rendering.err()
+    console.print(f"What was measured so far is kept in {folder}.", soft_wrap=True)
+    console.print(f"Go on with:  dragoman {shlex.join(again)}", soft_wrap=True)

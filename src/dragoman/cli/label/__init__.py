@@ -1,0 +1,1 @@
+"""`dragoman label`: labels from thumbs, and relevance labels."""

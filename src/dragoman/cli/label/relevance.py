@@ -1,0 +1,209 @@
+"""`dragoman label relevance`: how relevant each candidate of a turn is, for models that learn to judge evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.label.methods import How, PromptStyle, QueryField, Wanted, method_of, ready, refuse_strange
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import Agent, Overridable, Set
+from dragoman.cli.terminal.progress import progress_bars
+from dragoman.cli.terminal.ray_option import Ray, workers
+
+if TYPE_CHECKING:
+    from dragoman.train.contract import Corpus
+    from dragoman.train.relevance.labelling import LabellingResult
+
+
+class SourceChoice(StrEnum):
+    """Whose candidates are labelled."""
+
+    plan = "plan"
+    all = "all"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's command."""
+    app.command("relevance", cls=Overridable)(relevance)
+
+
+def relevance(
+    *,
+    data: Annotated[
+        str,
+        typer.Option("--data", metavar="FILE", help="Turns with candidates; toy is a shipped set.", show_default=False),
+    ],
+    how: Annotated[
+        How,
+        typer.Option(
+            "--how",
+            help="hard: 1 for the right evidence, else 0. tfidf: the cosine. bm25: the score over the best one's. "
+            "bi, cross: what a trained retriever holds likely. reply: how close it is to the reply that was given. "
+            "prompted: a language model is asked.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="The JSON lines to write.", show_default=False)],
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", metavar="NAME=VALUE", help="An option of the kind (see: data list).", show_default=False
+        ),
+    ] = None,
+    sources: Annotated[
+        SourceChoice, typer.Option("--sources", help="Label candidates of the turn's right plan, or of all sources.")
+    ] = SourceChoice.plan,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            metavar="PART",
+            help="bi, cross: the folder of the trained part. Default for cross: english/relevance, which is shipped.",
+            show_default=False,
+        ),
+    ] = None,
+    query: Annotated[
+        QueryField | None,
+        typer.Option(
+            "--query",
+            help="tfidf, bm25: compare with the whole dialogue, its last turn, or that with what it leans on. "
+            "Default: the third, standalone.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="WEIGHTS",
+            help="prompted: a name of `dragoman models list`, or a path. Default: the language model of --agent. "
+            "--models.language.kind remote and the like name any other. reply: a sentence encoder's name or path. "
+            "Default: all-minilm-l6-v2-int8.",
+            show_default=False,
+        ),
+    ] = None,
+    agent: Agent = None,
+    settings: Set = None,
+    ask: Annotated[
+        PromptStyle | None,
+        typer.Option(
+            "--ask",
+            help="prompted: choose takes the model's probabilities of the eleven scores, a prompt a candidate; list "
+            "lets it write the scores of all candidates at once. Default: choose.",
+            show_default=False,
+        ),
+    ] = None,
+    turns: Annotated[
+        int | None,
+        typer.Option(
+            "--turns", min=1, metavar="N", help="prompted: turns that are shown. Default: 3.", show_default=False
+        ),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            "--retries",
+            min=0,
+            metavar="N",
+            help="prompted, list: ask again so often where the answer cannot be read. Default: 2.",
+            show_default=False,
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="FILE",
+            help="prompted: where answers are kept, so that none is paid for twice. "
+            "Default: $DRAGOMAN_HOME/answers.db.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what OUT holds, begin anew.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of the set that are wrong.")] = False,
+    skip_failed: Annotated[
+        bool, typer.Option("--skip-failed", help="Leave candidates that could not be judged without a label.")
+    ] = False,
+    ray: Ray = None,
+) -> None:
+    """Write how relevant each candidate of each turn is: 0.0, 0.1 .. 1.0.
+
+    A run that was stopped goes on when the same command is given again, and ends with the same bytes.
+    """
+    from dragoman.train.relevance.labelling import label_relevance
+
+    wanted = Wanted(how, part, model, agent, tuple(settings or ()), ask, turns, retries, cache, query)
+    refuse_strange(wanted)
+    paid: list[int] = []
+    with progress_bars() as bars:
+        corpus = _read(data, options or (), skip_bad)
+        try:
+            with ready(wanted, corpus) as made, workers(ray) as found:
+                labelled = label_relevance(
+                    corpus,
+                    made.method,
+                    out,
+                    which=sources.value,
+                    fresh=fresh,
+                    skip_failed=skip_failed,
+                    report=lambda done, total: bars.show("Labelling", done, total),
+                    workers=found,
+                    made=partial(method_of, wanted, corpus.sets[0].language),
+                    paid=paid.append,
+                )
+        except KeyboardInterrupt:
+            rendering.err().print("What was labelled is kept: give the same command to go on.", soft_wrap=True)
+            raise
+    _summary(labelled)
+    if made.answers is not None:
+        typer.echo(f"Prompts that were asked anew: {sum(paid)}")
+
+
+def _read(file: str, options: Sequence[str], skip_bad: bool) -> Corpus:
+    from dragoman.core.toml import scalar
+    from dragoman.train.data import read_files
+
+    given: dict[str, object] = {}
+    for entry in options:
+        name, mark, value = entry.partition("=")
+        if not mark:
+            raise typer.BadParameter(f"'{entry}' is not an option. Write NAME=VALUE, as in pool=gold.")
+        given[name.strip()] = scalar(value.strip())
+    return read_files([file], skip_bad=skip_bad, options=given)
+
+
+def _summary(labelled: LabellingResult) -> None:
+    """How the labels are distributed, and how they stand to what the set says is right."""
+    from dragoman.train.relevance.label_survey import survey
+    from dragoman.train.relevance.methods import TENTHS
+
+    found = survey(labelled.turns, labelled.rows)
+    spreads = {"all": found.all, **(found.sources if len(found.sources) > 1 else {})}
+    table = rendering.table("", *(f">{name}" for name in spreads), title="Labels")
+    for step, score in enumerate(TENTHS):
+        rendering.add_row(table, f"{score:.1f}", *(f"{spread.counts[step]}" for spread in spreads.values()))
+    rendering.add_row(table, "candidates", *(f"{spread.total}" for spread in spreads.values()))
+    rendering.add_row(table, "right", *(f"{sum(spread.gold)}" for spread in spreads.values()))
+    rendering.add_row(table, "0.5 and more", *(f"{spread.high}" for spread in spreads.values()))
+    rendering.add_row(table, "of these right", *(_percent(spread.gold_among_high) for spread in spreads.values()))
+    rendering.add_row(table, "ROC-AUC", *(_figure(spread.auc) for spread in spreads.values()))
+    rendering.out().print(table)
+    before = f" ({labelled.found} of them labelled before)" if labelled.found else ""
+    typer.echo(f"{len(labelled.turns)} turns: {labelled.path}{before}")
+    if labelled.failed:
+        rendering.err().print(f"Warning: {labelled.failed} turns lack labels that could not be got.", soft_wrap=True)
+
+
+def _percent(share: float) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _figure(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}"

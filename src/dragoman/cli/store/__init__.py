@@ -1,0 +1,1 @@
+"""`dragoman store`: copy, back up, restore, check, purge and index a store."""

@@ -1,0 +1,1 @@
+"""The terminal: options of an agent, progress, rendering, interrupts, the chat loop."""

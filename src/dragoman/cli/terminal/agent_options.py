@@ -1,0 +1,166 @@
+"""What the commands share: the options that name an agent and a user, and opening an assistant with progress."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+from typer.core import TyperCommand
+
+from dragoman.cli.terminal.progress import progress_bars
+from dragoman.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+
+DEFAULT_AGENT = "harbour"
+
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="AGENT",
+        help="An agent's folder, its agent.toml, or the name of a shipped one. "
+        f"Default: the current folder where it has an agent.toml, else {DEFAULT_AGENT}.",
+        show_default=False,
+    ),
+]
+User = Annotated[str, typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues.")]
+State = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="Keep the database and the index here.", show_default=False),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Override a value of agent.toml, as in gate.threshold=0.6; may be repeated. "
+        "--gate.threshold 0.6 means the same.",
+        show_default=False,
+    ),
+]
+
+
+class Overridable(TyperCommand):
+    """A command whose dotted options are overrides: `--gate.threshold 0.6` is `--set gate.threshold=0.6`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, fold_overrides(args, ctx))
+
+
+def fold_overrides(arguments: Sequence[str], context: typer.Context | None = None) -> list[str]:
+    """Dotted options as `--set`; no ordinary option has a dot, so that a misspelt one stays an error."""
+    folded: list[str] = []
+    waiting = iter(arguments)
+    for word in waiting:
+        if word == "--":
+            return [*folded, word, *waiting]
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or "." not in name:
+            folded.append(word)
+            continue
+        if not equals:
+            following = next(waiting, None)
+            if following is None or following.startswith("--"):
+                raise typer.BadParameter(f"{word} needs a value: {word} VALUE.", ctx=context)
+            value = following
+        folded += ["--set", f"{name}={value}"]
+    return folded
+
+
+def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
+    """`gate.threshold=0.6` as path and value."""
+    found = {}
+    for pair in pairs or ():
+        path, equals, value = pair.partition("=")
+        if not equals or not path.strip():
+            raise typer.BadParameter(f"'{pair}' is not PATH=VALUE. Write for instance --set gate.threshold=0.6.")
+        found[path.strip()] = value.strip()
+    return found
+
+
+def agent_name(given: str | None) -> str:
+    """The agent that a command means."""
+    if given is not None:
+        return given
+    return "." if Path("agent.toml").is_file() else DEFAULT_AGENT
+
+
+def again(agent: str | None, user: str | None = None) -> str:
+    """The options that a suggested command needs in order to mean the same agent and user."""
+    named = "" if agent is None else f" --agent {shlex.quote(agent)}"
+    return named if user is None else f"{named} --user {shlex.quote(user)}"
+
+
+def new_dialogue() -> str:
+    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+    from datetime import UTC, datetime
+    from secrets import token_hex
+
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
+
+
+@contextmanager
+def opened(
+    agent: str | None,
+    *,
+    settings: Sequence[str] | None = None,
+    state: Path | None = None,
+    talks: bool = False,
+) -> Iterator[Assistant]:
+    """An assistant for the length of a command, closed whatever happens; fetching and reading show bars.
+
+    One that `talks` needs all its models, so they are fetched now, not in the middle of a reply.
+    """
+    chosen, name = overrides(settings), agent_name(agent)
+    if state is not None and state.is_file():
+        raise ConfigError(f"--state {state} is a file.", remedy="Give a folder; it is made where it does not exist.")
+    from dragoman import load
+
+    with progress_bars() as bars:
+        if talks:
+            fetch_weights(name, chosen)
+        assistant = load(name, overrides=chosen, state=state, progress=bars.reading, warm=talks)
+    try:
+        yield assistant
+    finally:
+        assistant.close()
+
+
+def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
+    """Fetch what an agent's models need of the catalogue and is not here yet."""
+    from dragoman.agent.build import assemble, locate
+    from dragoman.config import load_config
+    from dragoman.models import weights
+
+    file, state = locate(agent)
+    config = load_config(file, chosen)
+    named = (config.models.encoder.get("weights"), config.models.language.get("weights"))
+    missing = [name for name in named if name in weights.CATALOGUE and not weights.CATALOGUE[name].is_present]
+    if missing:  # a wrong config is told before anything is fetched for it
+        assemble(config, folder=file.parent, state=state, file=str(file)).close()
+    for name in missing:
+        weights.path(name)
+
+
+def interactive() -> bool:
+    """Whether a person sits at both ends."""
+    return at_terminal() and sys.stdout.isatty()
+
+
+def at_terminal() -> bool:
+    """Whether a person can be asked; a closed standard input counts as an empty pipe."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def piped() -> BinaryIO:
+    """Standard input as bytes: what is not UTF-8 is for the assistant to clean, not for a decoder to refuse."""
+    return BytesIO() if sys.stdin is None else sys.stdin.buffer

@@ -1,0 +1,153 @@
+"""The interactive conversation: the prompt, the slash commands, and what Ctrl-C and Ctrl-D do."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
+from dragoman.core.errors import DragomanError
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+    from dragoman.core.values import Reply
+
+PROMPT = "you> "
+
+
+class ChatLoop:
+    """One sitting with an assistant."""
+
+    def __init__(self, assistant: Assistant, *, user: str, dialogue: str) -> None:
+        self._assistant = assistant
+        self._user = user
+        self._dialogue = dialogue
+        self._console = rendering.out()
+        self._last: Reply | None = None
+        self._commands: dict[str, tuple[Callable[[str], None], str]] = {
+            "/why": (self._why, "the trace and the evidence of the last reply"),
+            "/sources": (self._sources, "where this agent can look"),
+            "/memory": (self._memory, "what is remembered about you"),
+            "/forget": (self._forget, "forget what matches the words after it; alone, everything about you"),
+            "/good": (self._good, "it was right to look something up for the last reply, or not to"),
+            "/bad": (self._bad, "it was wrong: your labels train a gate (dragoman label)"),
+            "/help": (self._help, "these commands"),
+            "/quit": (self._help, "leave (Ctrl-D does too)"),
+        }
+
+    def run(self) -> None:
+        """Read and answer until the user leaves."""
+        # Line editing and recall with the arrow keys. Nothing is kept on disk: it could not be forgotten there.
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - importing it is what switches editing on
+        self._greet()
+        self._assistant.warm_up(everything=True)  # while the first turn is being typed
+        while True:
+            try:
+                line = input(PROMPT).strip()
+            except (EOFError, KeyboardInterrupt):
+                self._console.print("\nGoodbye.", style="dim")
+                return
+            if line == "/quit":
+                return
+            if line:
+                self._handle(line)
+
+    def _handle(self, line: str) -> None:
+        """Answer one line; an error or Ctrl-C ends the reply, not the conversation."""
+        try:
+            if line.startswith("/"):
+                self._command(line)
+            else:
+                self._answer(line)
+        except KeyboardInterrupt:
+            self._console.print("(stopped; Ctrl-C again leaves)", style="dim")
+        except DragomanError as error:
+            rendering.err().print(rendering.error_text(error), style="red", soft_wrap=True)
+
+    def _answer(self, line: str) -> None:
+        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue)
+        reply = speak(pieces, self._console)
+        if reply is not None:
+            self._last = reply
+            print_short_why(reply, self._console)
+
+    def _command(self, line: str) -> None:
+        name, _, rest = line.partition(" ")
+        if name in self._commands:
+            self._commands[name][0](rest.strip())
+            return
+        close = get_close_matches(name, self._commands, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        self._dim(f"There is no command {name}.{hint} /help lists them.")
+
+    def _greet(self) -> None:
+        assistant = self._assistant
+        self._console.print(f"{assistant.name} is here.", style="bold")
+        if assistant.greeting:
+            self._console.print(rendering.printable(assistant.greeting), soft_wrap=True)
+        if assistant.examples and not assistant.dialogues(user=self._user):
+            self._dim("Ask for instance:")
+            for example in assistant.examples[:3]:
+                self._dim(f"  {rendering.one_line(example)}")
+        self._dim("Commands: /why /good /bad /sources /memory /forget /help /quit")
+
+    def _why(self, _: str) -> None:
+        if self._last is None:
+            self._dim("Nothing has been said yet. Ask something first.")
+        else:
+            print_why(self._last, self._console)
+
+    def _sources(self, _: str) -> None:
+        table = rendering.table("source", "about", "needs", "holds")
+        for source in self._assistant.sources:
+            kept = f"{source.description} (private)" if source.private else source.description
+            rendering.add_row(table, source.name, source.about, ", ".join(source.needs), kept)
+        self._console.print(table)
+
+    def _memory(self, _: str) -> None:
+        facts = self._assistant.recall(user=self._user)
+        if facts:
+            self._console.print(rendering.facts_table(facts))
+        else:
+            self._dim("Nothing is remembered about you yet. Say something about yourself.")
+
+    def _forget(self, what: str) -> None:
+        if not what and not self._confirms("Forget everything about you, with all dialogues? Type yes: "):
+            self._dim("Nothing was forgotten.")
+            return
+        self._last = None  # /why would show what was forgotten
+        count = self._assistant.forget(what or None, user=self._user)
+        self._dim(f"Forgotten: {count}." if count else "Nothing matched. /memory shows what is remembered.")
+
+    def _good(self, _: str) -> None:
+        self._rate(True)
+
+    def _bad(self, _: str) -> None:
+        self._rate(False)
+
+    def _rate(self, good: bool) -> None:
+        if self._last is None:
+            self._dim("Nothing has been said yet. Ask something first.")
+            return
+        self._assistant.rate(good, user=self._user, dialogue=self._dialogue)
+        looked = "something was looked up" if self._last.verdict.retrieve else "nothing was looked up"
+        self._dim(f"Noted as {'right' if good else 'wrong'}: {looked}.")
+
+    def _confirms(self, question: str) -> bool:
+        try:
+            return input(question).strip().lower() in ("y", "yes", "是")
+        except EOFError:
+            return False
+
+    def _help(self, _: str) -> None:
+        table = rendering.table("command", "shows")
+        for name, (_handler, words) in self._commands.items():
+            rendering.add_row(table, name, words)
+        self._console.print(table)
+
+    def _dim(self, text: str) -> None:
+        self._console.print(text, style="dim", soft_wrap=True)

@@ -1,0 +1,89 @@
+"""Progress on standard error: bars on a terminal, silence down a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from dragoman.cli.terminal import rendering as show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+_PATIENCE = 0.3
+"""Seconds before a bar appears: what is over at once needs none."""
+
+
+class Bars:
+    """One bar a label: fetched weights, files read, conversations held."""
+
+    def __init__(self) -> None:
+        self._console = show.err()
+        self._began: float | None = None
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._named: set[str] = set()
+
+    def show(self, label: str, done: int, total: int | None, name: str = "") -> None:
+        """Set a bar; `name` is what is at hand."""
+        if not self._console.is_terminal:
+            return
+        if self._began is None:
+            self._began = monotonic()
+        if self._progress is None:
+            if monotonic() - self._began < _PATIENCE or done == total:
+                return
+            self._progress = _made(self._console)
+            self._progress.start()
+        if label not in self._tasks:
+            self._tasks[label] = self._progress.add_task(label, total=total, name="")
+        self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, 32))
+
+    def reading(self, done: int, total: int, name: str, /) -> None:
+        """What ingest calls: bytes done, bytes in all, the file at hand."""
+        self.show("Reading", done, total, name)
+
+    def fetching(self, name: str, done: int, total: int | None, /) -> None:
+        """What fetching weights calls: bytes done, bytes in all where known. Down a pipe one line says it begins."""
+        if not self._console.is_terminal and name not in self._named:
+            self._named.add(name)
+            size = f" ({total / 1e6:.0f} MB)" if total else ""
+            self._console.print(f"Fetching {name}{size}", soft_wrap=True)
+        self.show(f"Fetching {name}", done, total)
+
+    def close(self) -> None:
+        """Take the bars away."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+            self._tasks.clear()
+
+
+def _made(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[name]}", markup=False),
+    )
+    return Progress(*columns, console=console, transient=True)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Bars]:
+    """Bars for the length of a block, for weights that are fetched in it as well."""
+    from dragoman.models import weights
+
+    bars = Bars()
+    weights.on_progress = bars.fetching
+    try:
+        yield bars
+    finally:
+        weights.on_progress = None
+        bars.close()

@@ -1,0 +1,76 @@
+"""A reply on the terminal: as it comes, and why it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dragoman.cli.terminal import rendering
+from dragoman.core.trace import Note
+from dragoman.core.values import Reply
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class _Line:
+    """Text written piece by piece, broken between words where it would run over the edge of a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._column = 0
+
+    def write(self, piece: str) -> None:
+        from rich.cells import cell_len
+
+        length = cell_len(piece.rstrip())
+        if self._console.is_terminal and self._column and self._column + length > self._console.width:
+            self._console.out("")
+            self._column = 0
+        self._console.out(piece, end="", highlight=False)
+        self._console.file.flush()
+        self._column = cell_len(piece.rpartition("\n")[2]) + (0 if "\n" in piece else self._column)
+
+
+def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | None:
+    """Print a reply as it comes and give it back; None where it ended without one."""
+    reply, begun = None, False
+    line = _Line(console)
+    status = console.status("thinking", spinner="dots") if console.is_terminal else None
+    if status is not None:
+        status.start()
+    try:
+        for piece in pieces:
+            if isinstance(piece, Note):
+                if status is not None:
+                    status.update(rendering.note_progress(piece))
+            elif isinstance(piece, Reply):
+                reply = piece
+            else:
+                if status is not None:
+                    status.stop()
+                begun = True
+                line.write(rendering.printable(piece))
+    finally:
+        if status is not None:
+            status.stop()
+        if begun:
+            console.out("")
+    if reply is not None and not begun:
+        console.out(rendering.printable(reply.text), highlight=False)
+    return reply
+
+
+def print_short_why(reply: Reply, console: Console) -> None:
+    """The dim lines under a reply: what was remembered, and where the reply comes from."""
+    for line in (*rendering.learned_lines(reply.trace), rendering.why_line(reply)):
+        console.print(f"  {line}", style="dim", soft_wrap=True)
+
+
+def print_why(reply: Reply, console: Console) -> None:
+    """The whole trace of a reply, then its evidence."""
+    console.print(rendering.trace_table(reply.trace))
+    if reply.evidence:
+        console.print(rendering.evidence_table(reply.evidence))
+    else:
+        console.print("No evidence: nothing was looked up, or nothing was found.", style="dim")

@@ -1,0 +1,1 @@
+"""One loader a data set."""

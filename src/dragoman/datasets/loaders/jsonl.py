@@ -1,0 +1,198 @@
+"""Users' own data: JSON lines, one a turn; the first line may declare the set. `schema.py` says what stands in one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Example, Gold, Label, Problem
+from dragoman.core.registry import datasets
+from dragoman.core.values import Context, Passage, Scope, Source, SourceName, Turn
+from dragoman.datasets.lines import lines
+from dragoman.datasets.loaders.jsonl_survey import TOO_LONG, FileSurvey, corpus, survey
+from dragoman.datasets.schema import ExampleRow, PassageRow, meant, parse, passage_row
+
+
+@datasets.register("jsonl.v1")
+class Jsonl:
+    """A file of turns. Equal candidates within a dialogue share one scope, so that a store takes them once."""
+
+    def __init__(self, *, file: str | Path) -> None:
+        self._file = Path(file)
+        self._known: tuple[tuple[int, int], FileSurvey] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._survey.name
+
+    @property
+    def language(self) -> str:
+        return self._survey.language
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return self._survey.sources
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        return self._survey.labels
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        place = self._survey.corpus
+        return (self._file,) if place is None else (self._file, place)
+
+    def examples(self) -> Iterator[Example | Problem]:
+        """Every turn, or what is wrong with its line; what is wrong with the header and the corpus comes first."""
+        known = self._survey
+        yield from known.problems
+        taken: dict[int, int] = {}  # by hash: a file may have millions
+        builder = ExampleBuilder(known.name, known.sources, known.shared if known.corpus else None)
+        for number, line in lines(self._file):
+            if number == 1 and known.has_header:
+                continue
+            try:
+                if line is None:
+                    raise InputError(TOO_LONG)
+                example, odd = builder.example(parse(ExampleRow, line))
+                earlier = taken.setdefault(hash(example.id), number)
+                if earlier != number:
+                    raise InputError(f"the id '{example.id}' is taken by line {earlier}. Give another id or position.")
+            except InputError as error:
+                yield Problem(str(self._file), number, str(error))
+                continue
+            for what in odd:
+                yield Problem(str(self._file), number, what, "warning")
+            yield example
+
+    def passages(self) -> Iterator[Passage]:
+        """The shared corpus; what is wrong with its lines is told by `examples`."""
+        known = self._survey
+        shared = {source.name for source in known.sources if not source.private}
+        for row in () if known.corpus is None else corpus(known.corpus):
+            if isinstance(row, PassageRow) and row.source in shared:
+                yield row.passage()
+
+    @property
+    def _survey(self) -> FileSurvey:
+        """The first pass, made again only where the file has changed since."""
+        try:
+            status = self._file.stat()
+            stamp = status.st_mtime_ns, status.st_size
+        except OSError:
+            stamp = 0, 0  # the reading itself says what is wrong
+        if self._known is None or self._known[0] != stamp:
+            self._known = stamp, survey(self._file)
+        return self._known[1]
+
+
+class ExampleBuilder:
+    """Rows to examples: everything that a row must fulfil beyond its form is asked here."""
+
+    def __init__(self, name: str, sources: Iterable[Source], shared: frozenset[int] | None = None) -> None:
+        self._name = name
+        self._sources = tuple(sources)
+        self._known = {source.name: source for source in self._sources}
+        self._shared = shared
+        self._pool: tuple[str, str, tuple[Passage, ...]] = ("", "", ())
+
+    def example(self, row: ExampleRow) -> tuple[Example, list[str]]:
+        """The example, and what is odd about it; an `InputError` where it cannot be used."""
+        wrong = [*_context_errors(row), *self._candidate_errors(row), *_plan_errors(row, self._known)]
+        wrong += self._evidence_errors(row)
+        if wrong:
+            raise InputError(f"{'; '.join(wrong)}.")
+        turns = tuple(Turn(turn.speaker, turn.text) for turn in row.context)
+        user, candidates = self._pooled(row)
+        position = sum(turn.speaker == "agent" for turn in turns) if row.position is None else row.position
+        gold = Gold(row.retrieve, row.plan, row.evidence, row.reply)
+        example = Example(
+            row.id or f"{row.dialogue}#{position}",
+            Context(turns, Scope(self._name, user), row.dialogue),
+            self._sources,
+            candidates,
+            gold,
+            position,
+            row.domain,
+            row.meta,
+        )
+        return example, list(_oddities(row))
+
+    def _pooled(self, row: ExampleRow) -> tuple[str, tuple[Passage, ...]]:
+        """The id under which a dialogue's equal candidates lie, and one tuple for all of its turns that have them."""
+        if not row.candidates:
+            return row.dialogue, ()
+        candidates = tuple(candidate.passage() for candidate in row.candidates)
+        if self._pool[0] != row.dialogue or self._pool[2] != candidates:
+            content = json.dumps([passage_row(candidate) for candidate in candidates])
+            digest = blake2b(content.encode("ascii"), digest_size=8).hexdigest()
+            self._pool = row.dialogue, f"{row.dialogue}#{digest}", candidates
+        return self._pool[1:]
+
+    def _candidate_errors(self, row: ExampleRow) -> Iterator[str]:
+        ids = Counter(candidate.id for candidate in row.candidates)
+        twice = [name for name, count in ids.items() if count > 1]
+        if twice:
+            yield f"two candidates have the id '{twice[0]}'"
+        blank = [candidate.id for candidate in row.candidates if not candidate.text.strip()]
+        if blank:
+            yield f"the text of the candidate '{blank[0]}' is empty"
+        for name in dict.fromkeys(candidate.source for candidate in row.candidates):
+            if name not in self._known:
+                yield f"a candidate is of the unknown source '{name}'{meant(name, self._known)}"
+            elif not self._known[name].private:
+                yield f"the source '{name}' is shared by all turns, so that a turn cannot bring candidates of it"
+
+    def _evidence_errors(self, row: ExampleRow) -> Iterator[str]:
+        known = {candidate.id for candidate in row.candidates}
+        for named in row.evidence or ():
+            if named not in known and (self._shared is None or hash(named) not in self._shared):
+                where = "the candidates" if self._shared is None else "the candidates or the shared passages"
+                shown = meant(named, known) if 0 < len(known) <= 30 else ""
+                yield f"the evidence '{named}' is not among {where}{shown}"
+        if row.evidence and len(set(row.evidence)) < len(row.evidence):
+            yield "the evidence names a passage twice"
+
+
+def _context_errors(row: ExampleRow) -> Iterator[str]:
+    if row.context[-1].speaker != "user":
+        yield "the last turn of 'context' is not the user's; what the agent says next belongs into 'reply'"
+    elif not row.context[-1].text.strip():
+        yield "the user's last turn is empty"
+    if row.reply is not None and not row.reply.strip():
+        yield "'reply' is empty; leave it out where none is known"
+    if not row.dialogue.strip() or "\x00" in row.dialogue:
+        yield "'dialogue' is blank or holds a NUL character"
+
+
+def _plan_errors(row: ExampleRow, known: Mapping[SourceName, Source]) -> Iterator[str]:
+    asked: set[SourceName] = set()
+    for name in row.plan or ():
+        if name not in known:
+            hint = " (write [] for a plan that asks nothing)" if name.upper() == "NULL" else meant(name, known)
+            yield f"the plan names the unknown source '{name}'{hint}"
+            continue
+        missing = [need for need in known[name].needs if need not in asked]
+        if missing:
+            yield f"the plan asks '{name}' without '{missing[0]}' before it, which it needs"
+        if name in asked:
+            yield f"the plan asks '{name}' twice"
+        asked.add(name)
+
+
+def _oddities(row: ExampleRow) -> Iterator[str]:
+    """What contradicts itself but can be used."""
+    if row.retrieve is not None and row.plan is not None and row.retrieve != bool(row.plan):
+        yield f"'retrieve' is {str(row.retrieve).lower()}, but the plan asks {', '.join(row.plan) or 'nothing'}."
+    sources = {candidate.id: candidate.source for candidate in row.candidates}
+    if row.plan is not None and row.evidence:
+        for named in row.evidence:
+            if sources.get(named, next(iter(row.plan), None)) not in row.plan:
+                yield f"the evidence '{named}' is of a source that the plan does not ask."
+    for candidate in row.candidates:
+        if candidate.parent is not None and candidate.parent not in sources:
+            yield f"the parent '{candidate.parent}' of '{candidate.id}' is not among the candidates."

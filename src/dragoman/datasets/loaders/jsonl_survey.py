@@ -1,0 +1,194 @@
+"""The first, cheap pass over a file of JSON lines: which sources and labels it has, before any row is trusted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Label, Problem
+from dragoman.core.values import Source, SourceName
+from dragoman.datasets.lines import LONGEST, lines
+from dragoman.datasets.schema import SOURCE_PATTERN, HeaderRow, PassageRow, SetRow, SourceRow, meant, parse
+from dragoman.text.language import language
+
+LABELS: tuple[Label, ...] = get_args(Label)
+TOO_LONG = f"this line is longer than {LONGEST // 2**20} MB; one line is one turn."
+_SAMPLE = 200
+_NAME = re.compile(SOURCE_PATTERN)
+_UNKNOWN = (SourceRow(name="DOCUMENTS", description="what could be looked up"),)
+"""Where a set only says whether something should be looked up, there is still somewhere to look."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSurvey:
+    """What a first pass finds out about a file. `shared` holds the hashes of the corpus's ids: they may be millions."""
+
+    name: str
+    language: str
+    sources: tuple[Source, ...]
+    labels: frozenset[Label]
+    has_header: bool
+    corpus: Path | None
+    shared: frozenset[int]
+    problems: tuple[Problem, ...]
+
+
+def survey(file: Path) -> FileSurvey:
+    """Read a file once, loosely: names of sources, labels, language. What is wrong is left for the second reading."""
+    declared, has_header, problems = _header(file)
+    shared: set[int] = set()
+    of_corpus: dict[SourceName, None] = {}
+    place = None if declared.passages is None else file.parent / declared.passages
+    for row in () if place is None else corpus(place):
+        if isinstance(row, Problem):
+            problems.append(row)
+        else:
+            shared.add(hash(row.id))
+            of_corpus[row.source] = None
+    labels: set[Label] = set()
+    named: dict[SourceName, None] = {}
+    texts: list[str] = []
+    for found in _loose(file, skip=has_header):
+        labels.update(label for label in LABELS if found.get(label) is not None)
+        if declared.sources is None:
+            named.update(dict.fromkeys(_names(found)))
+        if len(texts) < _SAMPLE:
+            texts += _texts(found)
+        elif len(labels) == len(LABELS) and declared.sources is not None:
+            break  # nothing more to learn
+    entries = declared.sources
+    if entries is None:
+        entries = tuple(SourceRow(name=name) for name in {**named, **of_corpus})
+    entries = entries or _UNKNOWN
+    sources = tuple(
+        Source(
+            row.name,
+            row.description,
+            row.needs,
+            row.about,
+            row.name not in of_corpus if row.private is None else row.private,
+        )
+        for row in entries
+    )
+    problems += _misplaced(file, sources, of_corpus)
+    spoken = Counter(language(text) for text in texts).most_common(1)
+    return FileSurvey(
+        declared.name.strip() or file.stem,
+        declared.language or (spoken[0][0] if spoken else "en"),
+        sources,
+        frozenset(labels),
+        has_header,
+        place,
+        frozenset(shared),
+        tuple(problems),
+    )
+
+
+def _misplaced(file: Path, sources: Iterable[Source], of_corpus: Iterable[SourceName]) -> Iterator[Problem]:
+    """Shared passages of a source that is not declared, or that is declared to stand in the turns."""
+    private = {source.name: source.private for source in sources}
+    for name in of_corpus:
+        if private.get(name) is not False:
+            why = "is private" if name in private else f"is not declared{meant(name, private)}"
+            yield Problem(str(file), 1, f"the shared passages are of the source '{name}', which {why}.")
+
+
+def _header(file: Path) -> tuple[SetRow, bool, list[Problem]]:
+    """What the first line declares, whether it is a header at all, and what is wrong with it."""
+    first = next(lines(file), None)
+    if first is None:
+        raise InputError(f"{file} is empty.", remedy="Write one JSON object a line, one line a turn.", file=str(file))
+    number, line = first
+    found = None if line is None else _loosely(line)
+    if number != 1 or line is None or found is None or "dataset" not in found:
+        return SetRow(), False, []
+    try:
+        declared = parse(HeaderRow, line).dataset
+        _check_sources(declared.sources or ())
+    except InputError as error:
+        return SetRow(), True, [Problem(str(file), 1, str(error))]
+    return declared, True, []
+
+
+def _check_sources(rows: Iterable[SourceRow]) -> None:
+    """Declared once, needing what is declared, in no circle."""
+    needs: dict[SourceName, set[SourceName]] = {}
+    for row in rows:
+        if row.name in needs:
+            raise InputError(f"the source '{row.name}' is declared twice.")
+        if row.name.upper() == "NULL":
+            raise InputError("a source cannot be called NULL: that is the plan that asks nothing.")
+        needs[row.name] = set(row.needs)
+    for name, needed in needs.items():
+        for need in sorted(needed - set(needs)):
+            raise InputError(f"the source '{name}' needs the unknown source '{need}'{meant(need, needs)}.")
+    while free := [name for name, needed in needs.items() if not needed]:
+        for name in free:
+            del needs[name]
+        for needed in needs.values():
+            needed.difference_update(free)
+    if needs:
+        raise InputError(f"the sources {', '.join(needs)} need each other in a circle.")
+
+
+def corpus(file: Path) -> Iterator[PassageRow | Problem]:
+    """The rows of a file of shared passages, the first of each id, with a problem in place of any other."""
+    taken: set[int] = set()
+    for number, line in lines(file):
+        try:
+            if line is None:
+                raise InputError(TOO_LONG)
+            row = parse(PassageRow, line)
+            if hash(row.id) in taken:
+                raise InputError(f"the id '{row.id}' is taken by a line before.")
+        except InputError as error:
+            yield Problem(str(file), number, str(error))
+            continue
+        taken.add(hash(row.id))
+        yield row
+
+
+def _loose(file: Path, *, skip: bool) -> Iterator[dict[str, Any]]:
+    for number, line in lines(file):
+        row = None if line is None or (skip and number == 1) else _loosely(line)
+        if row is not None:
+            yield row
+
+
+def _loosely(line: bytes) -> dict[str, Any] | None:
+    """A line as a JSON object, None where it is none."""
+    from pydantic_core import from_json
+
+    try:
+        found = from_json(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _names(row: Mapping[str, Any]) -> Iterator[SourceName]:
+    """The sources that a row mentions."""
+    for candidate in _listed(row, "candidates"):
+        if isinstance(candidate, dict) and _is_name(candidate.get("source")):
+            yield candidate["source"]
+    yield from filter(_is_name, _listed(row, "plan"))
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and name.upper() != "NULL"
+
+
+def _texts(row: Mapping[str, Any]) -> Iterator[str]:
+    for turn in _listed(row, "context"):
+        if isinstance(turn, dict) and isinstance(turn.get("text"), str):
+            yield turn["text"]
+
+
+def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
+    found = row.get(key)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,1 @@
+"""Data sets split by dialogue, by unseen evidence, or into folds."""

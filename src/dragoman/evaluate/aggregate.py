@@ -1,0 +1,383 @@
+"""From rows to figures: every column over every system of a set, with its uncertainty and its tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from dragoman.core.codec import Json
+from dragoman.core.errors import DragomanError, StoreCorruptError
+from dragoman.core.examples import Example, Problem
+from dragoman.evaluate.columns import LabelledSet, MeasuredColumn
+from dragoman.evaluate.contract import Judged, Scores
+from dragoman.evaluate.results import Cell, Figure, Outcome, Result, Status, SystemRow, Table, Test
+from dragoman.evaluate.running.kept_turns import ReadableSet, lean_examples
+from dragoman.evaluate.show.tables import plain
+from dragoman.evaluate.spec import DataSpec, Experiment, FigureSpec, SystemSpec
+
+if TYPE_CHECKING:
+    from dragoman.evaluate.significance import Comparison, Draws
+
+_SHOWN_PROBLEMS = 5
+Progress = Callable[[int, int, str], None]
+"""Called with figures done, figures in all, and the column at hand."""
+
+
+class OutcomeReader(Protocol):
+    """Where outcomes are read from."""
+
+    def outcomes(self, block: str, system: str) -> Iterator[Outcome]: ...
+
+
+class TurnReader(LabelledSet, ReadableSet, Protocol):
+    """What is needed of a set."""
+
+    @property
+    def problems(self) -> Sequence[Problem]: ...
+
+    @property
+    def skipped(self) -> int: ...
+
+
+class Keep(Protocol):
+    """Takes what is to be kept of the turns."""
+
+    def turns(self, block: str, examples: Sequence[Example]) -> None: ...
+
+    def scores(
+        self, block: str, system: str, examples: Sequence[str], columns: Mapping[str, Sequence[float | None]]
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A set that was run, with its columns; `untaught` are the systems whose training part is not here."""
+
+    spec: DataSpec
+    block: TurnReader
+    measures: Sequence[MeasuredColumn]
+    untaught: frozenset[str] = frozenset()
+
+
+def aggregate(
+    experiment: Experiment,
+    sets: Sequence[Measured | DataSpec],
+    rows: OutcomeReader,
+    *,
+    name: str,
+    manifest: Mapping[str, Json],
+    systems: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    keep: Keep | None = None,
+) -> Result:
+    """The result of an experiment. A set given as its bare spec is not here: its rows say "no data".
+
+    `systems` limits the table to some of the rows that run; rows that cannot run stay.
+    """
+    tables, figures = [], []
+    for entry in sets:
+        spec = entry.spec if isinstance(entry, Measured) else entry
+        chosen = [
+            system
+            for system in experiment.systems_of(spec.name)
+            if systems is None or system.name in systems or not system.runs
+        ]
+        if isinstance(entry, Measured):
+            chosen = [
+                system.model_copy(update={"missing": "no data"}) if system.name in entry.untaught else system
+                for system in chosen
+            ]
+            table, drawn = _Tabling(experiment, entry, chosen, rows, progress=progress, keep=keep).made()
+            tables.append(table)
+            figures += drawn
+        else:
+            tables.append(_empty(experiment, spec, chosen))
+    return Result(name, experiment.title, experiment.about, manifest, tuple(tables), tuple(figures))
+
+
+class _Tabling:
+    """The work on one set's table: systems are read one after another, so that one at a time is in memory."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        measured: Measured,
+        systems: Sequence[SystemSpec],
+        rows: OutcomeReader,
+        *,
+        progress: Progress | None,
+        keep: Keep | None,
+    ) -> None:
+        self._experiment = experiment
+        self._measured = measured
+        self._systems = systems
+        self._rows = rows
+        self._progress = progress
+        self._keep = keep
+        self._examples = lean_examples(measured.block)
+        self._done = 0
+
+    def made(self) -> tuple[Table, list[Figure]]:
+        from dragoman.evaluate.significance import Draws
+
+        if self._keep is not None:
+            self._keep.turns(self._measured.spec.name, self._examples)
+        dialogues = [_unit(example) for example in self._examples]
+        draws = Draws.of(dialogues, count=self._experiment.draws, seed=self._experiment.seed)
+        running = [system for system in self._systems if system.runs]
+        scores = {system.name: self._scores(system.name) for system in running}
+        columns = [
+            self._column(index, {name: found[index] for name, found in scores.items()}, draws)
+            for index in range(len(self._measured.measures))
+        ]
+        table = self._table(columns, len(set(dialogues)))
+        return table, self._figures(table, [system.name for system in running])
+
+    def _turns(self, system: str) -> list[Judged]:
+        spec = self._measured.spec
+        judged = []
+        for number, outcome in enumerate(self._rows.outcomes(spec.name, system)):
+            example = self._examples[number] if number < len(self._examples) else None
+            if example is None or example.id != outcome.example:
+                raise StoreCorruptError(
+                    f"Turn {number + 1} of '{system}' on '{spec.name}' is '{outcome.example}', "
+                    f"and the set has '{example.id if example else 'no such turn'}' there.",
+                    remedy="Run again with --fresh, which measures everything anew.",
+                )
+            judged.append(Judged(example, outcome.reply, outcome.usage, outcome.encoded))
+        if len(judged) < len(self._examples):
+            raise StoreCorruptError(
+                f"'{system}' has answered {len(judged)} of the {len(self._examples)} turns of '{spec.name}'.",
+                remedy="Run the experiment again: it goes on from there.",
+            )
+        return judged
+
+    def _scores(self, system: str) -> list[Scores]:
+        turns = self._turns(system)
+        found = []
+        for measure in self._measured.measures:
+            self._tell(measure.spec.title)
+            if measure.spec.missing is not None:
+                found.append(Scores([False] * len(turns), lambda weights: weights[:, :0].sum(axis=1)))
+                continue
+            try:
+                found.append(measure.metric.score(turns))
+            except DragomanError as error:
+                raise _failed(measure, self._measured.spec.name, system, error.message, error.remedy) from error
+            except Exception as error:  # a plugin's metric may raise anything; the run must say which it was
+                words = f"{type(error).__name__}: {error}"
+                raise _failed(measure, self._measured.spec.name, system, words) from error
+        if self._keep is not None:
+            columns = {
+                measure.spec.title: [_known(value) for value in scores.per_turn.tolist()]
+                for measure, scores in zip(self._measured.measures, found, strict=True)
+                if scores.per_turn is not None and measure.metric.about.repeatable
+            }
+            self._keep.scores(self._measured.spec.name, system, [example.id for example in self._examples], columns)
+        return found
+
+    def _tell(self, what: str) -> None:
+        if self._progress is not None:
+            running = sum(system.runs for system in self._systems)
+            self._progress(self._done, 2 * running * len(self._measured.measures), what)
+        self._done += 1
+
+    def _column(self, index: int, scores: Mapping[str, Scores], draws: Draws) -> dict[str, Cell]:
+        """The cells of one column by system: values first, then what is tested against the baseline."""
+        measure = self._measured.measures[index]
+        if measure.spec.missing is not None:
+            return {system: Cell(measure.spec.missing) for system in scores}
+        somewhere = any(any(found.counted) for found in scores.values())
+        cells = {}
+        for system, found in scores.items():
+            self._tell(measure.spec.title)
+            cells[system] = self._cell(found, draws, measure, somewhere=somewhere)
+        baseline = self._baseline(scores)
+        if baseline is None or cells[baseline].status != "measured" or not measure.metric.about.repeatable:
+            return cells  # turns of a batch share its seconds: tests would take them for independent
+        others = [name for name, cell in cells.items() if name != baseline and cell.status == "measured"]
+        return {**cells, **_tested(cells, scores, baseline, others, draws)}
+
+    def _baseline(self, scores: Mapping[str, Scores]) -> str | None:
+        named = self._experiment.baseline
+        return named if named in scores else None
+
+    def _cell(self, found: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> Cell:
+        from dragoman.evaluate.significance import interval
+
+        if not any(found.counted):
+            spoken = somewhere or not measure.metric.about.needs
+            return Cell("not available" if spoken else "no turns")
+        told = interval(found, draws, name=measure.spec.title)
+        details = cast(dict[str, Json], plain(dict(found.details)))
+        if math.isnan(told.value):
+            return Cell("not available", n=told.n, details=details)
+        return Cell(
+            "measured",
+            told.value,
+            told.n,
+            _known(told.error),
+            _known(told.low),
+            _known(told.high),
+            details=details,
+        )
+
+    def _table(self, columns: Sequence[Mapping[str, Cell]], dialogues: int) -> Table:
+        spec, block = self._measured.spec, self._measured.block
+        rows = []
+        for system in self._systems:
+            cells = [
+                _with_paper(
+                    column[system.name] if system.runs else Cell(cast(Status, system.missing)),
+                    system,
+                    spec.name,
+                    measure.spec.title,
+                )
+                for column, measure in zip(columns, self._measured.measures, strict=True)
+            ]
+            rows.append(SystemRow(system.name, system.group, system.note, tuple(cells)))
+        problems = tuple(block.problems)
+        shown = [f"{PurePath(one.file).name}:{one.row}: {one.what}" for one in problems[:_SHOWN_PROBLEMS]]
+        if len(problems) > _SHOWN_PROBLEMS:
+            shown.append(f"... and {len(problems) - _SHOWN_PROBLEMS} more")
+        running = {system.name for system in self._systems if system.runs}
+        return Table(
+            spec.name,
+            spec.title,
+            spec.note,
+            len(self._examples),
+            dialogues,
+            self._experiment.baseline if self._experiment.baseline in running else None,
+            tuple(measure.column() for measure in self._measured.measures),
+            tuple(rows),
+            tuple(shown),
+            block.skipped,
+        )
+
+    def _figures(self, table: Table, systems: Sequence[str]) -> list[Figure]:
+        name = self._measured.spec.name
+        rows = {row.system for row in table.rows}
+        absent = {system.name for system in self._experiment.systems} - rows
+        wanted = [_without(spec, absent) for spec in self._experiment.figures if spec.data is None or name in spec.data]
+        wanted = [spec for spec in wanted if spec.options.get("systems") != []]
+        if not wanted:
+            return []
+        from dragoman.evaluate.show.figures import figure
+
+        turns = _Lazy(systems, self._turns)
+        drawn = [figure(spec, table, turns) for spec in wanted]
+        return [one for one in drawn if one is not None]
+
+
+def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
+    """A figure without the systems that this table does not have: left out by the command, or not for this set."""
+    named = spec.options.get("systems")
+    if not isinstance(named, list) or absent.isdisjoint(named):
+        return spec
+    places = [place for place, name in enumerate(named) if name not in absent]
+    x = spec.options.get("x")
+    along = {"x": [x[place] for place in places]} if isinstance(x, list) and len(x) == len(named) else {}
+    return spec.model_copy(update={"systems": [named[place] for place in places], **along})
+
+
+class _Lazy(Mapping[str, Sequence[Judged]]):
+    """The turns of each system, read when they are asked for; the last ones are kept."""
+
+    def __init__(self, systems: Sequence[str], read: Callable[[str], list[Judged]]) -> None:
+        self._systems = systems
+        self._read = read
+        self._last: tuple[str, list[Judged]] | None = None
+
+    def __getitem__(self, system: str) -> Sequence[Judged]:
+        if system not in self._systems:
+            raise KeyError(system)
+        if self._last is None or self._last[0] != system:
+            self._last = system, self._read(system)
+        return self._last[1]
+
+    def __contains__(self, system: object) -> bool:
+        return system in self._systems
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._systems)
+
+    def __len__(self) -> int:
+        return len(self._systems)
+
+
+def _tested(
+    cells: Mapping[str, Cell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
+) -> dict[str, Cell]:
+    """The cells of the other systems with their tests, corrected over the column for each kind of test."""
+    from dragoman.evaluate.significance import are_decisions, compare, holm
+
+    decisions = are_decisions(*(scores[name] for name in (baseline, *others)))
+    found: dict[str, Comparison] = {
+        name: compare(scores[baseline], scores[name], draws, decisions=decisions) for name in others
+    }
+    adjusted: dict[tuple[str, str], float] = {}
+    for test in {kind for comparison in found.values() for kind in comparison.tests}:
+        named = [name for name in others if test in found[name].tests]
+        for name, p in zip(named, holm([found[name].tests[test] for name in named]), strict=True):
+            adjusted[name, test] = p
+    return {
+        name: replace(
+            cells[name],
+            difference=_known(comparison.paired.difference),
+            tests=tuple(
+                Test(cast(Any, test), p, adjusted[name, test])
+                for test, p in comparison.tests.items()
+                if not math.isnan(p)
+            ),
+        )
+        for name, comparison in found.items()
+    }
+
+
+def _unit(example: Example) -> str:
+    """What is drawn with its turns together: a dialogue, or the logs that a set cut from the same one."""
+    return example.meta.get("opening") or example.context.dialogue or example.id
+
+
+def _with_paper(cell: Cell, system: SystemSpec, block: str, title: str) -> Cell:
+    paper = system.paper.get(block, {}).get(title)
+    return cell if paper is None else replace(cell, paper=paper)
+
+
+def _empty(experiment: Experiment, spec: DataSpec, systems: Sequence[SystemSpec]) -> Table:
+    """The table of a set that is not here: what the paper printed, and holes."""
+    from dragoman.evaluate.columns import Measures
+
+    measures = Measures(experiment).unchecked(spec.name)
+    rows = tuple(
+        SystemRow(
+            system.name,
+            system.group,
+            system.note,
+            tuple(
+                _with_paper(Cell(cast(Status, system.missing or "no data")), system, spec.name, measure.spec.title)
+                for measure in measures
+            ),
+        )
+        for system in systems
+    )
+    columns = tuple(measure.column() for measure in measures)
+    return Table(spec.name, spec.title, spec.note, 0, 0, None, columns, rows)
+
+
+def _failed(measure: MeasuredColumn, block: str, system: str, words: str, remedy: str = "") -> DragomanError:
+    kept = "The turns are kept: mend this and run the same command again, and only the figures are made."
+    return DragomanError(
+        f"The column '{measure.spec.title}' ({measure.kind}) failed for '{system}' on '{block}': {words.rstrip('.')}.",
+        remedy=f"{remedy} {kept}".strip(),
+        column=measure.spec.title,
+        system=system,
+        data=block,
+    )
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number

@@ -1,0 +1,1 @@
+"""Running an experiment: data sets, batches, the run folder and its manifest."""

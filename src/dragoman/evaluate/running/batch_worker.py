@@ -1,0 +1,261 @@
+"""The systems of a set at work on batches, here or in a worker elsewhere: their agents, their stores, their answers.
+
+What a batch gives depends on the batch alone, not on those before it, so that any worker may answer it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Protocol
+
+from dragoman.agent.agent import Agent
+from dragoman.core.encoding import by_about, passage_vectors
+from dragoman.core.errors import DragomanError, RunError
+from dragoman.core.examples import Example
+from dragoman.core.values import Context, Passage, Scope, Source
+from dragoman.core.workers import Tell, Work
+from dragoman.evaluate.results import Outcome
+from dragoman.evaluate.spec import SystemSpec
+from dragoman.evaluate.systems.build import Bench, Models, SystemBuilder, needs_answers, needs_training
+from dragoman.evaluate.systems.memo import Memo
+from dragoman.evaluate.systems.oracles import GoldAnswers
+
+_KEPT_ROWS = 20_000
+"""Rows of scopes that are kept after their batch, in case that a later one shares them."""
+_CORPUS_CHUNK = 4096
+
+
+class Seen(Protocol):
+    """A set as systems see it. Each call reads anew."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]: ...
+
+    @property
+    def language(self) -> str: ...
+
+    def examples(self) -> Iterator[Example]: ...
+
+    def train(self) -> Iterator[Example]: ...
+
+    def passages(self) -> Iterator[Passage]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBatch:
+    """Some turns in a row, for every lane as it sees them, and the systems of each lane that are to answer them."""
+
+    start: int
+    chunks: tuple[tuple[Example, ...], ...]
+    systems: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcomes:
+    """The outcomes of one system on a batch that begins at `start`."""
+
+    system: str
+    start: int
+    outcomes: Sequence[Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A set that travels: what systems may read of it beside the turns of their batches, and not more."""
+
+    sources: tuple[Source, ...]
+    language: str
+    shared: tuple[Passage, ...]
+    whole: tuple[Example, ...]
+    """Every turn without its candidates, where a row is made of the labels of all turns."""
+    training: tuple[Example, ...]
+
+    def examples(self) -> Iterator[Example]:
+        return iter(self.whole)
+
+    def train(self) -> Iterator[Example]:
+        return iter(self.training)
+
+    def passages(self) -> Iterator[Passage]:
+        return iter(self.shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that a worker needs in order to answer batches of a set."""
+
+    name: str
+    seed: int
+    lanes: tuple[tuple[Mapping[str, Any], Carried, tuple[SystemSpec, ...]], ...]
+
+
+class SystemGroup:
+    """The systems that see a set in one way: their agents, their stores, their answers."""
+
+    def __init__(
+        self, view: Mapping[str, Any], block: Seen, systems: Sequence[SystemSpec], models: Models, seed: int
+    ) -> None:
+        self.view = view
+        self.systems = systems
+        self._block = block
+        self._models = models
+        self._answers = GoldAnswers(block.examples)
+        self._sharing = Memo(models.tally)
+        bench = Bench(block.sources, block.language, self._answers, block.train, seed, models, self._sharing)
+        self._builder = SystemBuilder(bench, systems)
+        self._agents: dict[str, Agent] = {system.name: self._builder.build(system) for system in systems}
+        self._kept: OrderedDict[Scope, tuple[Passage, ...]] = OrderedDict()
+        self._held = 0
+        self._ready = False
+
+    def batches(self, size: int, start: int) -> Iterator[list[Example]]:
+        """The turns from a place on, a batch at a time."""
+        examples = islice(self._block.examples(), start, None)
+        while chunk := list(islice(examples, size)):
+            yield chunk
+
+    def carried(self) -> Carried:
+        """What its systems read of the set beside their batches."""
+        whole, training = map(
+            any, zip(*((needs_answers(one), needs_training(one)) for one in self.systems), strict=True)
+        )
+        return Carried(
+            self._block.sources,
+            self._block.language,
+            tuple(self._block.passages()),
+            tuple(replace(example, candidates=()) for example in self._block.examples()) if whole else (),
+            tuple(self._block.train()) if training else (),
+        )
+
+    def take(self, examples: Sequence[Example]) -> None:
+        """Make the stores and the rows that know the answers ready for a batch."""
+        if not self._ready:
+            self._builder.warm_up()
+            self._put_corpus(examples[0].context.scope.shared)
+            self._ready = True
+        self._answers.know(examples)
+        for example in examples:
+            self._put(example)
+        current = {example.context.scope for example in examples}
+        while self._held > _KEPT_ROWS and next(iter(self._kept)) not in current:
+            scope, passages = self._kept.popitem(last=False)
+            self._held -= len(passages)
+            for store, _ in self._builder.stores.values():
+                store.forget(scope)
+
+    def answer(self, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
+        """A system's outcomes on a batch that was taken."""
+        contexts = _distinct([example.context for example in examples])
+        self._models.cool()
+        self._sharing.bill()
+        replies = self._agents[system.name].run(contexts)
+        billed = self._sharing.settle(contexts, replies)
+        return [
+            Outcome(example.id, own.reply, own.spent.usage, own.spent.encoded)
+            for example, own in zip(examples, billed, strict=True)
+        ]
+
+    def leave(self) -> None:
+        """The batch is over: what it asked and knew is let go."""
+        self._answers.know(())
+        self._sharing.forget()
+        self._sharing.bill()
+
+    def failing(self, system: SystemSpec, examples: Sequence[Example]) -> tuple[Example, Exception] | None:
+        """The first turn of a batch that fails by itself, and how."""
+        for example in examples:
+            try:
+                self.answer(system, [example])
+            except Exception as error:  # noqa: BLE001 - it is told with the turn's id
+                return example, error
+        return None
+
+    def _put(self, example: Example) -> None:
+        """The candidates of a turn, unless its scope is there already: examples of one scope have the same."""
+        scope = example.context.scope
+        if scope in self._kept:
+            self._kept.move_to_end(scope)
+            return
+        passages = example.candidates
+        self._kept[scope] = passages
+        self._held += len(passages)
+        if passages:
+            self._store(scope, passages)
+
+    def _put_corpus(self, scope: Scope) -> None:
+        passages = self._block.passages()
+        while chunk := list(islice(passages, _CORPUS_CHUNK)):
+            self._store(scope, chunk)
+
+    def _store(self, scope: Scope, passages: Sequence[Passage]) -> None:
+        for about, rows in by_about(passages, self._block.sources).items():
+            texts = [row.indexed for row in rows]
+            for store, encoder in self._builder.stores.values():
+                store.put(scope, rows, None if encoder is None else passage_vectors(encoder, texts, about=about))
+
+
+class BatchWorker:
+    """The lanes of a set, asked for one batch after another."""
+
+    def __init__(self, name: str, lanes: Sequence[SystemGroup]) -> None:
+        self._name = name
+        self._lanes = lanes
+
+    def answer(self, batch: TurnBatch, tell: Tell) -> Iterator[BatchOutcomes]:
+        """What the systems of a batch say, one system after the other; told is which is at work."""
+        for lane, examples, names in zip(self._lanes, batch.chunks, batch.systems, strict=True):
+            if not names:
+                continue
+            lane.take(examples)
+            for system in lane.systems:
+                if system.name in names:
+                    tell(system.name)
+                    yield BatchOutcomes(system.name, batch.start, self._outcomes(lane, system, examples))
+            lane.leave()
+
+    def _outcomes(self, lane: SystemGroup, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
+        try:
+            return lane.answer(system, examples)
+        except Exception as error:
+            found = lane.failing(system, examples) or (examples[0], error)
+            raise self._explained(system, *found) from error
+
+    def _explained(self, system: SystemSpec, example: Example, error: Exception) -> RunError:
+        """What happened, where: the turn, the role and the component."""
+        fields = error.fields if isinstance(error, DragomanError) else {}
+        message = error.message if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
+        noted = "; ".join(getattr(error, "__notes__", ()))
+        role, component = fields.get("role"), fields.get("component")
+        where = f" in the {role} ({component})" if role else f" {noted.partition(', turns')[0]}" if noted else ""
+        return RunError(
+            f"System '{system.name}' failed on turn '{example.id}' of '{self._name}'{where}: {message}",
+            remedy=(error.remedy if isinstance(error, DragomanError) else "") or "The rows of other turns are kept.",
+            system=system.name,
+            example=example.id,
+            block=self._name,
+            role=role,
+            component=component,
+        )
+
+
+@contextmanager
+def open_worker(setup: Setup) -> Iterator[Work[TurnBatch, BatchOutcomes]]:
+    """Lanes with models of their own, in a worker."""
+    with Models() as models:
+        lanes = [SystemGroup(view, seen, systems, models, setup.seed) for view, seen, systems in setup.lanes]
+        yield BatchWorker(setup.name, lanes).answer
+
+
+def _distinct(contexts: Sequence[Context]) -> list[Context]:
+    """The same contexts, no object twice: turns are told apart by them."""
+    seen: set[int] = set()
+    found = []
+    for context in contexts:
+        own = replace(context) if id(context) in seen else context
+        seen.add(id(own))
+        found.append(own)
+    return found

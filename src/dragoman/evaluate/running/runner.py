@@ -1,0 +1,204 @@
+"""Runs the systems of a table over a set, batch by batch, and hands each turn's outcome to whoever keeps the rows.
+
+A batch is a shard: workers, here or elsewhere, answer it (`lanes.py`), and outcomes are written in the order of turns.
+A batch's candidates go into a store under their scopes, once for all systems; then every system answers the batch.
+What systems have in common is asked once (`share.py`). Scopes that no later batch is likely to need are forgotten, so
+that memory does not grow with the set. A run that was stopped goes on where the rows end: the batch in which it stopped
+is run again by every system, so that what is shared, and so what is billed, is what it would have been.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import zip_longest
+from typing import Any, Protocol, TypeAlias
+
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Example
+from dragoman.core.workers import InProcess, Shard, ShardJob, Workers
+from dragoman.evaluate.results import Outcome
+from dragoman.evaluate.running.batch_worker import (
+    BatchOutcomes,
+    BatchWorker,
+    Setup,
+    SystemGroup,
+    TurnBatch,
+    open_worker,
+)
+from dragoman.evaluate.running.dataset_table import DatasetTable
+from dragoman.evaluate.spec import SystemSpec
+from dragoman.evaluate.systems.build import Models
+
+Progress: TypeAlias = Callable[[int, int | None, str], None]
+"""Turns of systems done, turns of systems in all, and the system at work."""
+
+_WHOLE_EVERY = 64
+"""Batches after which all of the memory is searched for garbage."""
+
+
+class OutcomeWriter(Protocol):
+    """Where outcomes are kept: in the order of the set's turns, whatever was there before a restart included."""
+
+    def done(self, block: str, system: str) -> int:
+        """How many turns of a system are there."""
+        ...
+
+    def append(self, block: str, system: str, outcomes: Sequence[Outcome]) -> None: ...
+
+    def outcomes(self, block: str, system: str) -> Iterator[Outcome]: ...
+
+
+def run_table(
+    block: DatasetTable,
+    views: Callable[[Mapping[str, Any]], DatasetTable],
+    systems: Sequence[SystemSpec],
+    rows: OutcomeWriter,
+    *,
+    seed: int,
+    batch: int,
+    progress: Progress | None = None,
+    models: Models | None = None,
+    workers: Workers | None = None,
+) -> None:
+    """Measure systems on a set; those that say why they cannot run are left out. `models` are lent, not closed.
+
+    `workers` answer the batches; without them this process does.
+    """
+    running = [system for system in systems if system.runs]
+    if not running:
+        return
+    with Models() if models is None else nullcontext(models) as lent:
+        run = _Run(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
+        run.run(workers or InProcess())
+
+
+class _Run:
+    """One set and its systems, in lanes by the view that they have of it."""
+
+    def __init__(
+        self,
+        block: DatasetTable,
+        views: Callable[[Mapping[str, Any]], DatasetTable],
+        systems: Sequence[SystemSpec],
+        rows: OutcomeWriter,
+        *,
+        models: Models,
+        seed: int,
+        batch: int,
+        progress: Progress | None,
+    ) -> None:
+        self._block = block
+        self._name = block.spec.name
+        self._systems = systems
+        self._rows = rows
+        self._seed = seed
+        self._batch = max(1, batch)
+        self._progress = progress
+        self._done: dict[str, int] = {}
+        self._everything = 0
+        self._lanes: list[SystemGroup] = []
+        for system in systems:
+            lane = next((lane for lane in self._lanes if lane.view == system.view), None)
+            if lane is None:
+                mine = [other for other in systems if other.view == system.view]
+                seen = views(system.view) if system.view else block
+                self._lanes.append(SystemGroup(system.view, seen, mine, models, seed))
+
+    def run(self, workers: Workers) -> None:
+        total = self._block.count()
+        self._done = {system.name: self._rows.done(self._name, system.name) for system in self._systems}
+        for name, turns in self._done.items():
+            if turns > total:
+                raise InputError(
+                    f"There are {turns} turns of '{name}' on '{self._name}', which has {total}.",
+                    remedy="The data or the limit is another one: run into a new folder.",
+                )
+        self._everything = total * len(self._systems)
+        if sum(self._done.values()) == self._everything:
+            return
+        job = self._job(workers)
+        with _collected_between() as collect:
+            for answered in workers.map(job, self._shards(collect), told=lambda shard, system: self._tell(str(system))):
+                self._keep(answered)
+        self._tell(self._systems[-1].name)
+
+    def _job(self, workers: Workers) -> ShardJob[TurnBatch, BatchOutcomes]:
+        if workers.here:
+            return ShardJob(self._name, lambda: nullcontext(BatchWorker(self._name, self._lanes).answer))
+        lanes = tuple((lane.view, lane.carried(), tuple(lane.systems)) for lane in self._lanes)
+        return ShardJob(self._name, partial(open_worker, Setup(self._name, self._seed, lanes)))
+
+    def _shards(self, collect: Callable[[], None]) -> Iterator[Shard[TurnBatch]]:
+        """The batches that some system lacks."""
+        begun = dict(self._done)
+        start = stopped = min(begun.values()) // self._batch * self._batch
+        streams = [lane.batches(self._batch, start) for lane in self._lanes]
+        for chunks in zip_longest(*streams, fillvalue=()):
+            self._same(chunks)
+            end = start + len(chunks[0])
+            names = tuple(_due(lane, begun, end, again=start == stopped) for lane in self._lanes)
+            if any(names):
+                yield Shard(
+                    f"{self._name}, turns {start + 1}-{end}", TurnBatch(start, tuple(map(tuple, chunks)), names)
+                )
+            start = end
+            collect()
+
+    def _keep(self, answered: BatchOutcomes) -> None:
+        """Write down what is new of some outcomes."""
+        end = answered.start + len(answered.outcomes)
+        if self._done[answered.system] < end:
+            new = answered.outcomes[self._done[answered.system] - answered.start :]
+            self._rows.append(self._name, answered.system, new)
+            self._done[answered.system] = end
+
+    def _tell(self, system: str) -> None:
+        if self._progress is not None:
+            self._progress(sum(self._done.values()), self._everything, system)
+
+    def _same(self, chunks: Sequence[Sequence[Example]]) -> None:
+        """A view changes how turns read, never which turns there are."""
+        first = [example.id for example in chunks[0]]
+        for lane, examples in zip(self._lanes, chunks, strict=True):
+            pairs = zip(examples, first, strict=False)
+            strange = next((example.id for example, known in pairs if example.id != known), None)
+            if strange is not None or len(examples) != len(first):
+                raise InputError(
+                    f"The view {lane.view} of '{self._name}' has other turns than the set itself: '{strange or ''}'.",
+                    remedy="A view changes how turns read, not which there are.",
+                )
+
+
+def _due(lane: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
+    """The systems of a lane that answer a batch: those that lack it; where a run was stopped (`again`), also those
+    before them, so that sharing is as on a first run."""
+    names = [system.name for system in lane.systems]
+    waiting = [name for name in names if begun[name] < end]
+    if not waiting or not again:
+        return tuple(waiting)
+    return tuple(names[: names.index(waiting[-1]) + 1])
+
+
+@contextmanager
+def _collected_between() -> Iterator[Callable[[], None]]:
+    """Garbage in circles is collected when a batch is over: in the middle of one, the collector would walk again and
+    again over values that are all still needed. Nor does it walk over what was there before the run."""
+    was = gc.isenabled()
+    batches = 0
+
+    def collect() -> None:
+        nonlocal batches
+        batches += 1
+        gc.collect(2 if batches % _WHOLE_EVERY == 0 else 1)
+
+    gc.disable()
+    gc.freeze()
+    try:
+        yield collect
+    finally:
+        gc.unfreeze()
+        if was:
+            gc.enable()

@@ -1,0 +1,1 @@
+"""The systems of an experiment: built, trained parts, oracles, metered and memoised."""

@@ -1,0 +1,371 @@
+"""Work that systems share by value: what a component answered for a turn of the batch is not asked again.
+
+Two systems that come to the same request of the same component ask once. Wrappers look like what they wrap, remember
+answers for one batch, and pass on only what nobody asked before, as one batch. What an answer took is billed to every
+turn that used it, so that seconds and model calls of a row do not depend on which rows were measured before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from dragoman.agent.refine import Mode, Refiner
+from dragoman.core.errors import DragomanError
+from dragoman.core.protocols import Critic, Reader, Retriever
+from dragoman.core.quick import quick
+from dragoman.core.trace import Note, Refinement, Trace
+from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Reply, Request, Source, Verdict
+from dragoman.evaluate.results import NO_USAGE
+from dragoman.evaluate.systems.meter import Meter, MeterReading, split
+
+A = TypeVar("A")
+Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
+"""Answers the requests at some places."""
+
+_NOTHING = MeterReading()
+
+
+class BatchMeter(Meter):
+    """A meter that also keeps what it was told one by one, so that a batch's cost can be given to its turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: list[MeterReading] = []
+
+    def add(self, spent: MeterReading) -> None:
+        super().add(spent)
+        self._events.append(spent)
+
+    def drain(self) -> list[MeterReading]:
+        """What was added since the last call."""
+        events, self._events = self._events, []
+        return events
+
+
+def attributed(events: Sequence[MeterReading], items: int) -> list[MeterReading]:
+    """What each item of a call cost: its own generation where there is one each, else an even share."""
+    if not events:
+        return [_NOTHING] * items
+    written = [event for event in events if event.calls == 1 and not event.choices]
+    if len(written) != items:
+        return split(sum(events, _NOTHING), items)
+    others = sum((event for event in events if event.calls != 1 or event.choices), _NOTHING)
+    return [own + share for own, share in zip(written, split(others, items), strict=True)]
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What one note of a turn took."""
+
+    seconds: float = 0.0
+    spent: MeterReading = _NOTHING
+
+    def add(self, entry: _Entry[Any]) -> None:
+        self.seconds += entry.seconds
+        if entry.spent is not _NOTHING:
+            self.spent += entry.spent
+
+
+@dataclass(slots=True)
+class _Entry(Generic[A]):
+    """A remembered answer and what it took; `kept` are the objects whose identity is part of the key."""
+
+    answer: A
+    seconds: float
+    spent: MeterReading
+    kept: object
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """A reply whose notes have their own seconds, and what the turn cost in models."""
+
+    reply: Reply
+    spent: MeterReading
+
+
+class Memo:
+    """The answers of one batch, and the bill of the system that runs."""
+
+    def __init__(self, tally: BatchMeter | None = None) -> None:
+        self.tally = tally or BatchMeter()
+        self._memories: list[_Memory[Any]] = []
+        self._slots: dict[int, list[_Slot | _Entry[Any]]] = {}
+        self._round: dict[int, _Slot] | None = None
+        self.owners: Mapping[Hashable, list[Context]] = {}
+
+    def forget(self) -> None:
+        """A new batch: nothing was asked yet."""
+        for memory in self._memories:
+            memory.known.clear()
+
+    def bill(self) -> None:
+        """A new system: nothing is to be paid yet."""
+        self._slots = {}
+        self._round = None
+
+    def settle(self, contexts: Sequence[Context], replies: Sequence[Reply]) -> list[Billed]:
+        """The replies of a system, each note with what it took, whoever asked first."""
+        return [self._settled(context, reply) for context, reply in zip(contexts, replies, strict=True)]
+
+    def _settled(self, context: Context, reply: Reply) -> Billed:
+        slots = self._slots.get(id(context), ())
+        notes = [
+            Note(note.role, note.component, slot.seconds, note.value)
+            for note, slot in zip(reply.trace.notes, slots, strict=True)
+        ]
+        spent = _NOTHING
+        for slot in slots:
+            if slot.spent is not _NOTHING:
+                spent += slot.spent
+        trace = Trace(tuple(notes))
+        return Billed(Reply(reply.text, reply.verdict, reply.plan, reply.evidence, trace, reply.confidence), spent)
+
+    def memory(self, role: str, component: str) -> _Memory[Any]:
+        memory: _Memory[Any] = _Memory(self, role, component)
+        self._memories.append(memory)
+        return memory
+
+    def charge(self, turns: Sequence[Context], entries: Sequence[_Entry[Any]]) -> None:
+        """Put each entry on the bill of its turn: one slot a call, or, inside a refinement, one slot a round."""
+        slots, current = self._slots, self._round
+        for context, entry in zip(turns, entries, strict=True):
+            turn = id(context)
+            slot: _Slot | _Entry[Any] = entry
+            if current is not None:
+                if turn in current:
+                    current[turn].add(entry)
+                    continue
+                slot = current[turn] = _Slot()
+                slot.add(entry)
+            if turn in slots:
+                slots[turn].append(slot)
+            else:
+                slots[turn] = [slot]
+
+    def begin_round(self, owners: Mapping[Hashable, list[Context]]) -> None:
+        """What is charged from here on belongs to one note of each turn."""
+        self._round, self.owners = {}, owners
+
+    def end_round(self) -> None:
+        self._round, self.owners = None, {}
+
+
+class _Memory(Generic[A]):
+    """What one component answered in this batch, by request."""
+
+    def __init__(self, sharing: Memo, role: str, component: str) -> None:
+        self._sharing = sharing
+        self._role = role
+        self._component = component
+        self.known: dict[Hashable, _Entry[A]] = {}
+
+    def ask(self, keys: Sequence[Hashable], turns: Sequence[Context], compute: Compute[A]) -> list[A]:
+        """The answers in order, each on the bill of the turn that asked."""
+        entries = self.entries(keys, compute, turns)
+        self._sharing.charge(turns, entries)
+        return [entry.answer for entry in entries]
+
+    def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_Entry[A]]:
+        """What is known of the requests; only those that nobody made before are computed, each once, as one batch."""
+        known = self.known
+        missing: dict[Hashable, int] = {}
+        for place, key in enumerate(keys):
+            if key not in known:
+                missing.setdefault(key, place)
+        if missing:
+            self._compute(missing, compute, kept)
+        return [known[key] for key in keys]
+
+    def _compute(self, missing: Mapping[Hashable, int], compute: Compute[A], kept: Sequence[object]) -> None:
+        tally = self._sharing.tally
+        tally.drain()
+        began = perf_counter()
+        answers = compute(list(missing.values()))
+        seconds = (perf_counter() - began) / len(missing)
+        if len(answers) != len(missing):
+            raise DragomanError(
+                f"The {self._role} '{self._component}' gave {len(answers)} answers for {len(missing)} turns.",
+                remedy="A role answers in the order and length of its batch; dragoman.testing has a suite.",
+            )
+        events = tally.drain()
+        spent = attributed(events, len(missing))
+        if not any(event.calls for event in events):  # a model of its own: only the drafts tell of it
+            spent = [own + _told(answer) for own, answer in zip(spent, answers, strict=True)]
+        for (key, place), answer, own in zip(missing.items(), answers, spent, strict=True):
+            self.known[key] = _Entry(answer, seconds, own, kept[place])
+
+
+def _told(answer: object) -> MeterReading:
+    """What an answer itself says that it cost."""
+    if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
+        return _NOTHING
+    return MeterReading(answer.usage.calls, 0, answer.usage.prompt_tokens, answer.usage.completion_tokens)
+
+
+class _Shared:
+    """A component that is asked through a memory; whatever else it has, it still has."""
+
+    def __init__(self, inner: object, sharing: Memo, role: str, component: str = "") -> None:
+        self._inner: Any = inner
+        self._sharing = sharing
+        self._memory = sharing.memory(role, component or type(inner).__name__)
+
+    def __getattr__(self, name: str) -> Any:  # reads_evidence, describe, warm_up: what the component has
+        if name == "_inner":  # while being copied there is nothing to pass on to yet
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class SharedGate(_Shared):
+    """A gate; f(c) and f(c, e) are two requests."""
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        if evidence is None:
+            return self._memory.ask(
+                [id(context) for context in turns], turns, lambda places: self._inner.decide([turns[i] for i in places])
+            )
+        keys = [(id(context), seen(pieces)) for context, pieces in zip(turns, evidence, strict=True)]
+        return self._memory.ask(
+            keys, turns, lambda places: self._inner.decide([turns[i] for i in places], [evidence[i] for i in places])
+        )
+
+
+class SharedPlanner(_Shared):
+    """A planner."""
+
+    def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
+        names = tuple([source.name for source in sources])
+        return self._memory.ask(
+            [(id(context), names) for context in turns],
+            turns,
+            lambda places: self._inner.plan([turns[i] for i in places], sources),
+        )
+
+
+class SharedRetriever(_Shared):
+    """A retriever; requests are the same with the same sources, plan, given and without, and as many asked for."""
+
+    def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]:
+        return self._memory.ask(
+            [_request(request) for request in requests],
+            [request.context for request in requests],
+            lambda places: [tuple(found) for found in self._inner.retrieve([requests[i] for i in places])],
+        )
+
+
+class SharedReader(_Shared):
+    """A reader; tasks are the same where the steps of the plan and the evidence are."""
+
+    def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
+        return self._memory.ask(
+            [(id(task.context), task.plan.steps, seen(task.evidence)) for task in tasks],
+            [task.context for task in tasks],
+            lambda places: self._inner.read([tasks[i] for i in places]),
+        )
+
+    def stream(self, task: ReadTask) -> Iterator[str | Draft]:
+        """Straight from the component: what is said aloud is not measured."""
+        found: Iterator[str | Draft] = self._inner.stream(task)
+        return found
+
+
+class SharedCritic(_Shared):
+    """A critic; pairs know no turn, so that the round of refinement says whose they are."""
+
+    def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
+        keys = [pair_key(evidence, text) for evidence, text in pairs]
+        entries = self._memory.entries(
+            keys, lambda places: self._inner.consistency([pairs[i] for i in places]), kept=pairs
+        )
+        # a pair that two turns have is asked twice in a call, and each of them pays once
+        bills = [
+            (context, entry)
+            for key, entry in dict(zip(keys, entries, strict=True)).items()
+            for context in self._sharing.owners.get(key, ())
+        ]
+        self._sharing.charge([context for context, _ in bills], [entry for _, entry in bills])
+        return [entry.answer for entry in entries]
+
+
+class SharedRefiner(Refiner):
+    """Algorithm 1 over shared parts: what a round asks belongs to the one note that it makes for each turn."""
+
+    def __init__(
+        self,
+        sharing: Memo,
+        critic: Critic,
+        retriever: Retriever,
+        reader: Reader,
+        *,
+        mode: Mode = "within-step",
+        alpha: int = 1,
+        steps: int = 1,
+        below: float | None = None,
+    ) -> None:
+        super().__init__(critic, retriever, reader, mode=mode, alpha=alpha, steps=steps, below=below)
+        self._sharing = sharing
+
+    def rounds(
+        self, tasks: Sequence[ReadTask], drafts: Sequence[Draft], sources: Sequence[Source]
+    ) -> Iterator[list[Refinement | None]]:
+        inner = super().rounds(tasks, drafts, sources)
+        judged = [(task.context, task.evidence, draft.text) for task, draft in zip(tasks, drafts, strict=True)]
+        while True:
+            owners: dict[Hashable, list[Context]] = {}
+            for context, evidence, text in judged:
+                for piece in evidence:
+                    owners.setdefault(pair_key(piece, text), []).append(context)
+            self._sharing.begin_round(owners)
+            try:
+                refinements = next(inner, None)
+            finally:
+                self._sharing.end_round()
+            if refinements is None:
+                return
+            yield refinements
+            judged = [
+                (task.context, refinement.evidence, refinement.draft.text)
+                for task, refinement in zip(tasks, refinements, strict=True)
+                if refinement is not None and refinement.replaced
+            ]
+
+
+def seen(evidence: Sequence[Evidence]) -> tuple[Hashable, ...]:
+    """What a component can tell evidence apart by; a passage is known by its place, since rows do not change."""
+    return tuple(
+        [(piece.passage.source, piece.passage.id, piece.relevance, *piece.scores.items()) for piece in evidence]
+    )
+
+
+def pair_key(evidence: Evidence, text: str) -> Hashable:
+    """A pair without its turn: ids of two scopes may be the same, so that the words count too."""
+    passage = evidence.passage
+    return passage.source, passage.id, passage.indexed, evidence.relevance, text
+
+
+def _request(request: Request) -> Hashable:
+    names = tuple([source.name for source in request.sources])
+    if not request.given and not request.without:
+        return id(request.context), names, request.k, request.plan
+    return id(request.context), names, request.k, request.plan, seen(request.given), request.without
+
+
+def shared(role: str, component: object, sharing: Memo, name: str = "") -> Any:
+    """A component of a role, asked through the memory of a batch."""
+    return _WRAPPERS[role](component, sharing, role, name)
+
+
+_WRAPPERS: dict[str, type[_Shared]] = {
+    "gate": SharedGate,
+    "planner": SharedPlanner,
+    "retriever": SharedRetriever,
+    "reader": SharedReader,
+    "critic": SharedCritic,
+}

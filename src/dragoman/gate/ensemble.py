@@ -1,0 +1,74 @@
+"""Two gates that decide together: each is wrong in its own way, and the mean of both is wrong less often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Gate
+from dragoman.core.registry import gates
+from dragoman.core.values import Context, Evidence, Verdict
+from dragoman.core.warming import warm
+from dragoman.models.calibration import mixed
+
+_EDGE = 1e-6
+_EVEN = 0.5
+
+
+@gates.register("together.v1")
+class EnsembleGate:
+    """Opens where the mean log-odds of two gates reach the mean of their thresholds' log-odds.
+
+    Inputs:
+        first, second: gates with calibrated probabilities; either may be such a pair again.
+        share: how much the first one counts.
+        threshold: stands in for the mean of theirs.
+    """
+
+    def __init__(self, *, first: Gate, second: Gate, share: float = 0.5, threshold: float | None = None) -> None:
+        if not 0.0 < share < 1.0:
+            raise ConfigError(f"gate.together: share = {share}.", remedy="Give a share between 0 and 1.")
+        self._gates = (first, second)
+        self._share = share
+        self._threshold = threshold
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which something is looked up."""
+        if self._threshold is not None:
+            return self._threshold
+        first, second = (float(getattr(gate, "threshold", _EVEN)) for gate in self._gates)
+        return mixed(first, second, self._share, edge=_EDGE)
+
+    @property
+    def reads_evidence(self) -> bool:
+        """Whether the agent is to ask again when it has evidence."""
+        return any(getattr(gate, "reads_evidence", False) for gate in self._gates)
+
+    def warm_up(self) -> None:
+        """Load what both need."""
+        warm(*self._gates)
+
+    def close(self) -> None:
+        """Free what either holds."""
+        for gate in self._gates:
+            free = getattr(gate, "close", None)
+            if free is not None:
+                free()
+
+    def decide(
+        self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
+    ) -> Sequence[Verdict]:
+        if not turns:
+            return []
+        if self.reads_evidence and evidence is None:
+            return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
+        threshold = self.threshold
+        both = zip(*(gate.decide(turns, evidence) for gate in self._gates), strict=True)
+        return [self._verdict(pair, threshold) for pair in both]
+
+    def _verdict(self, pair: Sequence[Verdict], threshold: float) -> Verdict:
+        first, second = (one.probability for one in pair)
+        probability = mixed(first, second, self._share, edge=_EDGE)
+        said = " and ".join(f"{one.probability:.2f}" for one in pair)
+        return Verdict(probability >= threshold, probability, f"probabilities {said}, threshold {threshold:.2f}")

@@ -1,0 +1,1 @@
+"""Language models in the embedded llama.cpp server."""

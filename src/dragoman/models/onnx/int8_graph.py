@@ -1,0 +1,177 @@
+"""Eight-bit weights that stay eight bits: an encoder's graph rewritten so that onnxruntime multiplies them as such.
+
+Some exports store a matrix as bytes and write its use as `Cast`, `Mul` by a scale, `MatMul`. The runtime folds the
+first two when it loads, and from then on multiplies floats four times the size. Here each such group becomes one
+`MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch;
+a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`); where it does, norms are
+taken the quicker way (`norms`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.models.onnx.fused_attention import with_attention
+from dragoman.models.onnx.graph_file import (
+    FLOAT,
+    INT8,
+    OURS,
+    UINT8,
+    Field,
+    Node,
+    array_of,
+    fields_of,
+    lies_elsewhere,
+    message,
+    name_of,
+    tensor,
+    tensor_name,
+)
+from dragoman.models.onnx.layer_norms import OPSET, with_quick_norms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BLOCK = 128
+"""How many numbers of the other factor share a scale: with fewer it is slower, and nearer by less than a thousandth."""
+_LARGE = 1 << 29
+_SMALL = 1 << 20
+"""A table of no more bytes is let be: the runtime makes floats of it when it loads it, which are quicker to look up."""
+_GRAPH, _OPSET = 7, 8  # of a model
+_NODE, _INITIALIZER, _OUTPUT = 1, 5, 12  # of a graph
+
+
+def narrowed(path: Path) -> bytes | None:
+    """The model in a file as the runtime runs it fastest; None where there is nothing to gain."""
+    try:
+        if path.stat().st_size > _LARGE:
+            return None
+        fields = list(fields_of(path.read_bytes()))
+        graph = next((value for number, value in fields if number == _GRAPH and isinstance(value, bytes)), b"")
+        rewritten = _Graph(graph, _version(fields)).rewritten()
+    except (OSError, ValueError, IndexError):  # not there, or no graph that this module can read: the runtime will say
+        return None
+    if rewritten is None:
+        return None
+    kept = [(number, rewritten if number == _GRAPH else value) for number, value in fields]
+    declared = any(isinstance(value, bytes) and OURS.encode() in value for number, value in kept if number == _OPSET)
+    return message(kept if declared else [*kept, (_OPSET, message([(1, OURS.encode()), (2, 1)]))])
+
+
+def _version(fields: list[Field]) -> int:
+    """Which of ONNX's sets of operations a model uses."""
+    for number, value in fields:
+        if number == _OPSET and isinstance(value, bytes):
+            parts = dict(fields_of(value))
+            version = parts.get(2)
+            if not parts.get(1) and isinstance(version, int):
+                return version
+    return 0
+
+
+class _Graph:
+    """The nodes and the constants of a graph, and which of them are a byte matrix with its scale."""
+
+    def __init__(self, raw: bytes, version: int) -> None:
+        self._version = version
+        self._fields = list(fields_of(raw))
+        messages = [(number, value) for number, value in self._fields if isinstance(value, bytes)]
+        self._nodes = [Node.read(value) for number, value in messages if number == _NODE]
+        self._tensors = {tensor_name(value): value for number, value in messages if number == _INITIALIZER}
+        self._outputs = [name_of(value) for number, value in messages if number == _OUTPUT]
+        self._makers = {node.outputs[0]: node for node in self._nodes if node.outputs}
+        self._uses: dict[str, int] = {}
+        for node in self._nodes:
+            for name in node.inputs:
+                self._uses[name] = self._uses.get(name, 0) + 1
+
+    def rewritten(self) -> bytes | None:
+        """The graph with every byte matrix used as such and attention as one; None where it has neither."""
+        nodes: list[Node] = []
+        gone: set[int] = set()
+        dropped: set[str] = set()
+        added: list[bytes] = []
+        for node in self._nodes:
+            pair = self._pair(node)
+            if pair is None or (node.kind == "Gather" and len(self._tensors[pair[0]]) <= _SMALL):
+                nodes.append(node)
+                continue
+            matrix, scale, group = pair
+            if node.kind == "Gather":
+                nodes += _lookup(node, matrix, scale)
+            else:
+                product = self._product(node, matrix, scale)
+                if product is None:
+                    nodes.append(node)
+                    continue
+                nodes.append(product[0])
+                added += product[1]
+                dropped |= {matrix, scale}
+            gone |= {id(member) for member in group}
+        nodes = [node for node in nodes if id(node) not in gone]
+        fused = with_attention(nodes, self._tensors, self._outputs)
+        if fused is not None:
+            nodes, added = fused[0], [*added, *fused[1]]
+            normed = with_quick_norms(nodes, self._tensors, self._outputs) if self._version >= OPSET else None
+            if normed is not None:
+                nodes, added = normed[0], [*added, *normed[1]]
+        if not (gone or fused) or any(lies_elsewhere(content) for content in self._tensors.values()):
+            return None
+        fields: list[Field] = [(_NODE, node.written()) for node in nodes]
+        fields += [
+            (number, value)
+            for number, value in self._fields
+            if number != _NODE
+            and not (number == _INITIALIZER and isinstance(value, bytes) and tensor_name(value) in dropped)
+        ]
+        return message([*fields, *((_INITIALIZER, content) for content in added)])
+
+    def _pair(self, node: Node) -> tuple[str, str, list[Node]] | None:
+        """The byte matrix and the scale behind a node's constant factor, where only this node uses them."""
+        if node.kind not in ("MatMul", "Gather") or len(node.inputs) != 2:
+            return None
+        product = self._makers.get(node.inputs[1 if node.kind == "MatMul" else 0])
+        if product is None or product.kind != "Mul" or self._uses[product.outputs[0]] != 1:
+            return None
+        cast, scale = self._makers.get(product.inputs[0]), product.inputs[1]
+        if cast is None or cast.kind != "Cast" or scale not in self._tensors or self._uses[cast.outputs[0]] != 1:
+            return None
+        matrix = cast.inputs[0]
+        alone = matrix in self._tensors and self._uses[matrix] == self._uses[scale] == 1
+        return (matrix, scale, [product, cast]) if alone else None
+
+    def _product(self, node: Node, matrix: str, scale: str) -> tuple[Node, list[bytes]] | None:
+        """`MatMulNBits` and its constants: the matrix by columns, in blocks, a scale for each block."""
+        import numpy as np
+
+        content, scales = array_of(self._tensors[matrix], INT8), array_of(self._tensors[scale], FLOAT)
+        if content is None or scales is None or content.ndim != 2:
+            return None
+        rows, columns = content.shape
+        if rows % _BLOCK or scales.size != columns:
+            return None
+        blocks = rows // _BLOCK
+        shifted = (content.T.view(np.uint8) ^ 0x80).reshape(columns, blocks, _BLOCK)  # -128..127 to 0..255
+        repeated = np.repeat(scales.reshape(-1), blocks)
+        sizes = {"K": rows, "N": columns, "bits": 8, "block_size": _BLOCK, "accuracy_level": 4}
+        names = [f"{matrix}_blocks", f"{matrix}_scales"]
+        made = Node(
+            "MatMulNBits",
+            [node.inputs[0], *names],
+            node.outputs,
+            [message([(1, name.encode()), (3, size), (20, 2)]) for name, size in sizes.items()],
+            OURS,
+        )
+        return made, [tensor(names[0], shifted, UINT8), tensor(names[1], repeated, FLOAT)]
+
+
+def _lookup(node: Node, matrix: str, scale: str) -> list[Node]:
+    """Rows of a byte table and of its scales, multiplied after the looking up instead of before it."""
+    places, out = node.inputs[1], node.outputs[0]
+    to_float = message([(1, b"to"), (3, FLOAT), (20, 2)])
+    return [
+        Node("Gather", [matrix, places], [f"{out}_bytes"]),
+        Node("Cast", [f"{out}_bytes"], [f"{out}_numbers"], [to_float]),
+        Node("Gather", [scale, places], [f"{out}_scale"]),
+        Node("Mul", [f"{out}_numbers", f"{out}_scale"], [out]),
+    ]

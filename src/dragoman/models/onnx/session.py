@@ -1,0 +1,79 @@
+"""What every ONNX model here needs: a session on few quiet threads, its tokenizer, rows batched by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import WeightsError
+from dragoman.models.onnx.int8_graph import narrowed
+
+_CHARACTERS_A_TOKEN = 100
+"""No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
+
+
+def clean(text: str, max_tokens: int) -> str:
+    """A text as the tokenizer takes it: not endless, and without lone surrogates, which have no UTF-8 form."""
+    return text[: max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace").decode("utf-8")
+
+
+def batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Rows of one length at a time. Sums over padding round otherwise, which eight-bit numbers turn into thousandths:
+    a text's vector would depend on what is read beside it."""
+    for _, same in groupby(order, key=lambda row: lengths[row]):
+        while rows := list(islice(same, most)):
+            yield rows
+
+
+def probe(session: Any) -> dict[str, Any]:
+    import numpy as np
+
+    return {given.name: np.ones((1, 1), dtype=np.int64) for given in session.get_inputs()}
+
+
+def open_tokenizer(folder: Path, max_tokens: int) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing narrower
+        raise unusable(folder / "tokenizer.json", error) from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens)
+    return tokenizer
+
+
+def open_session(folder: Path, threads: int) -> Any:
+    """The graph of a folder, ready to run. All rows of a call must be of one length: the mask of padding may be gone
+    (`fused.py`).
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # threads that spin between calls would take the processor from the language model
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            narrowed(folder / "model.onnx") or str(folder / "model.onnx"),
+            sess_options=options,
+            providers=["CPUExecutionProvider"],
+        )
+    except Exception as error:  # the library's own errors share no narrower base
+        raise unusable(folder / "model.onnx", error) from error
+
+
+def unusable(place: Path, error: Exception) -> WeightsError:
+    if not place.is_file():
+        return WeightsError(
+            f"The encoder needs '{place}', which is not there.",
+            remedy="Give a folder with model.onnx and tokenizer.json, or a name of `dragoman models list`.",
+        )
+    return WeightsError(
+        f"'{place}' cannot be loaded: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}.",
+        remedy=f"If it is of the catalogue, run `dragoman models pull {place.parent.name}`; else export it again.",
+    )

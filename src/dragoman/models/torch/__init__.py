@@ -1,0 +1,1 @@
+"""Models in torch, which loads on first use."""

@@ -1,0 +1,65 @@
+"""An answer while a language model writes it: its tokens, what can be said of it by now, and the draft at its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.core.values import Draft, Usage
+
+_HALF_READ = "�"
+
+
+@dataclass(slots=True)
+class AnswerText:
+    """One answer; `stop` are marks that end it and are no part of it. Its text is made when somebody asks for it."""
+
+    prompt_tokens: int
+    stop: Sequence[str] = ()
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish: str = ""
+    _text: str = ""
+    _made: int = 0
+    _told: int = 0
+    _decode: Callable[[Sequence[int]], str] = lambda tokens: ""
+
+    @property
+    def text(self) -> str:
+        """What is said by now."""
+        if self._made < len(self.tokens):
+            self._text, self._made = self._decode(self.tokens), len(self.tokens)
+        return self._text
+
+    def take(self, token: int, logprob: float, ends: frozenset[int], decode: Callable[[Sequence[int]], str]) -> None:
+        """Note a token, unless the answer has ended."""
+        if self.finish:
+            return
+        if token in ends:
+            self.finish = "stop"
+            return
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        self._decode = decode
+        cuts = [place for mark in self.stop if mark and (place := self.text.find(mark)) >= 0]
+        if cuts:
+            self._text, self.finish = self.text[: min(cuts)], "stop"
+
+    def fresh(self, *, last: bool = False) -> str:
+        """What can be said by now: not half a character, nor what may turn out to be a stop mark."""
+        held = 0 if last or self.finish else max((len(mark) - 1 for mark in self.stop if mark), default=0)
+        text = self.text
+        sure = text[: len(text) - held]
+        if not last and not self.finish and sure.endswith(_HALF_READ):
+            sure = sure.rstrip(_HALF_READ)
+        piece, self._told = sure[self._told :], max(self._told, len(sure))
+        return piece
+
+    def draft(self, notes: Mapping[str, str | float] | None = None) -> Draft:
+        """The text with the geometric mean of its tokens' probabilities as confidence."""
+        count = len(self.logprobs)
+        confidence = min(1.0, math.exp(math.fsum(self.logprobs) / count)) if count else 0.0
+        usage = Usage(self.prompt_tokens, count, 1)
+        told = {"finish": self.finish or "length"} | dict(notes or {})
+        return Draft(self.text, confidence, usage=usage, notes=told)

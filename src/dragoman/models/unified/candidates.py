@@ -1,0 +1,95 @@
+"""The passages that a unified model is to judge: what a source holds, or the best of it, each after what it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from logging import getLogger
+
+from dragoman.core.protocols import Retriever, Store
+from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
+from dragoman.models.unified.model import CandidatePassage
+
+log = getLogger(__name__)
+
+
+def offered(
+    requests: Sequence[Request], *, store: Store | None, inner: Retriever | None, pool: int, small: int
+) -> list[list[Evidence]]:
+    """The candidates of each request, `without` left out: all of a source of at most `small` passages, else, or where
+    there is no store, the best `pool` that `inner` finds; without it, the first `pool`.
+    """
+    found: list[list[Evidence]] = [[] for _ in requests]
+    asked: list[tuple[int, Request]] = []
+    for nth, request in enumerate(requests):
+        large: list[Source] = []
+        for source in request.sources:
+            scope = source.scope(request.context.scope)
+            if store is None or (inner is not None and store.count(scope, source.name) > small):
+                large.append(source)
+                continue
+            rows = (row for row in store.passages(scope, source.name) if row.id not in request.without)
+            most = small if inner is not None else max(pool, small)
+            found[nth] += [Evidence(row, 0.0) for row in islice(rows, most)]
+            if next(rows, None) is not None:
+                _tell(source.name, most)
+        if large:
+            asked.append((nth, replace(request, sources=tuple(large), k=max(request.k, pool))))
+    if asked and inner is not None:
+        answers = inner.retrieve([request for _, request in asked])
+        for (nth, _), evidence in zip(asked, answers, strict=True):
+            found[nth] += [replace(piece, scores={**piece.scores, "first": piece.relevance}) for piece in evidence]
+    return found
+
+
+@cache
+def _tell(source: SourceName, most: int) -> None:
+    """Say once what is left out."""
+    log.warning("Of %s only the first %d passages are judged: set an inner retriever.", source, most)
+
+
+def ordered(passages: Iterable[Passage]) -> list[Passage]:
+    """Each passage once, after the one that it depends on where that is among them, else in the order given."""
+    by_id = {passage.id: passage for passage in passages}
+    done: dict[str, Passage] = {}
+
+    def put(passage: Passage, above: frozenset[str]) -> None:
+        parent = by_id.get(passage.parent or "")
+        if parent is not None and parent.id not in above and parent.id not in done:
+            put(parent, above | {passage.id})
+        done.setdefault(passage.id, passage)
+
+    for passage in by_id.values():
+        put(passage, frozenset())
+    return list(done.values())
+
+
+def said(passage: Passage) -> str:
+    """What a unified model reads of a passage, in training as in use: its text, under its title where it has one."""
+    return passage.indexed
+
+
+def candidates(passages: Sequence[Passage]) -> tuple[CandidatePassage, ...]:
+    """Ordered passages as candidates; one whose parent stands before it is on it."""
+    places: dict[str, int] = {}
+    found = []
+    for place, passage in enumerate(passages):
+        found.append(CandidatePassage(passage.source, said(passage), places.get(passage.parent or "")))
+        places[passage.id] = place
+    return tuple(found)
+
+
+def parents(
+    passages: Sequence[Passage], given: Mapping[str, Passage], request: Request, store: Store | None
+) -> list[Passage]:
+    """The passages that some depend on: those that are given, else as the store has them."""
+    wanted = list(dict.fromkeys(passage.parent for passage in passages if passage.parent))
+    missing = [one for one in wanted if one not in given]
+    found = dict(given)
+    if store is not None and missing:
+        for scope in dict.fromkeys((request.context.scope, request.context.scope.shared)):
+            rows = store.get(scope, missing)
+            found |= {row.id: row for row in rows if row is not None and row.id not in found}
+    return [found[one] for one in wanted if one in found]

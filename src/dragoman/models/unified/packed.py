@@ -1,0 +1,257 @@
+"""Trees of tokens packed into rows for one pass over a causal model: who sees whom, and the hidden states at places.
+
+Trees never see each other, wherever they lie. Rows have a dense mask for SDPA, or a mask by blocks for FlexAttention,
+which skips what nobody sees: there all trees of a batch lie in one long row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.models.torch.process_wide import FirstInLastOut
+from dragoman.models.unified.token_tree import Layout, Segment, laid_out
+from dragoman.models.unified.tree_attention import use_tree_attention
+
+Attention: TypeAlias = Literal["sdpa", "flex"]
+BLOCK = 128
+"""Tokens of a block of FlexAttention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Rows of trees: ids, positions and owners are (B, T); `visible[b, q, k]` says whether segment q sees segment k.
+
+    `starts` tells for each tree its row, where it begins there, and its layout. Padding is a segment of its own, the
+    last one.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    owners: Tensor
+    visible: Tensor
+    starts: tuple[tuple[int, int, Layout], ...]
+
+    def place(self, tree: int, segment: int, offset: int) -> tuple[int, int]:
+        """The row and column of a token."""
+        row, start, layout = self.starts[tree]
+        return row, start + layout.place(segment, offset)
+
+    def row(self, number: int) -> Packed:
+        """One row alone; its places are still told by the whole."""
+        one = slice(number, number + 1)
+        return Packed(self.ids[one], self.positions[one], self.owners[one], self.visible[one], ())
+
+    def to(self, device: str) -> Packed:
+        moved = (each.to(device, non_blocking=True) for each in (self.ids, self.positions, self.owners, self.visible))
+        ids, positions, owners, visible = moved
+        return Packed(ids, positions, owners, visible, self.starts)
+
+
+class Known(Protocol):
+    """Whoever knows what the lowest layers say (`models/unified/frozen_layer_cache.py`)."""
+
+    def states(self, packed: Packed) -> Tensor:
+        """Of all tokens of packed trees, (B, T, width)."""
+
+    def skipped(self, states: Tensor) -> AbstractContextManager[None]:
+        """Inside, those layers say `states`."""
+
+
+def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Packed:
+    """Put trees into as few rows as first-fit finds, all of `width`, or of the longest tree where it is not given; one
+    that is longer than `width` takes as many blocks as it needs."""
+    return pack_layouts([laid_out(tree) for tree in trees], width=width)
+
+
+def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Packed:
+    """The same of trees that were laid out already."""
+    sizes = [len(layout.tokens) for layout in layouts]
+    wide = max(sizes)
+    if width is not None:
+        wide = width if wide <= width else -(-wide // BLOCK) * BLOCK
+    room: list[int] = []
+    members: list[list[int]] = []
+    for number in sorted(range(len(layouts)), key=lambda i: -sizes[i]):
+        row = next((i for i, free in enumerate(room) if free >= sizes[number]), len(room))
+        if row == len(room):
+            room.append(wide)
+            members.append([])
+        room[row] -= sizes[number]
+        members[row].append(number)
+    most = max(sum(len(layouts[i].starts) for i in row) for row in members) + 1
+    ids, positions = np.zeros((2, len(members), wide), dtype=np.int64)
+    owners = np.full((len(members), wide), most - 1)
+    visible = np.zeros((len(members), most, most), dtype=bool)
+    visible[:, most - 1, most - 1] = True
+    starts: list[tuple[int, int, Layout]] = [(0, 0, layout) for layout in layouts]
+    for row, inside in enumerate(members):
+        at = first = 0
+        for number in inside:
+            layout, size = layouts[number], sizes[number]
+            starts[number] = (row, at, layout)
+            ids[row, at : at + size] = layout.tokens
+            positions[row, at : at + size] = layout.positions
+            owners[row, at : at + size] = np.array(layout.segments) + first
+            count = len(layout.starts)
+            visible[row, first : first + count, first : first + count] = layout.visible
+            at, first = at + size, first + count
+    made = [torch.from_numpy(table) for table in (ids, positions, owners, visible)]
+    return Packed(made[0], made[1], made[2], made[3], tuple(starts))
+
+
+def dense(packed: Packed) -> Tensor:
+    """Which keys each token sees, (B, 1, T, T), bool."""
+    seen = seen_by(packed.visible, packed.owners, packed.owners)
+    places = torch.arange(packed.ids.shape[1], device=packed.ids.device)
+    return (seen & (places[:, None] >= places))[:, None]
+
+
+def seen_by(visible: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """`visible` (B, S, S) between the segments of queries (B, Q) and those of keys (B, K), (B, Q, K).
+
+    In two steps: one with all three indices would first write them out, 24 bytes for each of the mask's.
+    """
+    count, size = visible.shape[2], queries.shape[1]
+    rows = visible.gather(1, queries[:, :, None].expand(-1, -1, count))  # (B, Q, S)
+    return rows.gather(2, keys[:, None].expand(-1, size, -1))
+
+
+def blocks(packed: Packed) -> Any:
+    """The same by blocks: which are seen at all, and which whole, is told by their segments, without looking at tokens.
+
+    A block that is seen in part is masked token by token, so that it may be listed once too often and nothing changes.
+    """
+    from torch.nn.attention.flex_attention import BlockMask
+
+    owners, visible = packed.owners, _rounded(packed.visible)
+    size, width = owners.shape
+    count = width // BLOCK
+    if width % BLOCK:
+        raise ValueError(f"A row of {width} tokens is not made of blocks of {BLOCK}.")
+    has = torch.zeros((size, count, visible.shape[1]), device=owners.device)
+    has.scatter_(2, owners.view(size, count, BLOCK), 1.0)  # (B, blocks, segments)
+    pairs = has @ visible.float() @ has.transpose(1, 2)  # how many pairs of segments see each other
+    all_pairs = has.sum(-1)[:, :, None] * has.sum(-1)[:, None, :]
+    order = torch.arange(count, device=owners.device)
+    seen = (pairs > 0) & (order[:, None] >= order)
+    whole = (pairs == all_pairs) & (order[:, None] > order)
+    parts = [_listed(seen & ~whole), _listed(whole)]
+
+    def sees(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return (q >= k) & visible[b, owners[b, q], owners[b, k]]
+
+    return BlockMask.from_kv_blocks(*parts[0], *parts[1], BLOCK_SIZE=BLOCK, mask_mod=sees)
+
+
+def states(
+    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Known | None = None
+) -> Tensor:
+    """The last hidden states of all tokens, (B, T, width); the vocabulary is not touched.
+
+    `below` knows what frozen layers say, on a CPU.
+    """
+    owner = unwrapped(model)
+    decoder = owner.get_decoder()
+    given = packed.to(device)
+    if attention == "flex":
+        rows = [given.row(i) for i in range(len(given.ids))]  # one by one: each has the same shape, compiled once
+        told = [_passed(decoder, row, blocks(row)) for row in rows]
+        return torch.cat(told)
+    if below is not None:
+        with below.skipped(below.states(packed)):
+            return _passed(decoder, given, dense(given))
+    with plain_attention(device):
+        return _passed(decoder, given, dense(given))
+
+
+def use_attention(model: Any, attention: Attention) -> None:
+    """Tell a model how its masks will come."""
+    if attention == "flex":
+        use_tree_attention(unwrapped(model))
+    else:
+        unwrapped(model).set_attn_implementation("sdpa")
+
+
+def compile_layers(model: Any) -> None:
+    """Let each layer be compiled when it is first passed; weights and their names stay what they are."""
+    for layer in unwrapped(model).get_decoder().layers:
+        layer.compile()
+
+
+def vocabulary_logits(model: Any, hidden: Tensor) -> Tensor:
+    """The logits of all tokens after hidden states (N, width), (N, V), float32, as the model's family scales them."""
+    owner = unwrapped(model)
+    return scaled(owner.config, owner.get_output_embeddings()(hidden).float())
+
+
+def some_logits(model: Any, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
+    """The logits of some tokens alone, (N, tokens), float32: the others' rows are not touched."""
+    owner = unwrapped(model)
+    head = owner.get_output_embeddings()
+    wanted = torch.tensor(list(tokens), device=hidden.device)
+    if hasattr(head, "some"):
+        rows: Tensor = head.some(wanted)
+    elif type(head) is torch.nn.Linear and head.bias is None:
+        rows = head.weight[wanted]
+    else:
+        return vocabulary_logits(model, hidden)[:, wanted]
+    return scaled(owner.config, torch.nn.functional.linear(hidden, rows.to(hidden.dtype)).float())
+
+
+def scaled(config: Any, logits: Tensor) -> Tensor:
+    """What some families do to their logits after the output layer."""
+    if (scaling := getattr(config, "logits_scaling", None)) is not None:
+        logits = logits / scaling
+    if (scale := getattr(config, "logit_scale", None)) is not None:
+        logits = logits * scale
+    if (cap := getattr(config, "final_logit_softcapping", None)) is not None:
+        logits = torch.tanh(logits / cap) * cap
+    return logits
+
+
+def plain_attention(device: str) -> AbstractContextManager[object]:
+    """On a GPU without cuDNN's kernel, which answers NaN to some masks."""
+    return _plain if device.startswith("cuda") else nullcontext()
+
+
+def _without_cudnn() -> AbstractContextManager[object]:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    found: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return found
+
+
+_plain = FirstInLastOut(_without_cudnn)
+
+
+def unwrapped(model: Any) -> Any:
+    """The causal model itself, whose layers may carry an adapter."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _passed(decoder: Any, packed: Packed, mask: Any) -> Tensor:
+    found: Tensor = decoder(
+        input_ids=packed.ids, attention_mask=mask, position_ids=packed.positions, use_cache=False
+    ).last_hidden_state
+    return found
+
+
+def _rounded(visible: Tensor) -> Tensor:
+    """The table with a number of segments that is a power of two, so that few shapes are compiled."""
+    count = visible.shape[1]
+    more = (1 << (count - 1).bit_length()) - count
+    return torch.nn.functional.pad(visible, (0, more, 0, more))
+
+
+def _listed(seen: Tensor) -> tuple[Tensor, Tensor]:
+    """How many blocks each block of queries sees, (B, 1, Q), and which, these first, (B, 1, Q, K)."""
+    number = seen.sum(-1).to(torch.int32)
+    which = torch.argsort(seen.to(torch.int8), dim=-1, descending=True, stable=True).to(torch.int32)
+    return number[:, None], which[:, None]

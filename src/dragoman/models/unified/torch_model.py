@@ -1,0 +1,359 @@
+"""A unified model in torch: plans, judges, checks and writes by passes over trees of tokens.
+
+All candidates of a turn are judged in one packed pass; the dialogue is read once for all that a turn asks. The layout
+`plain` has no branches: there candidates are judged one after another in one line.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from dragoman.core.caches import keeps_texts
+from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.tokens import EVALUATION, STEPS
+from dragoman.core.values import Context, Draft
+from dragoman.models.torch.answer import AnswerText
+from dragoman.models.torch.causal_lm import Causal
+from dragoman.models.unified import turn_trees
+from dragoman.models.unified.candidate_rows import Pack, packs
+from dragoman.models.unified.model import Judging, Order, TreeShape, TurnTokens, Writing
+from dragoman.models.unified.order_tree import OrderTree, order_tree
+from dragoman.models.unified.sampling import next_tokens
+from dragoman.models.unified.token_tree import Segment
+from dragoman.models.unified.tree_pass import Passes, TreeRow, out_of_memory
+from dragoman.models.unified.turn_lines import Line, PlainLine, lines_of
+from dragoman.models.unified.turn_trees import Planted
+
+_TENTHS = torch.arange(STEPS + 1) / STEPS
+_JUDGED_TRUNKS = 64
+_KEPT = {"cpu": 4096, "cuda": 32768}
+"""Tokens whose keys and values are kept, by device."""
+_PACKED = {"cpu": 1024, "cuda": 4096}
+"""Tokens of candidates in one row: attention is dense, so that a longer row costs more than two shorter ones."""
+_PASS = {"cpu": 4096, "cuda": 32768}
+"""Tokens in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A loaded model with what makes tokens of turns."""
+
+    causal: Causal
+    turns: TurnTokens
+
+
+class TorchUnified:
+    """The runtime of a unified model in torch; `load` is called on first use, and again after `close`.
+
+    Inputs:
+        kept_tokens: for so many tokens of dialogues keys and values are kept; by device where not given.
+        packed_tokens: candidates of more tokens than this are judged in several rows.
+    """
+
+    def __init__(
+        self,
+        shape: TreeShape,
+        load: Callable[[], Opened],
+        *,
+        kept_tokens: int | None = None,
+        packed_tokens: int | None = None,
+        pass_tokens: int | None = None,
+    ) -> None:
+        if min(kept_tokens or 0, (packed_tokens or 1) - 1, (pass_tokens or 1) - 1) < 0:
+            raise ConfigError(
+                f"A unified model cannot run with kept_tokens {kept_tokens}, packed_tokens {packed_tokens}, "
+                f"pass_tokens {pass_tokens}.",
+                remedy="Give kept_tokens from 0, packed_tokens and pass_tokens from 1.",
+            )
+        self._shape = shape
+        self._load = load
+        self._kept_tokens = kept_tokens
+        self._packed_tokens = packed_tokens
+        self._pass_tokens = pass_tokens
+        self._lock = threading.RLock()
+        self._opened: tuple[Opened, Passes] | None = None
+        self._silent: list[int] = []
+        self._said: OrderedDict[Line, dict[Line, float]] = OrderedDict()
+        keeps_texts(self)
+
+    @property
+    def shape(self) -> TreeShape:
+        return self._shape
+
+    @property
+    def turns(self) -> TurnTokens:
+        """What makes tokens of turns; loads the model."""
+        return self._ready()[0].turns
+
+    @property
+    def fed(self) -> int:
+        """The tokens that went through the model so far, for who counts what a turn costs."""
+        return self._opened[1].fed if self._opened else 0
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._ready()
+
+    def close(self) -> None:
+        """Free the weights; they are loaded again when they are needed."""
+        with self._lock:
+            self._opened = None
+            self._said.clear()
+
+    def clear_cache(self) -> None:
+        """Forget all dialogues that were read."""
+        with self._lock:
+            self._said.clear()
+            if self._opened:
+                self._opened[1].prefixes.clear()
+
+    def plan(self, contexts: Sequence[Context], orders: Sequence[Order]) -> list[dict[Order, float]]:
+        with self._lock:
+            (opened, passes), tree = self._ready(), self._orders(orders, check=False)
+            if not tree.forks:
+                return [tree.probabilities(()) for _ in contexts]
+            planted = [turn_trees.trunk(opened.turns, context) for context in contexts]
+            rows = [self._choosing(tree, found.grown(*tree.planted(0, 1)), 1) for found in planted]
+            return [self._chosen(passes, tree, states) for states in passes.read(rows)]
+
+    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+        self._need_evaluation()
+        with self._lock:
+            if self._shape.layout == "plain":
+                return self._judge_in_lines(asked)
+            return self._judge_trees([self._planted(one) for one in asked])
+
+    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+        self._need_evaluation()
+        if self._shape.layout == "plain":
+            raise InputError("A plain line has no check.", remedy="Plan without `aware`, or train the layout tree.")
+        with self._lock:
+            passes, tree = self._ready()[1], self._orders(orders, check=True)
+            planted = [self._planted(one) for one in asked]
+            if not tree.forks:
+                return [(tree.probabilities(()), scores) for scores in self._judge_trees(planted)]
+            rows = []
+            for found in planted:
+                first = len(found.segments)
+                row = self._choosing(tree, found.grown(*tree.planted(0, first, found.candidates)), first)
+                rows.append(replace(row, places=(*((place, -1) for place in found.candidates), *row.places)))
+            answers = []
+            for found, states in zip(planted, passes.read(rows), strict=True):
+                count = len(found.candidates)
+                scores = self._similarities(passes, states[:count])
+                self._remember(found, range(count), scores)
+                answers.append((self._chosen(passes, tree, states[count:]), scores))
+            return answers
+
+    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+        drafts: list[Draft] = [Draft("")] * len(asked)
+        with self._lock:
+            opened, passes = self._ready()
+            prepared = [self._prepared(opened, one) for one in asked]
+            for chosen in passes.batches([row for row, _ in prepared]):
+                answers = [AnswerText(_size(prepared[i][0]), self._marks(opened)) for i in chosen]
+                rows, writings = [prepared[i][0] for i in chosen], [asked[i] for i in chosen]
+                for _ in self._tokens(opened, passes, rows, answers, asked=writings, max_tokens=max_tokens):
+                    pass
+                for i, answer in zip(chosen, answers, strict=True):
+                    drafts[i] = answer.draft(prepared[i][1])
+        return drafts
+
+    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
+        """Text pieces, then the draft; closing the iterator stops the generation."""
+        opened, passes = self._ready()
+        row, notes = self._prepared(opened, asked)
+        answer = AnswerText(_size(row), self._marks(opened))
+        for _ in self._tokens(opened, passes, [row], [answer], asked=[asked], max_tokens=max_tokens):
+            if piece := answer.fresh():
+                yield piece
+        if piece := answer.fresh(last=True):
+            yield piece
+        yield answer.draft(notes)
+
+    # judging
+
+    def _planted(self, asked: Judging) -> Planted:
+        return turn_trees.judging(self._ready()[0].turns, asked)
+
+    def _judge_trees(self, planted: Sequence[Planted]) -> list[list[float]]:
+        """Scores of all candidates; those that were judged on the same dialogue before are known."""
+        passes = self._ready()[1]
+        waves: list[list[Pack]] = []
+        known: list[dict[int, float]] = []
+        for turn, found in enumerate(planted):
+            said = self._said.get(found.segments[0].tokens, {})
+            lines = lines_of(found)
+            known.append({i: said[line] for i, line in enumerate(lines) if line in said})
+            wanted = [i for i in range(len(lines)) if i not in known[turn]]
+            for place, pack in enumerate(packs(turn, found, wanted, self._most_packed())):
+                waves += [[]] if place == len(waves) else []
+                waves[place].append(pack)
+        for wave in waves:  # a turn's second pack finds its trunk read by the first
+            for pack, states in zip(wave, passes.read([pack.row for pack in wave]), strict=True):
+                scores = self._similarities(passes, states)
+                known[pack.turn].update(zip(pack.owned, scores, strict=True))
+                self._remember(planted[pack.turn], pack.owned, scores)
+        return [[scores[i] for i in range(len(scores))] for scores in known]
+
+    def _judge_in_lines(self, asked: Sequence[Judging]) -> list[list[float]]:
+        """Each candidate after those before it and what was said of them, all turns side by side.
+
+        A line that would take more than half of the window begins again at the dialogue.
+        """
+        opened, passes = self._ready()
+        turns = opened.turns
+        lines = [PlainLine(turns, one) for one in asked]
+        found: list[list[float]] = [[] for _ in asked]
+        for step in range(max((len(one.candidates) for one in asked), default=0)):
+            going = [i for i, one in enumerate(asked) if step < len(one.candidates)]
+            rows = [TreeRow((Segment(lines[i].upto(step)),), ((0, -1),)) for i in going]
+            for i, states in zip(going, passes.read(rows), strict=True):
+                logits = passes.logits(states, self._evaluation())
+                found[i].append(float(logits.softmax(-1)[0] @ _TENTHS))
+                lines[i].say(turns.spelling.one(EVALUATION[int(logits[0].argmax())]))
+        return found
+
+    def _similarities(self, passes: Passes, states: Tensor) -> list[float]:
+        """The expected value over the eleven evaluation tokens, for each hidden state."""
+        if not len(states):
+            return []
+        chances = passes.logits(states, self._evaluation()).double().softmax(-1)  # (N, 11)
+        return [min(1.0, max(0.0, score)) for score in (chances @ _TENTHS.double()).tolist()]
+
+    def _evaluation(self) -> list[int]:
+        spelling = self._ready()[0].turns.spelling
+        return [spelling.one(token) for token in EVALUATION]
+
+    def _remember(self, found: Planted, owned: Sequence[int], scores: Sequence[float]) -> None:
+        trunk, lines = found.segments[0].tokens, lines_of(found)
+        said = self._said.setdefault(trunk, {})
+        said.update((lines[i], score) for i, score in zip(owned, scores, strict=True))
+        self._said.move_to_end(trunk)
+        while len(self._said) > _JUDGED_TRUNKS:
+            self._said.popitem(last=False)
+
+    def _need_evaluation(self) -> None:
+        if not self._shape.grammar.evaluation:
+            raise InputError(
+                f"A model with the grammar {self._shape.grammar.style} judges no evidence.",
+                remedy="Retrieve by another retriever, or train the grammar unims.",
+            )
+
+    # planning
+
+    def _orders(self, orders: Sequence[Order], *, check: bool) -> OrderTree[Order]:
+        turns = self._ready()[0].turns
+        spell = turns.check if check else turns.plan
+        return order_tree({tuple(order): spell(tuple(order)) for order in orders})
+
+    @staticmethod
+    def _choosing(tree: OrderTree[Order], planted: Planted, first: int) -> TreeRow:
+        return TreeRow(planted.segments, tuple((first + fork.segment, -1) for fork in tree.forks))
+
+    @staticmethod
+    def _chosen(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
+        told = []
+        for fork, state in zip(tree.forks, states, strict=True):
+            logits = passes.logits(state[None], fork.tokens)[0].tolist()
+            told.append(dict(zip(fork.tokens, logits, strict=True)))
+        return tree.probabilities(told)
+
+    # writing
+
+    def _prepared(self, opened: Opened, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
+        """The row of a response, and what had to be left out."""
+        fitted, dropped = turn_trees.fitted(opened.turns, asked)
+        found = turn_trees.writing(opened.turns, fitted)
+        notes = turn_trees.lost(opened.turns, fitted, found, dropped)
+        return TreeRow(found.segments, ((len(found.segments) - 1, -1),)), notes
+
+    def _tokens(
+        self,
+        opened: Opened,
+        passes: Passes,
+        rows: Sequence[TreeRow],
+        answers: Sequence[AnswerText],
+        *,
+        asked: Sequence[Writing],
+        max_tokens: int,
+    ) -> Iterator[None]:
+        """Token after token for all rows at once; yields after each. Rows that are the same are read once, and those
+        that have ended are let go when they are half of all.
+        """
+        ends, read = frozenset((opened.turns.end,)), {row: place for place, row in enumerate(dict.fromkeys(rows))}
+        with self._lock:
+            try:
+                reading = passes.begin(list(read))
+                if len(read) < len(rows):
+                    passes.spread(reading, [read[row] for row in rows])
+            except torch.OutOfMemoryError as error:
+                raise out_of_memory(len(rows[0].segments), error) from error
+        states = torch.cat(reading.states)
+        silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
+        moved = torch.tensor([one.ending for one in asked], device=states.device)
+        going = list(range(len(rows)))
+        for step in range(min(max_tokens, self._shape.response)):
+            logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
+            logits[:, opened.turns.end] += moved
+            if not step:
+                logits[:, opened.turns.end] = -torch.inf  # something is said
+            chosen = next_tokens(logits, [asked[i] for i in going], step)
+            logprobs = (logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)).tolist()
+            for i, token, logprob in zip(going, chosen.tolist(), logprobs, strict=True):
+                answers[i].take(token, logprob, ends, opened.causal.text)
+            yield
+            left = [place for place, i in enumerate(going) if not answers[i].finish]
+            if not left:
+                return
+            if 2 * len(left) <= len(going):
+                passes.spread(reading, left)
+                going, chosen, moved = [going[place] for place in left], chosen[left], moved[left]
+            if step + 1 < min(max_tokens, self._shape.response):
+                states = passes.go_on(reading, chosen)
+
+    @staticmethod
+    def _marks(opened: Opened) -> tuple[str, ...]:
+        """Where special tokens are plain text, a response ends before one."""
+        turns = opened.turns
+        return tuple(map(str, turns.shape.grammar.indicators)) if turns.spelling.way == "text" else ()
+
+    # loading
+
+    def _ready(self) -> tuple[Opened, Passes]:
+        with self._lock:
+            if self._opened is None:
+                opened = self._load()
+                kind = _kind(opened.causal)
+                kept = _KEPT[kind] if self._kept_tokens is None else self._kept_tokens
+                tokens = self._pass_tokens or _PASS[kind]
+                self._silent = _unspoken(opened)
+                self._opened = opened, Passes(opened.causal, kept_tokens=kept, pass_tokens=tokens)
+            return self._opened
+
+    def _most_packed(self) -> int:
+        return self._packed_tokens or _PACKED[_kind(self._ready()[0].causal)]
+
+
+def _kind(causal: Causal) -> str:
+    return "cuda" if causal.device.startswith("cuda") else "cpu"
+
+
+def _size(row: TreeRow) -> int:
+    return sum(len(segment.tokens) for segment in row.segments)
+
+
+def _unspoken(opened: Opened) -> list[int]:
+    """The special tokens that no text has: a response never says them."""
+    turns, way = opened.turns, opened.turns.spelling.way
+    if way == "text":
+        return []
+    single = {ids[0] for ids in turns.spelling.ids.values() if len(ids) == 1}
+    spoken = {one for one in single if way != "rows" and turns.encode(opened.causal.text([one])) == [one]}
+    return sorted(single - spoken - {turns.end})

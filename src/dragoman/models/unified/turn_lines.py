@@ -1,0 +1,42 @@
+"""The candidates of a turn as lines of tokens: each behind what it depends on, or one after another."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from dragoman.models.unified import turn_trees
+from dragoman.models.unified.model import Judging, TurnTokens
+from dragoman.models.unified.turn_trees import Planted
+
+Line: TypeAlias = tuple[int, ...]
+
+
+class PlainLine:
+    """The line of a turn's candidates in the plain layout, as far as it was judged."""
+
+    def __init__(self, turns: TurnTokens, asked: Judging) -> None:
+        self._branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
+        longest = max(turns.shape.window // 2, max(map(len, self._branches), default=0) + 1)
+        self._room = longest
+        planted = turn_trees.trunk(turns, asked.context, asked.plan, room=longest)
+        self._trunk = planted.segments[0].tokens
+        self._after: Line = ()
+
+    def upto(self, step: int) -> Line:
+        """The line up to where the similarity of a candidate is said."""
+        if len(self._after) + len(self._branches[step]) + 1 > self._room:
+            self._after = ()
+        self._after = (*self._after, *self._branches[step])
+        return (*self._trunk, *self._after)
+
+    def say(self, token: int) -> None:
+        self._after = (*self._after, token)
+
+
+def lines_of(planted: Planted) -> list[Line]:
+    """Each candidate's tokens after those that it stands on: with the trunk, all that its score depends on."""
+    whole: dict[int, Line] = {0: ()}
+    for place in planted.candidates:
+        segment = planted.segments[place]
+        whole[place] = (*whole[segment.parent or 0], *segment.tokens)
+    return [whole[place] for place in planted.candidates]

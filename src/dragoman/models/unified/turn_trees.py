@@ -1,0 +1,127 @@
+"""The trees of a turn by layout: for judging candidates, for planning after reading them, for writing the response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.core.errors import InputError
+from dragoman.core.tokens import END_OF_EVIDENCE, Shown, similarity
+from dragoman.core.values import Context
+from dragoman.models.unified.model import CandidatePassage, Judging, Order, TurnTokens, Writing
+from dragoman.models.unified.token_tree import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """The segments of a turn; `candidates` are the judged ones, whose similarity is said after their last token.
+
+    `left_out` is the number of the dialogue's oldest turns that found no room; where the newest one alone was too long,
+    its beginning is `cut`.
+    """
+
+    segments: tuple[Segment, ...]
+    candidates: tuple[int, ...] = ()
+    left_out: int = 0
+    cut: bool = False
+
+    def grown(self, *segments: Segment) -> Planted:
+        """The tree with further segments at its end."""
+        return replace(self, segments=(*self.segments, *segments))
+
+
+def trunk(turns: TurnTokens, context: Context, plan: Order | None = None, *, room: int | None = None) -> Planted:
+    """The dialogue, in the paper's and the plain layout with its plan; `room` is for what follows it in a line."""
+    after = turns.plan(plan) if plan is not None and turns.shape.layout != "tree" else ()
+    kept = turns.shape.window - len(after) - (turns.shape.response if room is None else room)
+    said, left_out = turns.trunk(context, kept)
+    cut = len(said) == kept and turns.is_cut(context, kept)
+    return Planted((Segment((*said, *after)),), left_out=left_out, cut=cut)
+
+
+def judging(turns: TurnTokens, asked: Judging) -> Planted:
+    """Trunk and candidates: each is a branch on the trunk; in the tree one with a parent is a branch on that."""
+    if turns.shape.layout == "plain":
+        raise InputError("A plain line has no branches.", remedy="Judge its candidates one after another.")
+    branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
+    found = trunk(turns, asked.context, asked.plan, room=_deepest(asked.candidates, branches))
+    places: list[int] = []
+    segments = list(found.segments)
+    for number, (candidate, branch) in enumerate(zip(asked.candidates, branches, strict=True)):
+        on = 0
+        if candidate.parent is not None and turns.shape.layout == "tree":
+            if not 0 <= candidate.parent < number:
+                raise InputError(
+                    f"Candidate {number} depends on candidate {candidate.parent}, which does not stand before it.",
+                    remedy="Put candidates after those that they depend on.",
+                )
+            on = places[candidate.parent]
+        places.append(len(segments))
+        segments.append(Segment(branch, on))
+    return replace(found, segments=tuple(segments), candidates=tuple(places))
+
+
+def checking(turns: TurnTokens, asked: Judging, order: Order) -> Planted:
+    """Trunk, candidates, and a plan that sees them all: its segment is the last one."""
+    found = judging(turns, asked)
+    return found.grown(Segment(turns.check(order), 0, found.candidates))
+
+
+def writing(turns: TurnTokens, asked: Writing) -> Planted:
+    """Everything before the response; the response goes on where the last segment ends.
+
+    In the paper's layout that segment is one more [EOE], which sees all evidence.
+    """
+    written = asked.written
+    if turns.shape.layout != "paper":
+        after = (*turns.plan(written.plan), *turns.evidence(written.evidence))
+        found = trunk(turns, asked.context, room=len(after) + turns.shape.response)
+        return replace(found, segments=(Segment((*found.segments[0].tokens, *after)),))
+    branches = [judged(turns, shown) for shown in written.evidence]
+    room = max(map(len, branches), default=0) + turns.shape.response
+    found = trunk(turns, asked.context, written.plan, room=room)
+    grown = found.grown(*(Segment(branch, 0) for branch in branches))
+    places = tuple(range(1, len(grown.segments)))
+    return replace(grown, candidates=places).grown(Segment(turns.ids((END_OF_EVIDENCE,)), 0, places))
+
+
+def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
+    """The response with as much evidence as leaves room for `dialogue` tokens, the least similar left out; how many."""
+    written, paper = asked.written, turns.shape.layout == "paper"
+    kept = list(written.evidence)
+    room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue
+
+    def needed() -> int:
+        return max((len(judged(turns, shown)) for shown in kept), default=0) if paper else len(turns.evidence(kept))
+
+    while kept and needed() > room:
+        worst = min(reversed(range(len(kept))), key=lambda i: kept[i].tenths or 0)
+        del kept[worst]
+    dropped = len(written.evidence) - len(kept)
+    return (replace(asked, written=replace(written, evidence=tuple(kept))) if dropped else asked), dropped
+
+
+def lost(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
+    """What found no room, as a reply's notes say it: `asked` is what was written, without the `dropped` evidence."""
+    counts = {
+        "turns_left_out": planted.left_out,
+        "turn_cut": planted.cut,
+        "evidence_left_out": dropped,
+        "evidence_cut": sum(turns.is_too_long(shown.text) for shown in asked.written.evidence),
+    }
+    return {name: float(count) for name, count in counts.items() if count}
+
+
+def judged(turns: TurnTokens, shown: Shown) -> tuple[int, ...]:
+    """A piece of evidence with the similarity that was said of it: [EVIDENCE] K text [EOE] similarity."""
+    return (*turns.branch(shown.source, shown.text), turns.spelling.one(similarity(shown.tenths)))
+
+
+def _deepest(candidates: Sequence[CandidatePassage], branches: Sequence[tuple[int, ...]]) -> int:
+    """The length of the longest line of branches, one on another, and of a plan after them."""
+    depths: list[int] = []
+    for candidate, branch in zip(candidates, branches, strict=True):
+        above = candidate.parent
+        known = above is not None and 0 <= above < len(depths)
+        depths.append(len(branch) + (depths[above] if known and above is not None else 0))
+    return max(depths, default=0) + 32

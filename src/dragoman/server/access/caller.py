@@ -1,0 +1,75 @@
+"""Who calls, as the credential says it, and what they may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import AccessError
+from dragoman.core.values import SHARED_USER
+
+if TYPE_CHECKING:
+    from dragoman.server.access.keys import Key
+
+LOCAL_USER = "me"
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a key may use; None is no limit."""
+
+    turns_per_minute: int | None = None
+    tokens_per_day: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose rows a request touches. An empty tenant is each agent's own: that of a server without keys."""
+
+    key: str
+    tenant: str
+    user: str
+    admin: bool = False
+    limits: Limits = NO_LIMITS
+
+    @property
+    def whose(self) -> str:
+        """Whose share of the server's room a request takes: the key's, or without keys the user's."""
+        return self.key or f"user:{self.user}"
+
+
+LOCAL = Caller("", "", LOCAL_USER, admin=True)
+"""Whoever sits at the machine, where there are no keys."""
+
+
+def caller_of(key: Key, *, limits: Limits = NO_LIMITS) -> Caller:
+    """The caller that a key stands for; limits of its own go before the server's."""
+    own = Limits(
+        limits.turns_per_minute if key.turns_per_minute is None else key.turns_per_minute,
+        limits.tokens_per_day if key.tokens_per_day is None else key.tokens_per_day,
+    )
+    return Caller(key.id, key.tenant, key.user or f"key:{key.id}", key.admin, own)
+
+
+def acting_for(caller: Caller, user: str) -> Caller:
+    """An admin in the place of a user of the same tenant; nobody else may."""
+    if user == caller.user:
+        return caller
+    if not caller.admin:
+        raise AccessError(
+            "This key may not act for another user.", remedy="Leave out X-Dragoman-User, or use an admin key."
+        )
+    check_user(user)
+    return replace(caller, user=user)
+
+
+def check_user(user: str) -> None:
+    """Refuse ids that nobody could have."""
+    if user == SHARED_USER or not user.strip() or len(user) > _MOST or not user.isprintable():
+        raise AccessError(
+            f"A user id has 1 to {_MOST} printable characters.", remedy="Give another one.", code="bad-request"
+        )

@@ -1,0 +1,80 @@
+"""API keys: made here, shown once, kept as a digest, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import AccessError, InputError
+
+if TYPE_CHECKING:
+    from dragoman.server.access.ledger import UsageLedger
+
+PREFIX = "dk"
+_NOBODY = hashlib.sha256(b"").digest()
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is known of a key: everything but its secret."""
+
+    id: str
+    name: str
+    tenant: str
+    user: str = ""
+    admin: bool = False
+    turns_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    created: float = 0.0
+    revoked: float | None = None
+
+
+def create(
+    ledger: UsageLedger,
+    name: str,
+    *,
+    tenant: str = "local",
+    user: str = "",
+    admin: bool = False,
+    turns_per_minute: int | None = None,
+    tokens_per_day: int | None = None,
+) -> tuple[Key, str]:
+    """A new key, and its text, which is nowhere else."""
+    for what, value, least in (("name", name, 1), ("tenant", tenant, 1), ("user", user, 0)):
+        if not least <= len(value.strip()) <= _MOST or not value.isprintable():
+            raise InputError(f"A key's {what} is {value!r}.", remedy=f"Give at most {_MOST} printable characters.")
+    id_ = secrets.token_hex(4)
+    text = f"{PREFIX}_{id_}_{secrets.token_urlsafe(32)}"
+    key = Key(id_, name, tenant, user, admin, turns_per_minute, tokens_per_day, time.time())
+    ledger.add(key, digest(text))
+    return key, text
+
+
+def digest(text: str) -> bytes:
+    """What is kept of a key. Its secret has 256 random bits, so that a plain hash cannot be tried through."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def recognise(ledger: UsageLedger, text: str) -> Key:
+    """The key that a text is. One that is unknown, wrong or revoked is refused in the same words and time."""
+    parts = text.split("_", 2)
+    found = ledger.find(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
+    key, kept = found or (None, _NOBODY)
+    matches = hmac.compare_digest(kept, digest(text))
+    if key is None or not matches or key.revoked is not None:
+        raise invalid_key()
+    return key
+
+
+def invalid_key() -> AccessError:
+    """The one refusal of a key that is unknown, wrong or revoked."""
+    return AccessError(
+        "This API key is not valid.",
+        remedy="`dragoman keys create` makes one; send it as Authorization: Bearer KEY.",
+        code="unauthorized",
+    )

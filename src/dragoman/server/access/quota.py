@@ -1,0 +1,252 @@
+"""How much may be kept: bytes, files and passages of a tenant and of a user, and facts about a user."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Protocol
+
+from dragoman.core.errors import ServiceError
+
+_GB = 2**30
+_STALE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What may be kept; None is no limit. A tenant's bytes and files include those of its users.
+
+    Passages are counted where they lie: those of the tenant's shared sources, with what agent.toml declares, and
+    those of a user's private ones.
+    """
+
+    tenant_bytes: int | None = 10 * _GB
+    tenant_files: int | None = 100_000
+    tenant_passages: int | None = 2_000_000
+    user_bytes: int | None = _GB
+    user_files: int | None = 10_000
+    user_passages: int | None = 200_000
+    facts: int | None = 2000
+
+
+QUOTA = Quota()
+"""What may be kept unless the operator says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Files, and the bytes in them."""
+
+    bytes: int = 0
+    files: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.bytes + other.bytes, self.files + other.files)
+
+    def __neg__(self) -> Amount:
+        return Amount(-self.bytes, -self.files)
+
+
+class Stock:
+    """How much lies in each user's folder of a tenant's: counted once a minute, and kept up to date between.
+
+    Several threads may write at once: what one is about to add is counted before it is there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[Path, tuple[float, dict[str, Amount]]] = {}
+
+    @contextmanager
+    def claiming(self, folder: Path, more: Amount, quota: Quota, *, private: bool) -> Iterator[Claim]:
+        """Room for more in a user's (or the shared) folder while it is written; given back where that fails."""
+        with self._lock:
+            amounts = self._amounts(folder.parent)
+            held = amounts.get(folder.name, Amount())
+            self._claim(folder, amounts, more, quota, private=private)
+            amounts[folder.name] = held + more
+            counted_at = self._known[folder.parent][0]
+        claim = Claim(more)
+        try:
+            yield claim
+        except BaseException:
+            claim.used = Amount()
+            raise
+        finally:
+            if self._known.get(folder.parent, (None,))[0] == counted_at:
+                self.add(folder, claim.used + -more)
+            else:  # counted anew meanwhile, with a part of what was written
+                self.recount(folder)
+
+    def add(self, folder: Path, more: Amount) -> None:
+        """Note that a folder has more, or less, than before."""
+        with self._lock:
+            amounts = self._amounts(folder.parent)
+            amounts[folder.name] = amounts.get(folder.name, Amount()) + more
+
+    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+        """Refuse what there is no room for."""
+        held, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
+        _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
+        if private:
+            _check("user", held, more, quota.user_bytes, quota.user_files)
+
+    def recount(self, folder: Path) -> None:
+        """Count the tenant of a folder anew when next asked."""
+        with self._lock:
+            self._known.pop(folder.parent, None)
+
+    def check_here(self, folder: Path) -> None:
+        """Refuse where the files of a folder's owner lie with another server."""
+
+    def _amounts(self, tenant: Path) -> dict[str, Amount]:
+        at, amounts = self._known.get(tenant, (0.0, {}))
+        if tenant not in self._known or monotonic() - at > _STALE:
+            amounts = self._counted(tenant)
+            self._known[tenant] = monotonic(), amounts
+        return amounts
+
+    def _counted(self, tenant: Path) -> dict[str, Amount]:
+        return {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
+
+
+class StorageUsage(Protocol):
+    """What several servers have counted together; see `stores/postgres/upload_usage`."""
+
+    def claim(
+        self, place: str, tenant: str, owner: str, more: tuple[int, int], limits: Mapping[str, int | None]
+    ) -> str | None:
+        """Count more bytes and files, or the name of the limit that leaves no room for them, or `elsewhere`."""
+        ...
+
+    def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
+        """Whether files of an owner lie in another place than this."""
+        ...
+
+    def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
+        """Say what lies in a place of a tenant's, counted anew."""
+        ...
+
+
+class SharedStock(Stock):
+    """A stock of which every server knows: what lies in this one's folders, and in those of the others."""
+
+    def __init__(self, room: StorageUsage) -> None:
+        super().__init__()
+        self._room = room
+
+    def add(self, folder: Path, more: Amount) -> None:
+        super().add(folder, more)
+        if more != Amount():
+            self._told(folder, more, {})
+
+    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+        limits = {"tenant_bytes": quota.tenant_bytes, "tenant_files": quota.tenant_files}
+        if private:
+            limits |= {"user_bytes": quota.user_bytes, "user_files": quota.user_files}
+        full_of = self._told(folder, more, limits)
+        if full_of == "elsewhere":
+            raise _elsewhere()
+        if full_of is not None:
+            whose, _, what = full_of.partition("_")
+            most = limits[full_of] or 0
+            raise _too_many(whose, what, most)
+
+    def check_here(self, folder: Path) -> None:
+        tenant = folder.parent
+        if self._room.is_elsewhere(_place(tenant.parent), tenant.name, folder.name):
+            raise _elsewhere()
+
+    def recount(self, folder: Path) -> None:
+        super().recount(folder)
+        with self._lock:
+            self._amounts(folder.parent)  # the others are to know at once
+
+    def _counted(self, tenant: Path) -> dict[str, Amount]:
+        amounts = super()._counted(tenant)
+        held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
+        self._room.count(_place(tenant.parent), tenant.name, held)
+        return amounts
+
+    def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
+        tenant = folder.parent
+        return self._room.claim(_place(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
+
+
+@dataclass(slots=True)
+class Claim:
+    """Room that was claimed, and how much of it was used in the end."""
+
+    used: Amount
+
+
+def counted(folder: Path) -> Amount:
+    """The files below a folder; hidden ones are on their way in or out."""
+    bytes_, files = 0, 0
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith("."):
+                try:
+                    bytes_ += os.stat(os.path.join(path, name)).st_size  # noqa: PTH116, PTH118 - many of them
+                    files += 1
+                except OSError:
+                    continue  # gone meanwhile
+    return Amount(bytes_, files)
+
+
+def full(whose: str, what: str, limit: str) -> ServiceError:
+    """The refusal of what there is no room for."""
+    owner = "This tenant" if whose == "tenant" else "A user"
+    return ServiceError(
+        f"{owner} may keep {limit} {what} here, and this would be more. Nothing was changed.",
+        remedy="Remove what is no longer needed, or ask whoever runs the server for more room.",
+        code="quota",
+    )
+
+
+def _check(whose: str, held: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
+    if most_bytes is not None and more.bytes > 0 and held.bytes + more.bytes > most_bytes:
+        raise _too_many(whose, "bytes", most_bytes)
+    if most_files is not None and more.files > 0 and held.files + more.files > most_files:
+        raise _too_many(whose, "files", most_files)
+
+
+def _too_many(whose: str, what: str, most: int) -> ServiceError:
+    if what == "bytes":
+        return full(whose, "MB of uploaded files", f"{most / 2**20:,.0f}")
+    return full(whose, "uploaded files", f"{most:,}")
+
+
+def _elsewhere() -> ServiceError:
+    return ServiceError(
+        "The uploaded files lie with another server, and this one does not see them. Nothing was changed.",
+        remedy="Ask again, until that one answers; whoever runs the servers lets them share one folder (--uploads).",
+        code="elsewhere",
+    )
+
+
+def _place(uploads: Path) -> str:
+    """A name for a folder that all who share it know; it lies there, hidden, and goes along where it is moved."""
+    file = uploads / ".place"
+    if not file.exists():
+        uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+        passing = uploads / f".place-{secrets.token_hex(8)}"
+        passing.write_text(secrets.token_hex(16), encoding="ascii")
+        with suppress(FileExistsError):
+            os.link(passing, file)  # whoever comes first names it
+        passing.unlink()
+    return file.read_text(encoding="ascii")
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,1 @@
+"""What users see and change: their data, sources, uploads."""

@@ -1,0 +1,191 @@
+"""What a user can see and change of what is kept about them: facts, dialogues, thumbs. Chores for `House.do`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from dragoman.agent.feedback import ASIDE, ratings
+from dragoman.core.errors import InputError
+from dragoman.core.values import Learned, Passage, Reply, Source, Turn
+from dragoman.server.access.quota import counted, full
+from dragoman.server.data.upload_folders import erase_uploads, user_folder
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http import views
+from dragoman.server.http.problems import absent
+from dragoman.server.http.views import View
+from dragoman.server.turns.events import TurnDone, usage_of
+
+_MOST = 200
+
+
+def facts(seat: Seat, query: str | None = None) -> list[View]:
+    """What is remembered about the user, or what of it fits a query."""
+    return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user)]
+
+
+def remember(seat: Seat, text: str) -> View:
+    """Add a fact; what it changed."""
+    return views.learned(_learned(seat, text)) or {}
+
+
+def correct(seat: Seat, id: str, text: str) -> View:
+    """Put another fact in the place of one; what that changed."""
+    old = _fact(seat, id)
+    learned = seat.assistant.remember(text, user=seat.user)
+    if _found_no_room(seat, learned):  # the old one goes first, then there is
+        seat.assistant.forget(old.id, user=seat.user)
+        return views.learned(replace(_learned(seat, text), forgotten=(old,))) or {}
+    kept = {row.id for row in (*learned.added, *learned.joined)}
+    # Where the rules see no contradiction between the two, the user has just said that there is one.
+    if old.id not in kept | {row.id for row in learned.superseded}:
+        seat.assistant.forget(old.id, user=seat.user)
+        learned = replace(learned, forgotten=(*learned.forgotten, old))
+    return views.learned(learned) or {}
+
+
+def forget(seat: Seat, id: str) -> int:
+    """Erase one fact, with the turns that tell of it."""
+    _fact(seat, id)
+    return seat.assistant.forget(id, user=seat.user)
+
+
+def forget_everything(seat: Seat) -> int:
+    """Erase all that is the user's: facts, dialogues, traces, thumbs, private passages and uploaded files."""
+    folder = user_folder(seat.state, seat.scope)
+    seat.stock.check_here(folder)
+    files = counted(folder).files
+    erased = seat.assistant.forget(user=seat.user)
+    erase_uploads(seat.state, seat.scope, seat.stock)  # where its memory has not done so
+    return erased + files
+
+
+def export(seat: Seat) -> View:
+    """All that is kept about the user, to take along."""
+    assistant, scope = seat.assistant, seat.scope
+    private = [source for source in assistant.sources if source.private]
+    return {
+        "agent": seat.agent,
+        "user": seat.user,
+        "facts": facts(seat),
+        "superseded": [
+            views.fact(row)
+            for source in private
+            if source.about == "user"
+            for row in assistant.store.passages(scope, source.name, superseded=True)
+        ],
+        "passages": [
+            views.passage(row)
+            for source in private
+            if source.about != "user"
+            for row in assistant.store.passages(scope, source.name)
+        ],
+        "dialogues": [{"id": name, "turns": dialogue(seat, name)} for name in assistant.dialogues(user=seat.user)],
+        "feedback": [json.loads(line) for line in thumbs(seat)],
+    }
+
+
+def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[list[View], bool]:
+    """The user's dialogues, newest first, and whether there are more."""
+    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    if before is not None:
+        if before not in names:
+            raise absent("dialogue")
+        names = names[names.index(before) + 1 :]
+    shown = [_summary(seat, name) for name in names[:limit]]
+    return shown, len(names) > limit
+
+
+def dialogue(seat: Seat, name: str) -> list[View]:
+    """The turns of a dialogue, the agent's with what was decided for them."""
+    check_dialogue(name)
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    if not turns:
+        raise absent("dialogue")
+    replies = seat.assistant.replies(user=seat.user, dialogue=name)
+    return [
+        views.turn(turn, None if reply is None else _told(seat, name, place, reply))
+        for place, (turn, reply) in enumerate(zip(turns, replies, strict=True))
+    ]
+
+
+def forget_dialogue(seat: Seat, name: str) -> int:
+    """Erase a dialogue: its turns, traces and thumbs, from every file. Facts that were learned from it stay."""
+    check_dialogue(name)
+    erased = seat.assistant.forget_dialogue(name, user=seat.user)
+    if not erased:
+        raise absent("dialogue")
+    return erased
+
+
+def rate(seat: Seat, dialogue: str, thumb: Literal["up", "down"], *, turn: int | None, better: str | None) -> None:
+    """Keep a thumb for a reply, and what should have been said."""
+    check_dialogue(dialogue)
+    assistant = seat.assistant
+    replies = assistant.replies(user=seat.user, dialogue=dialogue)
+    place = len(replies) - 1 if turn is None else turn
+    if not 0 <= place < len(replies) or replies[place] is None:
+        raise absent("reply")
+    assistant.rate(thumb == "up", user=seat.user, dialogue=dialogue, turn=place, better=better)
+
+
+def thumbs(seat: Seat) -> Iterator[str]:
+    """The user's thumbs as lines that `dragoman label thumbs FILE` reads."""
+    for rating in ratings(seat.assistant.store, seat.scope):
+        row: dict[str, object] = {
+            "context": [{"speaker": turn.speaker, "text": turn.text} for turn in rating.context.turns],
+            "retrieved": rating.retrieved,
+            "thumb": "up" if rating.good else "down",
+            "dialogue": rating.context.dialogue,
+        }
+        if rating.better:
+            row["better"] = rating.better
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def check_dialogue(name: str) -> None:
+    """Refuse names that a dialogue cannot have."""
+    if not name.strip() or len(name) > _MOST or not name.isprintable() or name.startswith(ASIDE):
+        raise InputError(
+            f"A dialogue's id has 1 to {_MOST} printable characters and does not begin with '{ASIDE}'.",
+            remedy="Give another one, or none.",
+        )
+
+
+def _summary(seat: Seat, name: str) -> View:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    first: Turn | None = next((turn for turn in turns if turn.speaker == "user" and turn.text), None)
+    return {"id": name, "turns": len(turns), "begins": first.text[:120] if first else ""}
+
+
+def _told(seat: Seat, name: str, place: int, reply: Reply) -> View:
+    return views.done(TurnDone(reply, seat.agent, name, place, usage_of(reply), reply.trace.seconds))
+
+
+def _learned(seat: Seat, text: str) -> Learned:
+    """What memory made of a text; where it found no room for it, that is said."""
+    learned = seat.assistant.remember(text, user=seat.user)
+    if _found_no_room(seat, learned):
+        raise full("user", "facts", f"{seat.quota.facts or 0:,}")
+    return learned
+
+
+def _found_no_room(seat: Seat, learned: Learned) -> bool:
+    """Whether memory kept nothing of a fact because there are as many as there may be."""
+    is_limited = getattr(seat.assistant.memory, "most_facts", None) is not None
+    return learned.is_empty and is_limited and _source(seat) is not None
+
+
+def _source(seat: Seat) -> Source | None:
+    """Where facts about the user lie."""
+    return next((source for source in seat.assistant.sources if source.about == "user" and source.private), None)
+
+
+def _fact(seat: Seat, id: str) -> Passage:
+    source = _source(seat)
+    (found,) = seat.assistant.store.get(seat.scope, [id])
+    if source is None or found is None or found.source != source.name:
+        raise absent("fact")
+    return found

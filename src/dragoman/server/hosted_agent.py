@@ -1,0 +1,133 @@
+"""Agents that live in the house, and each as one caller may use it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.values import Scope, Source
+from dragoman.server.access.caller import Caller
+from dragoman.server.access.quota import Quota, SharedStock, Stock, StorageUsage
+from dragoman.server.data.upload_folders import erase_uploads
+from dragoman.server.http.problems import absent
+from dragoman.server.turns.dialogue_order import DialogueOrder, Standing, Usher
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+
+_FORGETS = "forgets"
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An agent as one caller may use it: everything that a chore is given."""
+
+    agent: str
+    assistant: Assistant
+    user: str
+    admin: bool
+    state: Path
+    quota: Quota
+    stock: Stock
+
+    @property
+    def scope(self) -> Scope:
+        return self.assistant.scope(self.user)
+
+    def source(self, name: str) -> Source:
+        """A declared source by name."""
+        return _declared(self.assistant, name)
+
+
+class Hosted:
+    """An agent that lives here, with a view for each tenant."""
+
+    def __init__(
+        self,
+        name: str,
+        assistant: Assistant,
+        state: Path,
+        quota: Quota,
+        call: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self.name = name
+        self.assistant = assistant
+        self.state = state
+        self.quota = quota
+        room: StorageUsage | None = getattr(assistant.store, "room", None)
+        self.stock = Stock() if room is None else SharedStock(room)
+        memory: Any = assistant.memory  # of some kind that may know no limit
+        if hasattr(memory, "most_facts"):
+            memory.most_facts = quota.facts
+        if hasattr(memory, "erase_beside"):
+            memory.erase_beside = lambda scope: erase_uploads(self.state, scope, self.stock)
+        self._call = call
+        self.lines: DialogueOrder | None = getattr(assistant.store, "lines", None)
+        self.usher = None if self.lines is None else Usher(self.lines, call)
+        self._views = {assistant.tenant: assistant}
+        self._lock = Lock()
+
+    def view(self, tenant: str) -> Assistant:
+        """The assistant of a tenant; the first time, its declared files are read."""
+        known = self._views.get(tenant or self.assistant.tenant)
+        if known is not None:
+            return known
+        with self._lock:
+            if tenant not in self._views:
+                self._views[tenant] = self.assistant.for_tenant(tenant)
+            return self._views[tenant]
+
+    async def stand(self, caller: Caller, dialogue: str, *, forgets: bool = False) -> Standing:
+        """A place at the end of a dialogue's line over all servers; given back where nobody waits for it any more.
+
+        One that `forgets` stands apart: it clears the user's other places, and keeps its own.
+        """
+        assert self.lines is not None and self.usher is not None
+        lines, usher, whose = self.lines, self.usher, self._whose(caller)
+        under = (*whose, _FORGETS) if forgets else whose
+        taking = asyncio.ensure_future(self._call(lambda: lines.take((*whose, dialogue), under)))
+        try:
+            place, first = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(lambda taken: _unwanted(usher, taken))
+            raise
+        return Standing(usher, place, first=first)
+
+    async def clear(self, caller: Caller, dialogue: str | None = None, *, forgetting: bool = True) -> None:
+        """Let the turns of a user, or of one dialogue, that run on other servers keep nothing.
+
+        Without `forgetting` those that forget themselves go on.
+        """
+        if self.lines is not None:
+            lines, whose = self.lines, self._whose(caller)
+            line = None if dialogue is None else (*whose, dialogue)
+            for under in (whose, (*whose, _FORGETS)) if forgetting else (whose,):
+                await self._call(lambda under=under: lines.clear(under, line))  # type: ignore[misc]  # early binding
+
+    def _whose(self, caller: Caller) -> tuple[str, str]:
+        """As the store knows them: other servers may call the agent otherwise."""
+        return caller.tenant or self.assistant.tenant, caller.user
+
+    def source(self, name: str) -> Source:
+        """A declared source by name."""
+        return _declared(self.assistant, name)
+
+    def seat(self, caller: Caller) -> Seat:
+        view = self.view(caller.tenant)
+        return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
+
+
+def _declared(assistant: Assistant, name: str) -> Source:
+    found = next((source for source in assistant.sources if source.name == name), None)
+    if found is None:
+        raise absent("source")
+    return found
+
+
+def _unwanted(usher: Usher, taken: asyncio.Future[Any]) -> None:
+    if not taken.cancelled() and taken.exception() is None:
+        usher.leave(taken.result()[0], kept=False)

@@ -1,0 +1,1 @@
+"""The HTTP application: limits, schemas, problems, streams, and OpenAI's chat API."""

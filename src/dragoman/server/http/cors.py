@@ -1,0 +1,83 @@
+"""Pages of other sites that the operator named may call the API from a browser (CORS); no others may, and no cookie
+counts: whoever calls shows a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from dragoman.core.errors import ConfigError
+from dragoman.server.http.request_limits import API_PATHS, TRUSTED, App, Message, Receive, Send
+
+_PORTS = {"http": 80, "https": 443}
+_METHODS = b"GET, POST, PUT, DELETE"
+_HEADERS = b"authorization, content-type, x-dragoman-user"
+_SECONDS = b"600"
+_LONGEST = 2000
+
+
+def origin_of(url: str) -> str:
+    """An origin as browsers write it; what is none, or all of them, is refused."""
+    try:
+        parts = urlsplit(url.strip())
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), "", None
+    extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in _PORTS or not host or not host.isascii() or "*" in host or extra:
+        raise ConfigError(
+            f"'{url}' is no origin of a page.",
+            remedy="Give scheme, host and port, as in --allow-origin https://chat.example.org. There is no wildcard.",
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+
+
+class Origins:
+    """An ASGI application around another one: answers a browser's questions, and lets named pages read the answers."""
+
+    def __init__(self, app: App, allowed: Iterable[str]) -> None:
+        self._app = app
+        self._allowed = frozenset(origin_of(url).encode() for url in allowed)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not str(scope["path"]).startswith(API_PATHS):
+            await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        origin = headers.get(b"origin", b"")
+        told = [(b"vary", b"origin")]
+        if origin in self._allowed:
+            scope[TRUSTED] = True
+            told.append((b"access-control-allow-origin", origin))
+            if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                await _answer([*told, *_permission(headers)], send)
+                return
+            told.append((b"access-control-expose-headers", b"retry-after"))
+
+        async def shared(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *told]
+            await send(message)
+
+        await self._app(scope, receive, shared)
+
+
+def _permission(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    """What a named page may send. Clients of other makers add headers of their own; none of them means anything."""
+    asked = headers.get(b"access-control-request-headers", b"")
+    told = [
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-headers", asked if asked and len(asked) <= _LONGEST else _HEADERS),
+        (b"access-control-max-age", _SECONDS),
+    ]
+    if headers.get(b"access-control-request-private-network") == b"true":
+        told.append((b"access-control-allow-private-network", b"true"))
+    return told
+
+
+async def _answer(headers: list[tuple[bytes, bytes]], send: Send) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

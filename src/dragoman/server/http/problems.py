@@ -1,0 +1,167 @@
+"""Errors as RFC 9457 says them: a stable code, what happened, and what to do."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.core.errors import (
+    AbsentError,
+    BusyError,
+    ConfigError,
+    DragomanError,
+    InputError,
+    LimitError,
+    ModelError,
+    ServiceError,
+    SourceError,
+    StoreBusyError,
+    StoreError,
+    StoreLockedError,
+    StoreTwiceError,
+)
+from dragoman.server.http.views import View, dumps
+
+_log = logging.getLogger("dragoman.server")
+
+MEDIA_TYPE = "application/problem+json"
+CODES: dict[str, tuple[int, str]] = {
+    "bad-request": (400, "The request cannot be used"),
+    "bad-json": (400, "The body is not JSON"),
+    "bad-file-name": (400, "The file's name cannot be used"),
+    "unauthorized": (401, "A valid API key is needed"),
+    "forbidden": (403, "This is not allowed"),
+    "not-found": (404, "There is nothing here"),
+    "unknown-model": (404, "There is no such agent"),
+    "method-not-allowed": (405, "This cannot be done here"),
+    "slow-sender": (408, "The request came too slowly"),
+    "quota": (409, "There is no room for more"),
+    "request-answered": (409, "The request was answered meanwhile"),
+    "forgotten": (410, "The answer has been forgotten"),
+    "too-large": (413, "The request is too large"),
+    "unsupported-kind": (415, "This kind of content cannot be read"),
+    "elsewhere": (421, "Another server has this"),
+    "invalid": (422, "The request does not fit its description"),
+    "request-reused": (422, "The request's id was used before"),
+    "too-many-turns": (429, "Too many turns"),
+    "too-many-tokens": (429, "Too many tokens"),
+    "too-many-waiting": (429, "Too many requests at once"),
+    "internal": (500, "Something unexpected happened"),
+    "store": (500, "The store failed"),
+    "model": (502, "A model failed"),
+    "busy": (503, "The server is busy"),
+    "closing": (503, "The server is closing"),
+    "turn-timeout": (504, "The turn took too long"),
+}
+"""Every code with its status and title; codes are never renamed."""
+REQUEST = "Idempotency-Key"
+"""The header that names a request, so that it can be sent again."""
+_BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
+_OF_STATUS = {404: "not-found", 405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiProblem:
+    """What went wrong, for programs and for people."""
+
+    code: str
+    detail: str = ""
+    remedy: str = ""
+    seconds: float | None = None
+    errors: tuple[View, ...] = ()
+
+    @property
+    def status(self) -> int:
+        return CODES[self.code][0]
+
+    def view(self, *, openai: bool = False) -> View:
+        """The members; with `openai` also the one in which that API's clients look."""
+        status, title = CODES[self.code]
+        shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
+        if self.detail:
+            shown["detail"] = self.detail
+        if self.remedy:
+            shown["remedy"] = self.remedy
+        if self.errors:
+            shown["errors"] = list(self.errors)
+        if openai:
+            message = " ".join(part for part in (self.detail or title, self.remedy) if part)
+            kind = "invalid_request_error" if status < 500 else "server_error"
+            shown["error"] = {"message": message, "type": kind, "param": None, "code": self.code}
+        return shown
+
+    def headers(self) -> dict[str, str]:
+        headers = {"cache-control": "no-store"}
+        if self.seconds is not None:
+            headers["retry-after"] = str(max(1, math.ceil(self.seconds)))
+        if self.code == "unauthorized":
+            headers["www-authenticate"] = "Bearer"
+        if self.code in ("too-large", "slow-sender"):
+            headers["connection"] = "close"  # what is still being sent will not be read
+        return headers
+
+    def body(self, *, openai: bool = False) -> bytes:
+        return dumps(self.view(openai=openai))
+
+    def event(self) -> bytes:
+        """For a stream that has begun."""
+        return b"event: error\ndata: " + self.body() + b"\n\n"
+
+
+def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branch a kind of error
+    """What an error means to a caller; what is not theirs to know is not told."""
+    match error:
+        case LimitError() | BusyError():
+            return ApiProblem(error.code, error.message, error.remedy, error.seconds)
+        case ServiceError():
+            return ApiProblem(error.code, error.message, error.remedy)
+        case InputError() | SourceError() | ConfigError():
+            return ApiProblem("bad-request", error.message, error.remedy)
+        case ModelError():
+            _log.error("a model failed: %s", type(error).__name__)
+            return ApiProblem("model", "The agent's model did not answer.", "Try again; `dragoman doctor` says more.")
+        case StoreTwiceError():
+            return ApiProblem(
+                "request-answered", error.message, f"Send it again with the same {REQUEST} for the answer."
+            )
+        case StoreBusyError() | StoreLockedError():
+            _log.warning("a store is busy: %s", type(error).__name__)
+            return ApiProblem("busy", _BUSY, "Try again in a moment.", seconds=1.0)
+        case StoreError():
+            _log.error("a store failed: %s", type(error).__name__)
+            return ApiProblem("store", "The agent's store did not answer.", "Try again; `dragoman doctor` says more.")
+        case DragomanError():
+            return ApiProblem("internal", "The agent failed.", "Try again.")
+    _log.error("a request failed: %s", type(error).__name__)
+    return ApiProblem("internal", "", "Try again.")
+
+
+def of_status(status: int, detail: str = "") -> ApiProblem:
+    """A problem for a bare HTTP status, as the framework raises it."""
+    if status in _OF_STATUS:
+        return ApiProblem(_OF_STATUS[status])
+    code = "bad-request" if status < 500 else "internal"
+    return ApiProblem(code, detail if status < 500 else "")
+
+
+def of_validation(errors: Any) -> ApiProblem:
+    """What does not fit, place by place, without repeating what was sent."""
+    places = []
+    for error in list(errors)[:20]:
+        kind = str(error.get("type", ""))
+        if kind == "json_invalid":
+            return ApiProblem("bad-json", f"The body is not JSON: {error.get('ctx', {}).get('error', '')}.".strip())
+        where = [str(part) for part in error.get("loc", ())]
+        places.append(
+            {"in": where[0] if where else "", "at": ".".join(where[1:]), "message": str(error.get("msg", ""))}
+        )
+    first = places[0] if places else {"at": "", "message": ""}
+    at = f"{first['at'] or 'the ' + str(first.get('in', 'request'))}: " if places else ""
+    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places))
+
+
+def absent(what: str) -> AbsentError:
+    """The one answer for what does not exist and for what is somebody else's."""
+    return AbsentError(f"There is no such {what}.", remedy="See what there is with a GET on the list.")

@@ -1,0 +1,180 @@
+"""What every request passes first: its size, its speed, and, where there are no keys, where it comes from."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from time import monotonic
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect
+
+from dragoman.server.http.problems import MEDIA_TYPE, ApiProblem
+
+_log = logging.getLogger("dragoman.server")
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_HERE = frozenset({"localhost", ""})
+_UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
+_SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
+TRUSTED = "dragoman.trusted"
+"""In the scope of a request that a page of a named origin sends."""
+API_PATHS = ("/v1/", "/mcp", "/openapi.json", "/healthz", "/readyz", "/metrics")
+OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """What a body may have, and how long its sender may take."""
+
+    body_bytes: int = 1024 * 1024
+    upload_bytes: int = 64 * 1024 * 1024
+    piece_seconds: float = 15.0
+    body_seconds: float = 60.0
+    upload_seconds: float = 600.0
+
+
+class _Meter:
+    """Receives for the application, as long as what comes is not too much and not too slow."""
+
+    def __init__(self, receive: Receive, measure: BodyLimits, most: int, is_upload: bool) -> None:
+        self.problem: ApiProblem | None = None
+        self._receive = receive
+        self._most = most
+        self._piece_seconds = measure.piece_seconds
+        self._until = monotonic() + (measure.upload_seconds if is_upload else measure.body_seconds)
+        self._size = 0
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        if self._ended:
+            return await self._receive()  # from here on it only tells of a client that leaves
+        try:
+            async with asyncio.timeout(max(0.0, min(self._piece_seconds, self._until - monotonic()))):
+                message = await self._receive()
+        except TimeoutError:
+            self.problem = ApiProblem("slow-sender", "The body did not come in time.", "Send it faster, or less of it.")
+            raise BrokenOffError from None
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self._ended = not message.get("more_body", False)
+            if self._size > self._most:
+                self.problem = _too_large(self._most)
+                raise BrokenOffError
+        return message
+
+
+class BrokenOffError(Exception):
+    """Stops an application that waits for a body."""
+
+
+LEFT = (BrokenOffError, ClientDisconnect)
+"""What ends a request whose body will not come: nobody waits for an answer of the application's."""
+
+
+class RequestLimits:
+    """An ASGI application around another one; what it refuses the other never sees."""
+
+    def __init__(self, app: App, *, measure: BodyLimits | None = None, only_here: bool = False) -> None:
+        self._app = app
+        self._measure = measure or BodyLimits()
+        self._only_here = only_here
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket" and self._only_here and self._foreign(dict(scope["headers"])):
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
+        is_upload = form and _UPLOADS.fullmatch(str(scope["path"])) is not None
+        most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
+        problem = self._foreign(headers, trusted=TRUSTED in scope) if self._only_here else None
+        told = headers.get(b"content-length", b"")
+        if problem is None and told.isdigit() and int(told[:20]) > most:
+            problem = _too_large(most)
+        if problem is not None:
+            await refuse(problem, scope, send)
+            return
+        meter = _Meter(receive, self._measure, most, is_upload)
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            if meter.problem is not None and not begun:
+                return  # the application could only say that the body broke off; the reason is ours to tell
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message["headers"], *_SAFE.items()]
+            await send(message)
+
+        try:
+            await self._app(scope, meter, watched)
+        except ClientDisconnect:
+            return  # in the middle of a body: there is nobody to answer, and nothing is wrong here
+        except Exception as error:  # noqa: BLE001 - a traceback in a log would hold what users said
+            if meter.problem is None:
+                _log.error("a request failed: %s", type(error).__name__)
+                meter.problem = ApiProblem("internal", remedy="Try again.")
+        if meter.problem is not None and not begun:
+            await refuse(meter.problem, scope, send)
+
+    def _foreign(self, headers: dict[bytes, bytes], *, trusted: bool = False) -> ApiProblem | None:
+        """A page of somewhere else, or a name that was made to point here, must not speak for the local user."""
+        origin = headers.get(b"origin")
+        is_ours = (origin is None or is_own(headers, origin)) and not _embeds(headers)
+        if _is_here(headers.get(b"host", b"")) and (trusted or is_ours):
+            return None
+        return ApiProblem(
+            "forbidden",
+            "Without keys only this machine is answered, and no page of another site.",
+            "Open the address that `dragoman serve` printed, create a key, or name that site with --allow-origin.",
+        )
+
+
+async def refuse(problem: ApiProblem, scope: MutableMapping[str, Any], send: Send) -> None:
+    """Answer with a problem, without the application."""
+    openai = str(scope.get("path", "")).startswith(OPENAI_PATHS)
+    body = problem.body(openai=openai)
+    fields = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers()}
+    headers = [(name.encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": [*headers, *_SAFE.items()]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _too_large(most: int) -> ApiProblem:
+    return ApiProblem("too-large", f"A body may have {most // 2**20} MB here.", "Send less, or in several requests.")
+
+
+@lru_cache(maxsize=256)
+def _is_here(host: bytes) -> bool:
+    """Whether a request names this machine; what cannot be read does not."""
+    try:
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+        return name in _HERE or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def is_own(headers: Mapping[bytes, bytes], origin: bytes) -> bool:
+    """Whether an origin is the page of the host that was asked; `null` (a file, a sandbox) is nobody's."""
+    scheme, _, host = origin.partition(b"://")
+    return scheme in (b"http", b"https") and host != b"" and host == headers.get(b"host", b"")
+
+
+def _embeds(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether another page's picture, script or frame asks, which sends no origin; following a link is no embedding."""
+    site, mode = headers.get(b"sec-fetch-site", b""), headers.get(b"sec-fetch-mode", b"")
+    return site in (b"cross-site", b"same-site") and mode != b"navigate"

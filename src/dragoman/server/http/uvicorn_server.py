@@ -1,0 +1,229 @@
+"""uvicorn around the application: the socket, slow senders of headers, and leaving in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dragoman.core.errors import ConfigError
+from dragoman.server.http.problems import MEDIA_TYPE, ApiProblem
+
+if TYPE_CHECKING:
+    from dragoman.server.http.request_limits import App
+
+_HEADER_SECONDS = 15.0
+_STALLED_SECONDS = 60.0
+_HEADER_BYTES = 64 * 1024
+_SOCKET_BYTES = 2 * 1024 * 1024
+_BACKLOG = 2048
+_SWITCH = 0.001
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """HTTP for those who send their headers in time and in measure; uvicorn itself would wait without end."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+    _head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._got_headers()
+        if self._stalled is not None:
+            self._stalled.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is not None:  # headers are expected: what comes is theirs until they are complete
+            self._head += len(data)
+            if self._head > _HEADER_BYTES + len(data):  # of this piece the body may have begun
+                self._refuse(ApiProblem("too-large", f"Headers may have {_HEADER_BYTES // 1024} KB here."))
+                return
+        super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(ApiProblem("bad-request", "This is not HTTP as the server reads it."))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._deadline is None:
+            self._expect_headers()
+
+    def on_headers_complete(self) -> None:
+        self._got_headers()
+        super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _watch_reader(self, before: int | None = None) -> None:
+        """Leave those who take nothing of their answer: it would be kept for them without end."""
+        left = self.transport.get_write_buffer_size()
+        if left == before:
+            self.transport.abort()
+            return
+        self._stalled = self.loop.call_later(_STALLED_SECONDS, self._watch_reader, left)
+
+    def _refuse(self, problem: ApiProblem) -> None:
+        """Answer what never became a request, and hang up."""
+        body = problem.body()
+        head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n{head}".encode() + body)
+        self.transport.close()
+
+    def _expect_headers(self) -> None:
+        self._head = 0
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+    def _got_headers(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which leaves with the exit code of a job well done when it is asked to stop.
+
+    Asked for the first time it says that it is `leaving`, and serves for `drain` seconds more: a balancer that looks
+    meanwhile sends nobody here whom nobody would meet.
+    """
+
+    drain = 0.0
+    leaving: Callable[[], None] | None = None
+    _timer: threading.Timer | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.leaving is not None:
+            self.leaving()
+        if self.drain and self._timer is None:
+            self._timer = threading.Timer(self.drain, super().handle_exit, (sig, frame))
+            self._timer.daemon = True
+            self._timer.start()
+            return
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; what is in the way is said before anything is loaded."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"The server cannot listen on {host}:{port}: {error.strerror or error}.",
+            remedy="Give another --port or --host.",
+        ) from error
+
+
+def server_of(app: App, *, grace: float) -> Server:
+    """A server of an application; it stops when `should_exit` is set, and finishes what runs."""
+    config = uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        loop="auto",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws_max_size=_SOCKET_BYTES,
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=round(grace) + 5,
+        backlog=_BACKLOG,
+    )
+    return Server(config)
+
+
+def serve(
+    app: App,
+    listening: socket.socket,
+    *,
+    grace: float,
+    started: Callable[[], None],
+    drain: float = 0.0,
+    leaving: Callable[[], None] | None = None,
+) -> None:
+    """Serve until somebody stops it; `started` is called when requests are taken, `leaving` at the first signal."""
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    _raise_file_limit()
+    sys.setswitchinterval(_SWITCH)  # a thread that computes lets the event loop in sooner
+    server = server_of(app, grace=grace)
+    server.drain, server.leaving = drain, leaving
+
+    async def run() -> None:
+        telling = asyncio.create_task(_tell(server, started))
+        await server.serve(sockets=[listening])
+        telling.cancel()
+
+    runner: Any = asyncio.Runner(loop_factory=_loop_factory())
+    with runner:
+        runner.run(run())
+
+
+async def _tell(server: Server, started: Callable[[], None]) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)
+    started()
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return None  # not on every platform
+    return uvloop.new_event_loop
+
+
+def _raise_file_limit() -> None:
+    """A connection is a file: let there be as many as the machine allows."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = min(hard, 65_536) if hard > 0 else 65_536
+        if soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,205 @@
+"""Values as the API shows them: plain JSON, without paths of this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dragoman.core.trace import Note, Refinement, Retrieval
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Source, Turn, Verdict
+from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dragoman.core.values import Usage
+
+View: TypeAlias = dict[str, Any]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def dumps(value: object) -> bytes:
+    """JSON in UTF-8. What is not a number in JSON is an error here, not at the reader's."""
+    return _ENCODER.encode(value).encode("utf-8", "replace")
+
+
+def origin(passage: Passage) -> str:
+    """Where a passage comes from; of a file outside the agent's folder, its name alone."""
+    return passage.origin.rpartition("/")[2] if passage.origin.startswith("/") else passage.origin
+
+
+def passage(row: Passage) -> View:
+    return {
+        "id": row.id,
+        "source": row.source,
+        "title": row.title,
+        "headings": list(row.headings),
+        "text": row.text,
+        "origin": origin(row),
+        "meta": dict(row.meta),
+    }
+
+
+def evidence(piece: Evidence) -> View:
+    return passage(piece.passage) | {"relevance": piece.relevance, "scores": dict(piece.scores)}
+
+
+def gate(verdict: Verdict) -> View:
+    return {"retrieve": verdict.retrieve, "probability": verdict.probability, "reason": verdict.reason}
+
+
+def plan(value: Plan) -> View:
+    return {
+        "steps": [list(step) for step in value.steps],
+        "probabilities": dict(value.probabilities),
+        "reason": value.reason,
+    }
+
+
+def draft(value: Draft) -> View:
+    return {
+        "text": value.text,
+        "confidence": value.confidence,
+        "method": value.method,
+        "quoted": list(value.quoted),
+        "notes": dict(value.notes),
+    }
+
+
+def learned(value: Learned | None) -> View | None:
+    """What a turn changed in the memory; what was forgotten goes by its id alone."""
+    if value is None:
+        return None
+    return {
+        "added": [fact(row) for row in value.added],
+        "superseded": [fact(row) for row in value.superseded],
+        "joined": [fact(row) for row in value.joined],
+        "forgotten": [row.id for row in value.forgotten],
+    }
+
+
+def refinement(value: Refinement) -> View:
+    return {
+        "scores": dict(value.scores),
+        "replaced": [list(pair) for pair in value.replaced],
+        "sources": [evidence(piece) for piece in value.evidence],
+        "draft": draft(value.draft),
+    }
+
+
+def fact(row: Passage) -> View:
+    """What is remembered, and from which words."""
+    return {
+        "id": row.id,
+        "text": row.text,
+        "about": row.meta.get("slot", "").rstrip("!"),
+        "value": row.meta.get("value", ""),
+        "said": row.meta.get("said", ""),
+        "origin": origin(row),
+    }
+
+
+def note(value: Note) -> View:
+    """A note of the trace; its `value` is the view of what was decided."""
+    return {"role": value.role, "component": value.component, "seconds": value.seconds, **_decided(value)}
+
+
+def _decided(value: Note) -> View:
+    match value.value:
+        case Verdict() as verdict:
+            return {"kind": "gate", "value": gate(verdict)}
+        case Plan() as planned:
+            return {"kind": "plan", "value": plan(planned)}
+        case Retrieval() as found:
+            pieces = [evidence(piece) for piece in found.evidence]
+            told = {"asked": list(found.sources), "query": found.query, "found": pieces}
+            return {"kind": "evidence", "value": {**told, "warnings": list(found.warnings)}}
+        case Refinement() as refined:
+            return {"kind": "refined", "value": refinement(refined)}
+        case Learned() as changed:
+            return {"kind": "memory", "value": learned(changed)}
+        case Draft() as read:
+            return {"kind": "draft", "value": draft(read)}
+    raise TypeError(type(value.value).__name__)
+
+
+def before(gathered: TurnPreface, *, dialogue: str) -> View:
+    """What is known before the text: the first half of the extension field."""
+    return {
+        "dialogue": dialogue,
+        "memory": learned(gathered.learned),
+        "gate": gate(gathered.verdict),
+        "plan": plan(gathered.plan),
+        "sources": [evidence(piece) for piece in gathered.evidence],
+    }
+
+
+def after(done: TurnDone) -> View:
+    """What is known after the text: the second half of the extension field."""
+    drafts = [item.value for item in done.reply.trace if isinstance(item.value, Draft)]
+    rounds = [item.value for item in done.reply.trace if isinstance(item.value, Refinement)]
+    last = rounds[-1].draft if rounds else drafts[-1] if drafts else Draft("")
+    return {
+        "turn": done.turn,
+        "confidence": done.reply.confidence,
+        "method": last.method,
+        "quoted": list(last.quoted),
+        "refined": [refinement(value) for value in rounds],
+        "seconds": done.seconds,
+        "trace": [note(item) for item in done.reply.trace],
+        **({"replayed": True} if done.replayed else {}),
+    }
+
+
+def done(value: TurnDone) -> View:
+    """A whole turn: text and both halves."""
+    return {
+        "agent": value.agent,
+        "text": value.reply.text,
+        "usage": usage(value.usage),
+        **before(TurnPreface.of(value.reply), dialogue=value.dialogue),
+        **after(value),
+    }
+
+
+def usage(value: Usage) -> View:
+    total = value.prompt_tokens + value.completion_tokens
+    return {
+        "prompt_tokens": value.prompt_tokens,
+        "completion_tokens": value.completion_tokens,
+        "total_tokens": total,
+    }
+
+
+def sse(event: Event) -> bytes:
+    """An event as a server-sent one."""
+    match event:
+        case Text(text):
+            return b'event: text\ndata: {"text":' + dumps(text) + b"}\n\n"
+        case Decided(kind, decided):
+            return b"event: " + kind.encode() + b"\ndata: " + dumps(note(decided)) + b"\n\n"
+        case TurnDone():
+            return b"event: done\ndata: " + dumps(done(event)) + b"\n\n"
+    raise TypeError(type(event).__name__)
+
+
+def source(value: Source, *, count: int, writable: bool) -> View:
+    return {
+        "name": value.name,
+        "description": value.description,
+        "about": value.about,
+        "needs": list(value.needs),
+        "private": value.private,
+        "passages": count,
+        "writable": writable,
+    }
+
+
+def turn(value: Turn, reply: Mapping[str, Any] | None) -> View:
+    """A turn of a dialogue; the agent's with what was decided, where that was kept."""
+    return {"speaker": value.speaker, "text": value.text, "reply": reply}
+
+
+def listing(rows: Sequence[View], **more: object) -> View:
+    """A list as every path gives it."""
+    return {"object": "list", "data": list(rows), **more}

@@ -1,0 +1,1 @@
+"""The agent as tools of an MCP server."""

@@ -1,0 +1,229 @@
+"""OpenTelemetry spans of turns, after the GenAI conventions: one a turn, below it one a role.
+
+Off unless it is asked for. What users say, and what is known about them, is in no span unless `content` is on. The
+spans are made when a turn ends, with the times at which things happened, so that a turn does not wait for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from opentelemetry import context as otel_context
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from dragoman import __version__
+from dragoman.core.errors import ConfigError
+from dragoman.core.trace import Note, Refinement, Retrieval
+from dragoman.core.values import Draft, Learned, Plan, Verdict
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import SpanProcessor
+    from opentelemetry.trace import Tracer
+
+    from dragoman.server.hosted_agent import Hosted
+    from dragoman.server.http.request_limits import App, Receive, Send
+    from dragoman.server.service import CallerTurn
+    from dragoman.server.turns.events import TurnDone
+
+Attributes: TypeAlias = dict[str, str | int | float | bool | tuple[str, ...]]
+PROVIDER = "dragoman"
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_CALLED_OFF: tuple[str | None, ...] = ("GeneratorExit", "CancelledError")
+
+
+def wanted(environment: Mapping[str, str]) -> bool:
+    """Whether the standard variables ask for spans."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    named = environment.get("OTEL_TRACES_EXPORTER", "").strip()
+    return named not in ("", "none") or (not named and any(environment.get(name) for name in _ENDPOINTS))
+
+
+def exporter_of(environment: Mapping[str, str]) -> SpanExporter:
+    """The exporter that OTEL_TRACES_EXPORTER names: `otlp` over HTTP, or `console`, which is standard error."""
+    named = environment.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
+    if named == "console":
+        return ConsoleSpanExporter(out=sys.stderr)
+    if named != "otlp":
+        raise ConfigError(f"OTEL_TRACES_EXPORTER is '{named}'.", remedy="Use otlp or console.")
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+class Spans:
+    """Watches the turns of a house. Its provider is its own: what other packages trace does not come here."""
+
+    def __init__(self, processor: SpanProcessor, *, content: bool = False) -> None:
+        named = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: PROVIDER}
+        resource = Resource.create({**named, SERVICE_VERSION: __version__})
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(processor)
+        self._tracer = self._provider.get_tracer("dragoman.server", __version__)
+        self._content = content
+
+    @classmethod
+    def exporting(cls, environment: Mapping[str, str], *, content: bool = False) -> Spans:
+        """Spans that leave in batches, in the background, as the environment says."""
+        return cls(BatchSpanProcessor(exporter_of(environment)), content=content)
+
+    def __call__(self, hosted: Hosted, ask: CallerTurn) -> TurnSpan:
+        """Follow a turn from now on, as a child of the request that asks for it."""
+        model = str(hosted.assistant.config.get("models", {}).get("language", {}).get("weights", ""))
+        parent = otel_context.get_current()
+        return TurnSpan(self._tracer, ask, parent=parent, agent=hosted.name, model=model, content=self._content)
+
+    def around(self, app: App) -> App:
+        """An application whose requests may carry the trace that they belong to, as W3C says it."""
+        propagator = TraceContextTextMapPropagator()
+
+        async def traced(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            names = (b"traceparent", b"tracestate")
+            carried = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in names}
+            token = otel_context.attach(propagator.extract(carried))
+            try:
+                await app(scope, receive, send)
+            finally:
+                otel_context.detach(token)
+
+        return traced
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._provider.shutdown()
+
+
+class TurnSpan:
+    """One turn on its way to a span."""
+
+    def __init__(
+        self, tracer: Tracer, ask: CallerTurn, *, parent: Context, agent: str, model: str, content: bool
+    ) -> None:
+        self._tracer = tracer
+        self._parent = parent
+        self._agent = agent
+        self._model = model
+        self._ask = ask
+        self._content = content
+        self._began = time.time_ns()
+        self._notes: list[tuple[Note, int]] = []
+
+    def noted(self, note: Note) -> None:
+        self._notes.append((note, time.time_ns()))
+
+    def ended(self, done: TurnDone | None, error: BaseException | None) -> None:
+        ended = time.time_ns()
+        span = self._tracer.start_span(
+            f"invoke_agent {self._agent}",
+            self._parent,
+            SpanKind.INTERNAL,
+            self._attributes(done),
+            start_time=self._began,
+        )
+        if error is not None and (done is None or not isinstance(error, GeneratorExit)):
+            kind = type(error).__name__
+            span.set_attribute("error.type", "cancelled" if kind in _CALLED_OFF else kind)
+            if kind not in _CALLED_OFF:
+                # The words of an error may repeat what was said.
+                span.set_status(Status(StatusCode.ERROR, str(error) if self._content else None))
+        below = set_span_in_context(span, self._parent)
+        for note, at in self._notes:
+            self._child(note, at, below)
+        span.end(ended)
+
+    def _child(self, note: Note, ended: int, below: Context) -> None:
+        name, attributes = role_attributes(note, self._model, content=self._content)
+        began = max(self._began, ended - round(note.seconds * 1e9))
+        self._tracer.start_span(name, below, SpanKind.INTERNAL, attributes, start_time=began).end(ended)
+
+    def _attributes(self, done: TurnDone | None) -> Attributes:
+        found: Attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": PROVIDER,
+            "gen_ai.agent.name": self._agent,
+            # A client may name its dialogues as it likes: the name itself is theirs, its digest tells them apart.
+            "gen_ai.conversation.id": self._ask.dialogue if self._content else _digest(self._ask.dialogue),
+            "gen_ai.output.type": "text",
+        }
+        if self._model:
+            found["gen_ai.request.model"] = self._model
+        if self._content:
+            found["gen_ai.input.messages"] = _messages("user", self._ask.text)
+        if done is not None:
+            found["gen_ai.usage.input_tokens"] = done.usage.prompt_tokens
+            found["gen_ai.usage.output_tokens"] = done.usage.completion_tokens
+            found["gen_ai.response.finish_reasons"] = ("stop",)
+            found["dragoman.confidence"] = done.reply.confidence
+            found["dragoman.gate.retrieve"] = done.reply.verdict.retrieve
+            found["dragoman.plan.sources"] = done.reply.plan.sources
+            found["dragoman.evidence.count"] = len(done.reply.evidence)
+            if self._content:
+                found["gen_ai.output.messages"] = _messages("assistant", done.reply.text)
+        return found
+
+
+def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attributes]:
+    """The name and the attributes of a role's span: figures, and names that the operator gave."""
+    found: Attributes = {"dragoman.role": note.role, "dragoman.component": note.component}
+    name: str = note.role
+    match note.value:
+        case Verdict() as verdict:
+            found |= {"dragoman.gate.retrieve": verdict.retrieve, "dragoman.gate.probability": verdict.probability}
+        case Plan() as plan:
+            found["dragoman.plan.sources"] = plan.sources
+        case Retrieval() as retrieval:
+            sources = ",".join(retrieval.sources)
+            name = f"retrieval {sources}"
+            found |= {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": sources}
+            found["dragoman.evidence.count"] = len(retrieval.evidence)
+            found["dragoman.warnings.count"] = len(retrieval.warnings)
+            if retrieval.evidence:
+                found["dragoman.relevance.max"] = max(piece.relevance for piece in retrieval.evidence)
+            if content:
+                found["gen_ai.retrieval.query.text"] = retrieval.query
+                pieces = [{"id": p.id, "score": p.relevance, "content": p.text} for p in retrieval.evidence]
+                found["gen_ai.retrieval.documents"] = json.dumps(pieces, ensure_ascii=False)
+        case Draft() as draft:
+            name = f"chat {model}".rstrip() if draft.usage.calls else name
+            found |= _draft(draft, model)
+        case Refinement() as refinement:
+            found["dragoman.refiner.replaced"] = len(refinement.replaced)
+            found |= _draft(refinement.draft, model)
+        case Learned() as learned:
+            found["dragoman.memory.added"] = len(learned.added)
+            found["dragoman.memory.superseded"] = len(learned.superseded)
+            found["dragoman.memory.forgotten"] = len(learned.forgotten)
+    return name, found
+
+
+def _draft(draft: Draft, model: str) -> Attributes:
+    found: Attributes = {"dragoman.confidence": draft.confidence, "dragoman.method": draft.method}
+    if draft.usage.calls:
+        found |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER}
+        found["gen_ai.usage.input_tokens"] = draft.usage.prompt_tokens
+        found["gen_ai.usage.output_tokens"] = draft.usage.completion_tokens
+        if model:
+            found["gen_ai.request.model"] = model
+    return found
+
+
+def _messages(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}], ensure_ascii=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,142 @@
+"""Small elements that the panels share. Text goes in as text nodes and attributes, never as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import isawaitable
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.core.errors import DragomanError
+from dragoman.server.http.problems import CODES, problem_of
+from dragoman.server.page.text_diff import cut
+from dragoman.server.page.turn_view import Card
+
+Phrases = Mapping[str, str]
+_SHORT = 420
+
+
+def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) -> TextElement:
+    """An HTML element with a text. Attributes are set one by one: no string of theirs is parsed."""
+    made = TextElement(tag=tag, text=text)
+    if classes:
+        made.classes(classes)
+    for name, value in attributes.items():
+        made.props[name.rstrip("_").replace("_", "-")] = value
+    return made
+
+
+def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
+    """Do something when something happens to an element, even where the element goes away by it."""
+
+    async def settled(_: object) -> None:
+        with element.client:
+            done = do()
+            if isawaitable(done):
+                await done
+
+    element.on(event, settled, [])
+
+
+def button(text: str, do: Callable[[], object], classes: str = "", **attributes: str | bool) -> TextElement:
+    """A plain button with a word on it."""
+    made = el("button", text, f"btn {classes}", type="button", **attributes)
+    on(made, "click", do)
+    return made
+
+
+def icon_button(icon: str, label: str, do: Callable[[], object], classes: str = "") -> TextElement:
+    """A button with a picture on it, and its name for who does not see it or points at it."""
+    made = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
+    with made:
+        ui.icon(icon).props("aria-hidden=true")
+    on(made, "click", do)
+    return made
+
+
+def heading(text: str, classes: str = "", level: int = 3) -> TextElement:
+    return el(f"h{level}", text, f"heading {classes}")
+
+
+def empty(icon: str, text: str, more: str = "") -> None:
+    """What a place says that has nothing to show: what will be there, and what to do."""
+    with el("div", classes="empty"):
+        ui.icon(icon).props("aria-hidden=true")
+        el("p", text)
+        if more:
+            el("p", more, "muted")
+
+
+def meter(label: str, value: float | None) -> None:
+    """A figure from 0 to 1 as a bar."""
+    if value is None:
+        return
+    share = min(1.0, max(0.0, value))
+    with el("div", classes="meter", role="img", aria_label=f"{label} {value:.2f}"):
+        el("span", label, "muted")
+        with el("div", classes="track"):
+            el("div", classes="fill").style(f"width: {share * 100:.1f}%")
+        el("span", f"{value:.2f}", "figure")
+
+
+def evidence_card(card: Card, words: Phrases) -> TextElement:
+    """A piece of evidence: where it is from, what of it the reply says, and how far it is to be trusted.
+
+    Gives the place of its consistency, which may be known later.
+    """
+    passage = card.evidence.passage
+    with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
+        with el("div", classes="row"):
+            el("span", passage.source, "tag")
+            el("span", place_of(card), "where")
+        heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
+        if heads:
+            el("div", heads, "heads")
+        with el("p", classes="passage"):
+            for piece in cut(passage.text, card.spans):
+                if piece.quoted:
+                    el("mark", piece.text)
+                else:
+                    el("span", piece.text)
+        meter(words["relevance"], card.evidence.relevance)
+        with el("div", classes="slot") as slot:
+            meter(words["consistency"], card.consistency)
+        said = [words[f"card.{card.fate}"]] if card.fate != "kept" else []
+        said += [words["card.quoted"]] if card.quoted else []
+        if said:
+            el("div", " · ".join(said), "fate")
+    return slot
+
+
+def place_of(card: Card) -> str:
+    """The file that a passage comes from; what lies outside the agent's folder goes by its name alone."""
+    origin = card.evidence.passage.origin
+    return origin.rpartition("/")[2] or origin
+
+
+def phrase(words: Phrases, key: str, otherwise: str) -> str:
+    """A phrase that may be missing because the name behind it is a stranger's."""
+    return words.get(key, otherwise)
+
+
+def notice(text: str) -> None:
+    """Say something for a moment, above everything."""
+    ui.notify(text[:_SHORT], classes="notice", position="top", timeout=6000)
+
+
+def tell_error(error: DragomanError, words: Phrases) -> None:
+    """Say what went wrong and what to do, for a moment."""
+    problem = problem_of(error)
+    said = problem.detail or CODES[problem.code][1]
+    notice(f"{words['error']} {said} {problem.remedy}".strip())
+
+
+@contextmanager
+def telling_errors(words: Phrases) -> Iterator[None]:
+    """Errors of ours are told on the page; others are the server's."""
+    try:
+        yield
+    except DragomanError as error:
+        tell_error(error, words)

@@ -1,0 +1,272 @@
+"""The page itself: header, dialogues, chat and panels; at phone width the panels are tabs at the foot."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from functools import partial
+from typing import Literal, TypeAlias
+from urllib.parse import quote
+
+from nicegui import background_tasks, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.core.errors import DragomanError
+from dragoman.server.data import source_search
+from dragoman.server.page.chat import ChatPanel, ReplyCard
+from dragoman.server.page.dialogues import DialoguePanel
+from dragoman.server.page.elements import el, icon_button, on, telling_errors
+from dragoman.server.page.memory import MemoryPanel
+from dragoman.server.page.runs import RunsPanel
+from dragoman.server.page.session import PageSession, consistency, makeup, new_dialogue
+from dragoman.server.page.sources import SourcesPanel
+from dragoman.server.page.texts import LANGUAGES, WORDS_COOKIE, Language, words
+from dragoman.server.page.why import WhyPanel
+
+Look: TypeAlias = Literal["auto", "light", "dark"]
+LOOKS: dict[Look, bool | None] = {"auto": None, "light": False, "dark": True}
+_ICONS: dict[Look, str] = {"auto": "brightness_auto", "light": "o_light_mode", "dark": "o_dark_mode"}
+TABS = {"chat": "o_chat", "why": "o_route", "memory": "o_person", "sources": "o_folder", "runs": "o_science"}
+LOOK_COOKIE = "dragoman_look"
+_KEPT = "path=/; max-age=31536000; samesite=lax"
+_NARROW = "matchMedia('(max-width: 760px)').matches"
+# Arrow keys move between tabs, as readers of screens expect of a tab list.
+_ARROWS = """(event) => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (!step) return;
+    const tabs = [...event.currentTarget.querySelectorAll("[role=tab]")].filter((tab) => tab.offsetParent);
+    const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
+    event.preventDefault();
+    next.focus();
+    next.click();
+}"""
+
+
+class PageLayout:
+    """One open page."""
+
+    def __init__(self, visit: PageSession, look: Look, *, can_leave: bool) -> None:
+        self.visit = visit
+        self._words = words(visit.language)
+        self._look: Look = look
+        self._can_leave = can_leave
+        self._tab = "chat"
+        self._fresh: set[str] = set()
+        self.chat = ChatPanel(visit, self._words, select=self._selected)
+        self.why = WhyPanel(self._words)
+        self.memory = MemoryPanel(visit, self._words, forgotten=self._reload, emptied=self.begin)
+        self.sources = SourcesPanel(visit, self._words, changed=self._more_to_look_in)
+        self.runs = RunsPanel(visit, self._words)
+        self.dialogues = DialoguePanel(visit, self._words, choose=self.choose, begin=self.begin)
+        self.chat.changed = self._turned
+        self.chat.open_sources = partial(self._open, "sources")
+        self.chat.open_why = partial(self._open, "why")
+
+    def build(self) -> None:
+        """Put everything on the page; what it shows comes with `fill`."""
+        labels = self._words
+        self._dark = ui.dark_mode(LOOKS[self._look])
+        with el("div", classes="page at-chat") as self._root:
+            on(self._root, "keydown.esc", self._escape)
+            el("a", labels["skip"], "skip", href="#chat")
+            with el("header", classes="top"):
+                icon_button("menu", labels["dialogues"], self._toggle_dialogues, "menu")
+                with el("div", classes="brand"):
+                    ui.html(MARK, sanitize=False)
+                    el("span", "Dragoman")
+                self._agents()
+                el("span", classes="spread")
+                other: Language = "zh" if self.visit.language == "en" else "en"
+                language = LANGUAGES[other]
+                change = el("button", language, "btn quiet", type="button", lang=other, aria_label=language)
+                change.on("click", js_handler=_cookie(WORDS_COOKIE, other, reload=True))
+                self._look_button = icon_button(_ICONS[self._look], labels["look"], self._change_look)
+                if self._can_leave:
+                    leave = el("a", labels["key.leave"], "btn quiet", href="leave")
+                    leave.props["role"] = "button"
+            with el("nav", classes="dialogues", aria_label=labels["dialogues"]) as side:
+                self.dialogues.build(side)
+            with el("section", classes="talk", id="chat", aria_label=labels["tab.chat"]):
+                self.chat.build()
+            with el("aside", classes="side"):
+                self._build_tabs()
+                self._panels = {
+                    name: el("section", classes=f"panel {name}", role="tabpanel", aria_label=labels[f"tab.{name}"])
+                    for name in TABS
+                    if name != "chat"
+                }
+        self.why.build(self._panels["why"])
+        self.memory.build(self._panels["memory"])
+        self.sources.build(self._panels["sources"])
+        self.runs.build(self._panels["runs"])
+        self._mark()
+
+    async def fill(self, dialogue: str | None) -> None:
+        """Show a dialogue, or the beginning of one."""
+        with suppress(TimeoutError):
+            if not await ui.run_javascript(_NARROW, timeout=5.0):
+                self._open("why")  # beside the chat there is room for a panel
+        with telling_errors(self._words):
+            self.why.makeup = await self.visit.do(makeup)
+            self.chat.begin(await self.visit.do(source_search.describe))
+            if dialogue is not None:
+                await self.chat.show(dialogue)
+        await self.dialogues.refresh()
+
+    async def choose(self, dialogue: str) -> None:
+        """Go on with an old dialogue."""
+        if self.chat.is_running:
+            self.chat.stop()
+        with telling_errors(self._words):
+            await self.chat.show(dialogue)
+        self._addressed(dialogue)
+        self._root.classes(remove="listing")
+        await self.dialogues.refresh()
+
+    async def begin(self) -> None:
+        """Begin a new dialogue."""
+        if self.chat.is_running:
+            self.chat.stop()
+        self.visit.dialogue = new_dialogue()
+        with telling_errors(self._words):
+            self.chat.begin(await self.visit.do(source_search.describe))
+        self._addressed(None)
+        self._root.classes(remove="listing")
+        self.chat.focus()
+        await self.dialogues.refresh()
+
+    # What happens
+
+    def _selected(self, answer: ReplyCard | None) -> None:
+        if hasattr(self, "_panels"):
+            self.why.show(answer)
+            self._check(answer)
+
+    def _check(self, answer: ReplyCard | None) -> None:
+        """Have the critic read what the picture shows of a whole reply, while somebody looks at it."""
+        if answer is None or answer.reply is None or answer.checked is not None or self._tab != "why":
+            return
+        pieces = self.why.unread(answer)
+        answer.checked = {}
+        if not pieces:
+            return
+
+        async def check() -> None:
+            with suppress(DragomanError):  # the picture is whole without it
+                answer.checked = await self.visit.do(consistency, pieces, answer.text)
+                if not self._root.is_deleted and self.chat.selected is answer:
+                    self.why.complete(answer)
+
+        background_tasks.create(check())
+
+    async def _turned(self) -> None:
+        self._addressed(self.visit.dialogue)
+        self._fresh.discard("memory")
+        if self._tab == "memory":
+            await self._refresh("memory")
+        await self.dialogues.refresh()
+
+    async def _reload(self) -> None:
+        """A fact went, and turns may have gone with it: read the dialogue anew."""
+        with telling_errors(self._words):
+            if not await self.chat.show(self.visit.dialogue):
+                self.chat.begin(await self.visit.do(source_search.describe))
+        await self.dialogues.refresh()
+
+    async def _more_to_look_in(self) -> None:
+        self.why.makeup = await self.visit.do(makeup)
+
+    def _escape(self) -> None:
+        if self.chat.is_running:
+            self.chat.stop()
+        self._root.classes(remove="listing")
+
+    # Around it
+
+    def _agents(self) -> None:
+        names = list(self.visit.house.agents)
+        if len(names) > 1:
+            with el("div", role="group", aria_label=self._words["agent"], title=self._words["agent"]):
+                chosen = ui.select(names, value=self.visit.agent, on_change=lambda event: self._go_to(str(event.value)))
+                chosen.props("borderless dense options-dense").classes("agents")
+        else:
+            el("span", self.visit.agent, "muted")
+
+    def _go_to(self, agent: str) -> None:
+        ui.run_javascript(f"location.search = {json.dumps('?agent=' + quote(agent))}")
+
+    def _build_tabs(self) -> None:
+        tabs = el("div", classes="tabs", role="tablist", aria_label=self._words["tabs"])
+        tabs.on("keydown", js_handler=_ARROWS)
+        self._tabs: dict[str, TextElement] = {}
+        with tabs:
+            for name, icon in TABS.items():
+                tab = el("button", "", f"tab {name}", type="button", role="tab")
+                with tab:
+                    ui.icon(icon).props("aria-hidden=true")
+                    el("span", self._words[f"tab.{name}"])
+                on(tab, "click", partial(self._open_tab, name))
+                self._tabs[name] = tab
+
+    def _open(self, name: str) -> None:
+        self._tab = name
+        self._mark()
+        self._check(self.chat.selected)
+        if name in ("memory", "sources", "runs"):
+            ui.timer(0, lambda: self._refresh(name), once=True)
+
+    async def _open_tab(self, name: str) -> None:
+        self._tab = name
+        self._mark()
+        self._check(self.chat.selected)
+        await self._refresh(name)
+
+    async def _refresh(self, name: str) -> None:
+        panels: dict[str, MemoryPanel | SourcesPanel | RunsPanel] = {
+            "memory": self.memory,
+            "sources": self.sources,
+            "runs": self.runs,
+        }
+        panel = panels.get(name)
+        if panel is not None and (name == "memory" or name not in self._fresh):
+            self._fresh.add(name)
+            await panel.refresh()
+
+    def _mark(self) -> None:
+        """Which panel is open; on a wide page the chat is always there, and its tab is not shown."""
+        self._root.classes(remove=" ".join(f"at-{name}" for name in TABS), add=f"at-{self._tab}")
+        for name, tab in self._tabs.items():
+            tab.props["aria-selected"] = "true" if name == self._tab else "false"
+            tab.props["tabindex"] = "0" if name == self._tab or (self._tab == "chat" and name == "why") else "-1"
+
+    def _toggle_dialogues(self) -> None:
+        self._root.classes(toggle="listing")
+
+    def _change_look(self) -> None:
+        order = list(LOOKS)
+        self._look = order[(order.index(self._look) + 1) % len(order)]
+        self._dark.set_value(LOOKS[self._look])
+        label = f"{self._words['look']}: {self._words[f'look.{self._look}']}"
+        self._look_button.props["aria-label"] = self._look_button.props["title"] = label
+        self._look_button.clear()
+        with self._look_button:
+            ui.icon(_ICONS[self._look]).props("aria-hidden=true")
+        ui.run_javascript(f"({_cookie(LOOK_COOKIE, self._look)})()")
+
+    def _addressed(self, dialogue: str | None) -> None:
+        """Keep the dialogue in the address, so that a reload goes on with it."""
+        query = f"?agent={quote(self.visit.agent)}" + (f"&dialogue={quote(dialogue)}" if dialogue else "")
+        ui.run_javascript(f"history.replaceState(null, '', {json.dumps(query)})")
+
+
+MARK = (
+    '<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">'
+    '<path d="M4 6.5A2.5 2.5 0 0 1 6.5 4h7A2.5 2.5 0 0 1 16 6.5v3A2.5 2.5 0 0 1 13.5 12H9l-5 4z" fill="currentColor"/>'
+    '<path d="M18.5 9A1.5 1.5 0 0 1 20 10.5V20l-4-3h-5.5A1.5 1.5 0 0 1 9 15.5V15l1.2-1H15a3 3 0 0 0 3-3z" '
+    'fill="currentColor" opacity=".55"/></svg>'
+)
+"""Two bubbles, for one who stands between two who speak."""
+
+
+def _cookie(name: str, value: str, *, reload: bool = False) -> str:
+    return f"() => {{ document.cookie = '{name}={value}; {_KEPT}';{' location.reload();' if reload else ''} }}"

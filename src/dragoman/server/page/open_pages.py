@@ -1,0 +1,133 @@
+"""How many pages may be open: room is made by letting go of the one that nobody has used for longest."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from dragoman.server.page.texts import Language
+
+MOST = 1000
+"""Pages open at once, those included whose browser left a moment ago."""
+_LOADING = 20.0
+"""Seconds in which a page that was asked for may still be on its way to its browser."""
+_PATIENCE = 300.0
+"""Seconds that an open page is left alone by those who wait, since it was last used."""
+_FAREWELL = 2.0
+REST = "location.replace('rest' + location.search)"
+
+
+class Client(Protocol):
+    """What is asked of an open page of NiceGUI."""
+
+    id: str
+    created: float
+
+    @property
+    def has_socket_connection(self) -> bool: ...
+
+    @property
+    def is_deleted(self) -> bool: ...
+
+    def run_javascript(self, code: str) -> object: ...
+
+    def delete(self) -> None: ...
+
+
+class OpenPages:
+    """The open pages and when each was last used."""
+
+    def __init__(self, clients: Callable[[], Collection[Client]], *, clock: Callable[[], float] = time.time) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._used: dict[str, Callable[[], float]] = {}
+        self._settled: set[str] = set()
+        self._leaving: set[str] = set()
+
+    def came(self, client: Client, used: Callable[[], float]) -> None:
+        """A page was asked for; `used` says when it was last used."""
+        self._used[client.id] = used
+
+    def settled(self, client: Client) -> None:
+        """Its browser has it; when the browser leaves, NiceGUI lets go of it by itself."""
+        self._settled.add(client.id)
+
+    def left(self, client: Client) -> None:
+        self._used.pop(client.id, None)
+        self._settled.discard(client.id)
+        self._leaving.discard(client.id)
+
+    def is_full(self) -> bool:
+        """Whether no page can be opened; where one can be let go of for it, it is."""
+        open_now = [client for client in self._clients() if client.id not in self._leaving]
+        if len(open_now) < MOST:
+            return False
+        now = self._clock()
+        # Pages that no browser came back for go first: programs ask for them, and see nothing of them.
+        unseen = [one for one in open_now if one.id not in self._settled and one.created <= now - _LOADING]
+        if unseen:
+            min(unseen, key=lambda client: client.created).delete()
+            return False
+        resting = [one for one in open_now if one.has_socket_connection and self._last(one) <= now - _PATIENCE]
+        if not resting:
+            return True
+        self._send_to_rest(min(resting, key=self._last))
+        return False
+
+    def _last(self, client: Client) -> float:
+        """When a page was last used."""
+        used = self._used.get(client.id)
+        return client.created if used is None else max(client.created, used())
+
+    def _send_to_rest(self, client: Client) -> None:
+        """Its browser is told where to go on; one that does not listen is let go of all the same."""
+        self._leaving.add(client.id)
+        client.run_javascript(REST)
+
+        def end() -> None:
+            if client.has_socket_connection and not client.is_deleted:
+                client.delete()
+
+        asyncio.get_running_loop().call_later(_FAREWELL, end)
+
+
+_SAID: dict[str, dict[Language, tuple[str, str, str]]] = {
+    "full": {
+        "en": ("All places are taken", "As many pages are open as this server holds. It tries again by itself.", ""),
+        "zh": ("页面已满", "打开的页面已达服务器上限，稍后会自动重试。", ""),
+    },
+    "rest": {
+        "en": (
+            "This page was put to rest",
+            "It was not used for a while, and others waited. Nothing that was sent is lost.",
+            "Go on",
+        ),
+        "zh": ("此页面已休息", "它有一段时间没有使用，而其他人在等待。已发送的内容都没有丢失。", "继续"),
+    },
+}
+_PLAIN = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>Dragoman</title>
+<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">{refresh}
+<style>:root {{ color-scheme: light dark }} body {{ font: 16px/1.6 system-ui, sans-serif; display: grid;
+place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-width: 30em }} h1 {{ font-size: 1.4em }}
+</style></head><body><main><h1>{title}</h1><p>{text}</p>{link}</main></body></html>"""
+
+
+def full_page(language: Language, *, seconds: int) -> bytes:
+    """What a browser sees when nobody can be let go of; it asks again after a while."""
+    title, text, _ = _SAID["full"][language]
+    refresh = f'<meta http-equiv="refresh" content="{seconds}">'
+    return _PLAIN.format(language=language, refresh=refresh, title=title, text=text, link="").encode()
+
+
+def rest_page(language: Language, agent: str, dialogue: str) -> str:
+    """Where a page goes that was let go of, with the way back to its dialogue."""
+    title, text, go_on = _SAID["rest"][language]
+    given = {"agent": agent, "dialogue": dialogue}
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items() if value)
+    link = f'<p><a href="{escape(f"./?{query}", quote=True)}">{go_on}</a></p>'
+    return _PLAIN.format(language=language, refresh="", title=title, text=text, link=link)

@@ -1,0 +1,182 @@
+"""One open page: who looks at it, which agent and dialogue, and what its panels share."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex, token_urlsafe
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from dragoman.agent.feedback import thumbs
+from dragoman.agent.turns import WITHHELD
+from dragoman.core.values import Evidence, Reply, Source, Turn
+from dragoman.server.data.user_data import check_dialogue
+from dragoman.server.http.views import View
+from dragoman.server.routes.common import admin_only
+
+if TYPE_CHECKING:
+    from dragoman.server.access.caller import Caller
+    from dragoman.server.hosted_agent import Seat
+    from dragoman.server.page.texts import Language
+    from dragoman.server.routes.runs import Runs
+    from dragoman.server.service import CallerTurn, Service
+    from dragoman.server.turns.turn_queue import RunningTurn
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_MOST_SESSIONS = 10_000
+_MOST_ENTERING = 1000
+
+
+class Keys:
+    """The keys of browsers that entered one, in memory alone: they are gone when the server stops."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, str] = OrderedDict()
+        self._entering: OrderedDict[str, tuple[str, str]] = OrderedDict()
+
+    def of(self, session: str) -> str | None:
+        return self._of.get(session)
+
+    def put(self, session: str, key: str) -> None:
+        self._of[session] = key
+        self._of.move_to_end(session)
+        while len(self._of) > _MOST_SESSIONS:
+            self._of.popitem(last=False)
+
+    def drop(self, session: str) -> None:
+        self._of.pop(session, None)
+
+    def enter(self, session: str, key: str) -> str:
+        """A ticket, good once and for this browser, for a session that has the key."""
+        ticket = token_urlsafe(24)
+        self._entering[ticket] = session, key
+        while len(self._entering) > _MOST_ENTERING:
+            self._entering.popitem(last=False)
+        return ticket
+
+    def admit(self, session: str, ticket: str) -> str | None:
+        """A new session in the place of the one that asked for a ticket: who knew the old one has not entered."""
+        asked, key = self._entering.pop(ticket, ("", ""))
+        if not asked or asked != session:
+            return None
+        self.drop(session)
+        fresh = token_urlsafe(24)
+        self.put(fresh, key)
+        return fresh
+
+
+@dataclass(frozen=True, slots=True)
+class PageTurn:
+    """A turn of a kept dialogue; `reply` is None for the user's, and where it was forgotten. `liked` is its thumb."""
+
+    turn: Turn
+    reply: Reply | None
+    liked: bool | None = None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether its words were forgotten: with the turn that asked for it, or blanked afterwards with a fact."""
+        return self.turn.text in (WITHHELD, "")
+
+
+class PageSession:
+    """What an open page may do: everything goes through the house as the caller of the browser's key."""
+
+    def __init__(
+        self,
+        house: Service,
+        runs: Runs | None,
+        key: Callable[[], str | None],
+        language: Language,
+        agent: str,
+    ) -> None:
+        self.house = house
+        self.runs = runs
+        self.language = language
+        self.agent = agent
+        self.dialogue = new_dialogue()
+        self.used = time.time()
+        self._key = key
+
+    async def caller(self) -> Caller:
+        """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
+        self.used = time.time()
+        return await self.house.caller(self._key())
+
+    async def do(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Let a chore run for whoever looks."""
+        return await self.house.do(await self.caller(), self.agent, chore, *args, **kwargs)
+
+    async def read_in(
+        self, source: str, chore: Callable[Concatenate[Seat, Source, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore that reads or removes files of a source run for whoever looks."""
+        return await self.house.read_in(await self.caller(), self.agent, source, chore, *args, **kwargs)
+
+    async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Let a chore that erases run for whoever looks."""
+        return await self.house.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
+
+    async def forget_dialogue(self, dialogue: str) -> None:
+        """Erase a dialogue of whoever looks, as the API does."""
+        await self.house.forget_dialogue(await self.caller(), self.agent, dialogue)
+
+    async def forget_everything(self) -> None:
+        """Erase all that is of whoever looks, as the API does."""
+        await self.house.forget_everything(await self.caller(), self.agent)
+
+    async def begin(self, ask: CallerTurn) -> RunningTurn:
+        """Take a turn in."""
+        return await self.house.begin(await self.caller(), ask)
+
+    async def listed_runs(self) -> Sequence[View]:
+        """The stored experiments."""
+        admin_only(await self.caller(), "Reading runs")
+        return [] if self.runs is None else await self.house.call(self.runs.listed)
+
+    async def run_result(self, id: str) -> View | None:
+        """One stored experiment."""
+        admin_only(await self.caller(), "Reading runs")
+        runs = self.runs
+        return None if runs is None else await self.house.call(lambda: runs.result(id))
+
+
+def new_dialogue() -> str:
+    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
+
+
+def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
+    """The turns of a dialogue with their replies; none where there is no such dialogue."""
+    check_dialogue(dialogue)
+    turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
+    replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
+    given = thumbs(seat.assistant.store, seat.scope, dialogue)
+    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=True))]
+
+
+@dataclass(frozen=True, slots=True)
+class Makeup:
+    """What an agent is made of, as far as the picture of a turn has to know."""
+
+    sources: tuple[Source, ...] = ()
+    refines: bool = False
+    has_critic: bool = False
+
+
+def makeup(seat: Seat) -> Makeup:
+    agent = seat.assistant.agent
+    return Makeup(seat.assistant.sources, agent.refiner is not None, agent.critic is not None)
+
+
+def consistency(seat: Seat, pieces: Sequence[Evidence], text: str) -> dict[str, float]:
+    """How far a text is consistent with each piece, by id, as the agent's critic reads it; {} where there is none."""
+    critic = seat.assistant.agent.critic
+    if critic is None or not pieces:
+        return {}
+    scores = critic.consistency([(piece, text) for piece in pieces])
+    return {piece.id: score for piece, score in zip(pieces, scores, strict=True)}

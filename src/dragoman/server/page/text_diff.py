@@ -1,0 +1,93 @@
+"""Texts beside each other: what of a passage a reply says, and how a text changed. No markup is made here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["same", "gone", "new"]
+Span: TypeAlias = tuple[int, int]
+
+# A word, one character of a script that has no spaces, white space, or any other single character.
+_TOKEN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힣]|[^\W_぀-ヿ㐀-鿿豈-﫿가-힣]+|\s+|.", re.DOTALL)
+_SENTENCE = re.compile(r"[^\n。！？]*?(?:[.!?](?=\s)|[。！？]|\n|$)", re.DOTALL)
+_SHORTEST = 4
+"""Fewer words in a row may stand in both texts by chance."""
+
+
+class DiffSpan(NamedTuple):
+    """A run of text that stayed, went or came."""
+
+    kind: Kind
+    text: str
+
+
+class QuoteSpan(NamedTuple):
+    """A run of a passage; `quoted` where the reply says it."""
+
+    text: str
+    quoted: bool
+
+
+def difference(before: str, after: str) -> tuple[DiffSpan, ...]:
+    """How one text became another, word by word: without the new it is `before`, without the gone it is `after`."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    pieces: list[DiffSpan] = []
+    for operation, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if operation == "equal":
+            pieces.append(DiffSpan("same", "".join(old[i:j])))
+            continue
+        if i < j:
+            pieces.append(DiffSpan("gone", "".join(old[i:j])))
+        if k < m:
+            pieces.append(DiffSpan("new", "".join(new[k:m])))
+    return tuple(pieces)
+
+
+def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
+    """Where a passage is said word for word by a reply: places in the passage, in order, apart from each other.
+
+    Sentence by sentence, so that what a reply takes from two places is not read as one run with a stranger's words.
+    """
+    there = _words(reply)
+    said = [reply[start:end].casefold() for start, end in there]
+    spans: list[Span] = []
+    for begin, end in _sentences(passage):
+        here = [(begin + start, begin + stop) for start, stop in _words(passage[begin:end])]
+        own = [passage[start:stop].casefold() for start, stop in here]
+        for place, _, size in SequenceMatcher(None, own, said, autojunk=False).get_matching_blocks():
+            run = own[place : place + size]
+            if _weight(run) >= _SHORTEST or (size == len(own) and size >= _SHORTEST - 1):
+                spans.append((here[place][0], _with_stop(passage, here[place + size - 1][1])))
+    return tuple(spans)
+
+
+def cut(passage: str, spans: Sequence[Span]) -> tuple[QuoteSpan, ...]:
+    """The passage in runs, those of the spans marked; all of them together are the passage."""
+    cuts: list[QuoteSpan] = []
+    at = 0
+    for start, end in spans:
+        cuts += [QuoteSpan(passage[at:start], False), QuoteSpan(passage[start:end], True)]
+        at = end
+    cuts.append(QuoteSpan(passage[at:], False))
+    return tuple(piece for piece in cuts if piece.text)
+
+
+def _sentences(text: str) -> list[Span]:
+    return [found.span() for found in _SENTENCE.finditer(text)]
+
+
+def _weight(run: Sequence[str]) -> float:
+    """How many words a run has; two characters of a script without spaces are about one."""
+    return sum(0.5 if len(word) == 1 and not word.isascii() else 1.0 for word in run)
+
+
+def _words(text: str) -> list[Span]:
+    return [found.span() for found in _TOKEN.finditer(text) if found.group()[0].isalnum()]
+
+
+def _with_stop(text: str, end: int) -> int:
+    """Take the mark that ends the sentence along."""
+    return end + 1 if end < len(text) and text[end] in ".!?。！？" else end

@@ -1,0 +1,440 @@
+"""The service layer: the agents by name, and what callers may do with them. The API and the page stand on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from dragoman.agent.assistant import UserTurn as Said
+from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
+from dragoman.core.trace import Note
+from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
+from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
+from dragoman.server.access.keys import invalid_key, recognise
+from dragoman.server.access.ledger import DAY
+from dragoman.server.access.quota import QUOTA, Quota
+from dragoman.server.data import user_data
+from dragoman.server.data.upload_folders import sweep
+from dragoman.server.hosted_agent import Hosted, Seat
+from dragoman.server.turns.dialogue_match import DialogueMatch
+from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
+from dragoman.server.turns.fair_share import FairShare
+from dragoman.server.turns.forget_requests import SHORT, Wish, asks_to_forget
+from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+    from dragoman.server.access.ledger import UsageLedger
+
+_log = logging.getLogger("dragoman.server")
+P = ParamSpec("P")
+T = TypeVar("T")
+_CHORES, _WAITING_CHORES = 4, 64
+_RECEIVING = 32
+"""Uploads that come in at once: each may lie on the disk whole before it is read."""
+_LAST_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_ASKERS, _WAITING_ASKERS = 4, 1024
+_READERS, _WAITING_READERS = 2, 512
+"""Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerTurn:
+    """One user turn. `before` begins a dialogue that the caller has held elsewhere.
+
+    `request` is the id that the caller gave it: whoever sends it again gets the same answer, and nothing is done twice.
+    """
+
+    text: str
+    agent: str = ""
+    dialogue: str = "main"
+    before: tuple[Turn, ...] = ()
+    request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """How much the house takes on at once."""
+
+    workers: int = 8
+    queue: int = 64
+    turn_seconds: float = 120.0
+    grace: float = 30.0
+    limits: Limits = NO_LIMITS
+    quota: Quota = QUOTA
+
+
+class Observer(Protocol):
+    """Told of every turn that ended, in the thread that ran it: metrics."""
+
+    def turn_ended(self, agent: str, done: TurnDone | None, error: BaseException | None, seconds: float) -> None: ...
+
+
+class Watch(Protocol):
+    """Follows one turn, in the thread that runs it: spans."""
+
+    def noted(self, note: Note) -> None:
+        """A role has just decided."""
+        ...
+
+    def ended(self, done: TurnDone | None, error: BaseException | None) -> None: ...
+
+
+class Service:
+    """Agents, keys and turns. Made on any thread, used on one event loop."""
+
+    def __init__(
+        self,
+        agents: Mapping[str, tuple[Assistant, Path]],
+        *,
+        ledger: UsageLedger | None = None,
+        settings: ServiceSettings | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        if not agents:
+            raise InputError("There is no agent to serve.", remedy="Name at least one.")
+        self.settings = settings or ServiceSettings()
+        self.agents = {name: Hosted(name, *given, self.settings.quota, self._far) for name, given in agents.items()}
+        far = {name: hosted.assistant.store for name, hosted in self.agents.items()}
+        self.ends = DialogueMatch({name: store.ends for name, store in far.items() if hasattr(store, "ends")})
+        self.ledger = ledger
+        self.observers = list(observers)
+        self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
+        s = self.settings
+        self.desk = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
+        self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
+        self._waiting = FairShare(_WAITING_CHORES)
+        self.receiving = FairShare(_RECEIVING)
+        self._askers = ThreadPoolExecutor(_ASKERS, "dragoman-asker")
+        self._asking = FairShare(_WAITING_ASKERS)
+        self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
+        self._reading = FairShare(_WAITING_READERS)
+        self._running: set[Future[Any]] = set()
+        self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
+        self._made = time.time()
+        self.ready = False
+
+    # Who
+
+    async def caller(self, credential: str | None, acting: str | None = None) -> Caller:
+        """Whom a credential stands for; without a ledger everybody is the local user."""
+        if self.ledger is None:
+            caller = LOCAL if self.settings.limits is NO_LIMITS else replace(LOCAL, limits=self.settings.limits)
+        else:
+            key = await self._counted(recognise, self.ledger, credential or "")
+            caller = caller_of(key, limits=self.settings.limits)
+        return caller if acting is None else acting_for(caller, acting)
+
+    def hosted(self, agent: str) -> Hosted:
+        """An agent by name; the first one where none is named."""
+        if not agent:
+            return next(iter(self.agents.values()))
+        if agent not in self.agents:
+            raise AbsentError(
+                f"There is no model '{agent[:80]}' here.",
+                remedy=f"Available: {', '.join(self.agents)}.",
+                code="unknown-model",
+            )
+        return self.agents[agent]
+
+    # Turns
+
+    async def begin(
+        self, caller: Caller, ask: CallerTurn, *, eager: bool = True, after: Callable[[TurnDone], None] | None = None
+    ) -> RunningTurn:
+        """Take a turn in: iterate over what it gives. Refused at once where limits or the queue say so.
+
+        Without `eager` the events come together at the end, which costs less where nobody reads them before. `after`
+        is called in the thread that ran the turn when it is kept, before anybody hears of it.
+        """
+        hosted = self.hosted(ask.agent)
+        self.desk.check(caller.whose)
+        await self.admit(caller)
+        line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
+        began = perf_counter()
+        watches = [watch(hosted, ask) for watch in self.watchers]
+        work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
+        submit = partial(self.desk.submit, line, eager=eager, whose=caller.whose)
+        if hosted.usher is None and len(ask.text) <= SHORT and ("line", *line) not in self._held:
+            return submit(work, around=self._silence(hosted, caller, line, asks_to_forget(ask.text)))
+        async with self.alone("line", *line):  # here and over all servers turns stand in the same order
+            reading = partial(asks_to_forget, ask.text)
+            wish = reading() if len(ask.text) <= SHORT else await self._in(self._askers, reading)
+            around = self._silence(hosted, caller, line, wish)
+            if hosted.usher is None:
+                return submit(work, around=around)
+            standing = await hosted.stand(caller, ask.dialogue, forgets=around is not None)
+            try:
+                return submit(partial(work, place=standing.place), standing=standing, around=around)
+            except BaseException:
+                standing.leave(kept=False)
+                raise
+
+    def _silence(
+        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish
+    ) -> AbstractAsyncContextManager[None] | None:
+        """What a turn needs around it that asks to forget; None for all others."""
+        if wish == "nothing" or hosted.assistant.memory is None:
+            return None
+        return self._between_turns(hosted, caller, files=wish == "everything", apart=line)
+
+    async def admit(self, caller: Caller) -> None:
+        """Count a turn, or what costs as much as one, against the caller's limits."""
+        if self.ledger is not None and caller.limits != NO_LIMITS:
+            await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
+
+    def _turn(
+        self,
+        hosted: Hosted,
+        caller: Caller,
+        ask: CallerTurn,
+        began: float,
+        *,
+        watches: Sequence[Watch] = (),
+        after: Callable[[TurnDone], None] | None = None,
+        place: Receipt | None = None,
+    ) -> Generator[Event]:
+        """The events of a turn, in a worker thread."""
+        assistant = hosted.view(caller.tenant)
+        done: TurnDone | None = None
+        failure: BaseException | None = None
+        toll = Toll(ask.text, ask.before)
+        under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under)
+        try:
+            if ask.request and (found := assistant.answered(said)) is not None:
+                dialogue, kept = found
+                usage, seconds = usage_of(kept.reply), perf_counter() - began
+                done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
+                yield from again(done)
+                return
+            for piece in assistant.exchange(said):
+                toll.take(piece)
+                if isinstance(piece, str):
+                    yield Text(piece)
+                elif isinstance(piece, Note):
+                    for watch in watches:
+                        watch.noted(piece)
+                    event = decided(piece)
+                    if event is not None:
+                        yield event
+                else:
+                    seconds, usage = perf_counter() - began, usage_of(piece.reply)
+                    done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
+                    self._spend(caller, usage)
+                    if after is not None:
+                        after(done)
+                    yield done
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self._spend_rest(caller, done, toll)
+            for observer in self.observers:
+                observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
+            for watch in watches:
+                watch.ended(done, failure)
+
+    def _spend(self, caller: Caller, usage: Usage) -> None:
+        """Count the tokens of a turn: one that is kept is the caller's, whether the ledger answers now or not."""
+        if self.ledger is not None:
+            try:
+                self.ledger.spend(caller.key, usage.prompt_tokens + usage.completion_tokens, time.time())
+            except StoreError as error:
+                _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
+
+    def _spend_rest(self, caller: Caller, done: TurnDone | None, toll: Toll) -> None:
+        """Count what a turn used that was not kept: whoever leaves before its end may have read most of it."""
+        if done is None and toll.usage.calls:
+            self._spend(caller, toll.usage)
+
+    # Everything else
+
+    async def do(
+        self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore run for a caller in a thread; too many at once are refused."""
+        hosted = self.hosted(agent)
+        # In the thread too: a new tenant's seat takes long.
+        return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs), whose=caller.whose)
+
+    async def read_in(
+        self,
+        caller: Caller,
+        agent: str,
+        source: str,
+        chore: Callable[Concatenate[Seat, Source, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Let a chore that reads or removes files of a source run.
+
+        Those in the folders of one user, or in those that a tenant shares, go one after the other: none meets another,
+        and none holds up all.
+        """
+        hosted = self.hosted(agent)
+        declared = hosted.source(source)
+        owner = caller.user if declared.private else SHARED_USER
+        with self._reading.holding(caller.whose, seconds=10.0):
+            async with self.alone("files", hosted.name, caller.tenant, owner):
+                return await self._in(self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs))
+
+    async def forgetting(
+        self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let a chore that erases run between the caller's turns: one that runs would keep what it has read before.
+
+        Turns that run are ended, and until the chore is done none begins.
+        """
+        async with self._between_turns(self.hosted(agent), caller):
+            return await self.do(caller, agent, chore, *args, **kwargs)
+
+    async def forget_everything(self, caller: Caller, agent: str) -> int:
+        """Erase all that is the caller's, between their turns and when none of their files is being read; how much."""
+        async with self._between_turns(self.hosted(agent), caller, files=True):
+            return await self.do(caller, agent, user_data.forget_everything)
+
+    async def forget_dialogue(self, caller: Caller, agent: str, dialogue: str) -> int:
+        """Erase a dialogue, and let no turn of it that runs here or elsewhere bring it back; how many turns."""
+        hosted = self.hosted(agent)
+        mine = (hosted.name, caller.tenant, caller.user)
+        async with self.alone(*mine), self.desk.hush((*mine, dialogue)):
+            await hosted.clear(caller, dialogue)
+            removed = await self.do(caller, agent, user_data.forget_dialogue, dialogue)
+        self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
+        return removed
+
+    @asynccontextmanager
+    async def _between_turns(
+        self, hosted: Hosted, caller: Caller, *, files: bool = False, apart: tuple[str, ...] | None = None
+    ) -> AsyncIterator[None]:
+        """A time without turns of the caller, but those of the line `apart`; with `files`, and without uploads."""
+        mine = (hosted.name, caller.tenant, caller.user)
+        async with AsyncExitStack() as held:
+            if files:  # first: an upload may take long, and nobody need be silent for it
+                await held.enter_async_context(self.alone("files", *mine))
+            await held.enter_async_context(self.desk.hush(mine, apart=apart))
+            await hosted.clear(caller, forgetting=apart is None)
+            await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
+            yield
+
+    @asynccontextmanager
+    async def alone(self, *what: Hashable) -> AsyncIterator[None]:
+        """Hold something for the length of a block: a change that reads first must not meet another one."""
+        lock, waiting = self._held.get(what, (None, 0))
+        lock = lock or asyncio.Lock()
+        self._held[what] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._held[what]
+            if waiting > 1:
+                self._held[what] = (lock, waiting - 1)
+            else:
+                del self._held[what]
+
+    async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
+        """Run something that takes a while in a thread; `whose` share of the waiting room it takes."""
+        with self._waiting.holding(whose, seconds=2.0):
+            return await self._in(self._chores, function)
+
+    async def _in(self, pool: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+        """Run a function in a thread; it is known to run also where nobody waits for it any more."""
+        running = pool.submit(function)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(running)
+
+    async def _counted(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the ledger: here where it is near, in a thread where it is not."""
+        if self.ledger is None or self.ledger.is_near:
+            return function(*args, **kwargs)
+        return await self._far(lambda: function(*args, **kwargs))
+
+    async def near_or_far(self, agent: str, function: Callable[[], T]) -> T:
+        """Ask what is kept of an agent's dialogues beside its store: here, or in a thread where that is a server."""
+        return function() if self.ends.is_near(self.hosted(agent).name) else await self._far(function)
+
+    def later(self, function: Callable[[], object]) -> None:
+        """Do something small that nobody waits for: now, or in a thread where it may go over a network."""
+        if all(self.ends.is_near(name) for name in self.agents):
+            function()
+        else:
+            running = self._askers.submit(function)
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
+
+    async def _far(self, function: Callable[[], T]) -> T:
+        """One statement to the database that servers share, by threads of their own: no chore holds it up."""
+        with self._asking.holding(None, seconds=2.0):
+            return await self._in(self._askers, function)
+
+    async def mind_keys(self) -> None:
+        """End the turns of keys that are revoked while they run, for as long as the server lives."""
+        while self.ledger is not None:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for key in self.desk.callers():
+                try:
+                    found = await self._counted(self.ledger.find, str(key))
+                except DragomanError:
+                    continue  # whoever calls next is told what is wrong with the ledger
+                if found is None or found[0].revoked is not None:
+                    self.desk.end(key, invalid_key())
+
+    async def warm_up(self) -> None:
+        """Load what every turn needs, before the first one; `ready` says that it is there."""
+        for hosted in self.agents.values():
+            await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
+            if hosted.lines is not None:
+                await self.call(hosted.lines.open)
+        self.ready = True
+        for hosted in self.agents.values():
+            # Other servers may share the folder: what they are about to read is not a day old.
+            since = self._made if hosted.lines is None else self._made - DAY
+            await self.call(lambda hosted=hosted, since=since: sweep(hosted.state, since))  # type: ignore[misc]  # early
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the databases that servers share know of this one."""
+        return not any(hosted.lines is not None and hosted.lines.is_lost for hosted in self.agents.values())
+
+    def step_back(self) -> None:
+        """Say on /readyz that others should be asked; turns that still come are taken."""
+        self.ready = False
+
+    @property
+    def is_left_undone(self) -> bool:
+        """Whether something still runs after `close`: a file that takes too long to read."""
+        return any(not running.done() for running in tuple(self._running))
+
+    async def close(self) -> None:
+        """Finish the turns, then let go of the agents. What reads a file is given a moment, and then left alone."""
+        self.ready = False
+        await self.desk.close(self.settings.grace)
+        for hosted in self.agents.values():
+            if hosted.usher is not None:
+                await hosted.usher.close()
+        for pool in (self._chores, self._readers, self._askers):
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait(tuple(self._running), timeout=_LAST_SECONDS)
+        for hosted in self.agents.values():
+            hosted.assistant.close()
+        if self.ledger is not None:
+            self.ledger.close()
+
+
+def _warm(assistant: Assistant) -> None:
+    """The encoder now, so that the first turn does not wait; the rest in the background."""
+    assistant.encoder.encode(["ready"])
+    assistant.warm_up(everything=True)

@@ -1,0 +1,73 @@
+"""Turns that several threads add at the same time: one transaction, one wait for the disk, for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import DragomanError, StoreError
+
+if TYPE_CHECKING:
+    from dragoman.core.values import Scope
+    from dragoman.stores.rows import Cell
+    from dragoman.stores.sqlite.database import Database
+
+APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, request)
+    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace, :request)"""
+
+
+class _Entry:
+    """What one call adds, and how it went."""
+
+    __slots__ = ("error", "is_done", "rows", "scope")
+
+    def __init__(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
+        self.scope = scope
+        self.rows = rows
+        self.is_done = False
+        self.error: DragomanError | None = None
+
+
+class Appending:
+    """Whoever comes first writes for all who wait by then; each call returns when its own turns are on the disk."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[_Entry] = []
+        self._list, self._writing = Lock(), Lock()
+
+    def add(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
+        """Add turns, all or none."""
+        entry = _Entry(scope, rows)
+        with self._list:
+            self._waiting.append(entry)
+        with self._writing:
+            if not entry.is_done:
+                with self._list:
+                    entries, self._waiting = self._waiting, []
+                self._write(entries)
+        if entry.error is not None:
+            raise entry.error
+
+    def _write(self, entries: Sequence[_Entry]) -> None:
+        try:
+            self._commit(entries)
+        except DragomanError as error:
+            if len(entries) > 1:  # one of them is at fault, or the disk: each is told of its own
+                for entry in entries:
+                    self._write([entry])
+                return
+            entries[0].error = error
+        except BaseException:
+            for entry in entries:  # those who wait must not take silence for success
+                entry.error = entry.error or StoreError("The turns were not kept: their writing was interrupted.")
+                entry.is_done = True
+            raise
+        for entry in entries:
+            entry.is_done = True
+
+    def _commit(self, entries: Sequence[_Entry]) -> None:
+        with self._database.writing(entries[0].scope) as rows:
+            for entry in entries:
+                rows.of(entry.scope).many(APPEND, entry.rows)

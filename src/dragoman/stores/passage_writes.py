@@ -1,0 +1,196 @@
+"""How passages get into the tables and out of them, within a transaction that the store opened."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError
+from dragoman.core.values import Passage, SourceName
+from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, digest_of, lines_of, to_cells
+
+if TYPE_CHECKING:
+    from dragoman.stores.engine import ScopedRows
+    from dragoman.stores.index.index_manager import Purge
+
+_PRESENT = """SELECT p.id, p.seq, p.source, p.digest, p.length, p.superseded_by IS NULL, v.vector
+    FROM passages AS p LEFT JOIN vectors AS v
+    ON v.tenant = :tenant AND v.user = :user AND v.source = p.source AND v.seq = p.seq
+    WHERE p.tenant = :tenant AND p.user = :user AND p.id IN (SELECT value FROM json_each(:ids))"""
+_ROWS = """SELECT seq, source, length, superseded_by IS NULL FROM passages
+    WHERE tenant = :tenant AND user = :user AND id IN (SELECT value FROM json_each(:ids))"""
+_NAMES = f"{COLUMNS}, digest, tokens, length, changed".split(", ")
+_INSERT = f"""INSERT INTO passages (tenant, user, seq, {", ".join(_NAMES)})
+    VALUES (:tenant, :user, :seq, {", ".join(f":{name}" for name in _NAMES)})"""
+_UPDATE = f"""UPDATE passages SET {", ".join(f"{name} = :{name}" for name in _NAMES)}, superseded_by = NULL
+    WHERE tenant = :tenant AND user = :user AND seq = :seq"""
+# A vector's row repeats what a search filters by, so that the search reads nothing else.
+_PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
+    VALUES (:tenant, :user, :source, :seq, :id, :parent, 0, :vector)
+    ON CONFLICT (tenant, user, source, seq)
+    DO UPDATE SET parent = excluded.parent, superseded = 0, vector = excluded.vector"""
+_DROP_VECTOR = """DELETE FROM vectors WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
+_VECTOR_KEYS = ("source", "seq", "id", "parent")
+_DELETE = "DELETE FROM passages WHERE tenant = :tenant AND user = :user AND seq = :seq"
+_SUPERSEDE = """UPDATE passages SET superseded_by = :by, changed = :changed
+    WHERE tenant = :tenant AND user = :user AND seq = :seq"""
+_SUPERSEDE_VECTOR = """UPDATE vectors SET superseded = 1
+    WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
+_ACCOUNT = """INSERT INTO places (tenant, user, source, counter, live, length)
+    VALUES (:tenant, :user, :source, :counter, :live, :length)
+    ON CONFLICT (tenant, user, source) DO UPDATE SET counter = excluded.counter, live = places.live + excluded.live,
+    length = places.length + excluded.length"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A row as it is in the table."""
+
+    seq: int
+    source: SourceName
+    digest: bytes
+    length: int
+    live: bool
+    vector: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A row to be written: over a present one, or new."""
+
+    passage: Passage
+    vector: bytes | None
+    present: _Present | None
+
+
+class PassageBatch:
+    """Passages on their way into the store; only what is new or changed is analysed and written."""
+
+    def __init__(self, passages: Sequence[Passage], vectors: Sequence[bytes | None], analyse: Analyse) -> None:
+        self._given = {passage.id: (passage, vector) for passage, vector in zip(passages, vectors, strict=True)}
+        self._line_of = lines_of(analyse)
+        self._ids = json.dumps(list(self._given))
+        self._lines: dict[str, str] = {}
+        self._found: list[tuple[Cell, ...]] | None = None
+        self._changes: list[_Change] = []
+
+    def plan(self, rows: ScopedRows) -> None:
+        """Compare with what is there; analyse what will be written."""
+        found = rows.rows(_PRESENT, ids=self._ids)
+        if found == self._found:
+            return  # nobody wrote any of these rows since the last plan
+        self._found = found
+        present = {str(cells[0]): _present(cells[1:]) for cells in found}
+        self._changes = []
+        for id_, (passage, vector) in self._given.items():
+            change = _compare(passage, vector, present.get(id_))
+            if change is not None:
+                self._changes.append(change)
+                if id_ not in self._lines:
+                    self._lines[id_] = self._line_of(passage.indexed)
+
+    @property
+    def rewritten(self) -> dict[SourceName, list[int]]:
+        """The present rows that will be written over, by source."""
+        keys: dict[SourceName, list[int]] = defaultdict(list)
+        for change in self._changes:
+            if change.present is not None:
+                keys[change.passage.source].append(change.present.seq)
+        return dict(keys)
+
+    def write(self, rows: ScopedRows) -> int:
+        """Write what was planned; the number of rows."""
+        if not self._changes:
+            return 0
+        tick, keys = rows.tick(), iter(rows.new_keys(sum(change.present is None for change in self._changes)))
+        inserts: list[dict[str, Cell]] = []
+        updates: list[dict[str, Cell]] = []
+        vectors: list[dict[str, Cell]] = []
+        accounts = Accounts()
+        for change in self._changes:
+            passage, present = change.passage, change.present
+            tokens = self._lines[passage.id]
+            length = tokens.count(" ") + 1 if tokens else 0
+            cells = to_cells(passage)
+            cells["digest"] = digest_of(cells.values())
+            cells["tokens"], cells["length"], cells["changed"] = tokens, length, tick
+            cells["seq"] = present.seq if present else next(keys)
+            (updates if present else inserts).append(cells)
+            if present or change.vector is not None:  # a new row has no vector to take away
+                vectors.append({name: cells[name] for name in _VECTOR_KEYS} | {"vector": change.vector})
+            if present and present.live:
+                accounts.add(passage.source, -1, -present.length)
+            accounts.add(passage.source, 1, length)
+        rows.many(_INSERT, inserts)
+        rows.many(_UPDATE, updates)
+        rows.many(_DROP_VECTOR, (vector for vector in vectors if vector["vector"] is None))
+        rows.many(_PUT_VECTOR, (vector for vector in vectors if vector["vector"] is not None))
+        accounts.write(rows, tick)
+        return len(self._changes)
+
+
+class Accounts:
+    """How many live rows, and tokens in them, each source gains or loses in a transaction."""
+
+    def __init__(self) -> None:
+        self._totals: dict[SourceName, tuple[int, int]] = {}
+
+    def add(self, source: SourceName, live: int, length: int) -> None:
+        rows, tokens = self._totals.get(source, (0, 0))
+        self._totals[source] = (rows + live, tokens + length)
+
+    def write(self, rows: ScopedRows, tick: int) -> None:
+        """Note the change in every source that was touched, which also makes caches and indexes stale."""
+        for source, (live, length) in self._totals.items():
+            rows.rows(_ACCOUNT, source=source, counter=tick, live=live, length=length)
+
+
+def remove(rows: ScopedRows, ids: Sequence[str], purge: Purge) -> int:
+    """Delete rows by id, from the indexes first; the number deleted."""
+    found = rows.rows(_ROWS, ids=json.dumps(list(ids)))
+    keys: dict[SourceName, list[int]] = defaultdict(list)
+    accounts = Accounts()
+    for seq, source, length, live in found:
+        keys[str(source)].append(int(seq or 0))
+        accounts.add(str(source), -1 if live else 0, -int(length or 0) if live else 0)
+    for source_name, source_keys in keys.items():
+        purge(source_name, source_keys)
+        rows.many(_DROP_VECTOR, [{"source": source_name, "seq": key} for key in source_keys])
+        rows.many(_DELETE, [{"seq": key} for key in source_keys])
+    if found:
+        accounts.write(rows, rows.tick())
+    return len(found)
+
+
+def supersede(rows: ScopedRows, id: str, by: str, purge: Purge) -> None:
+    """Mark a row as replaced, and take it out of the indexes."""
+    found = rows.rows(_ROWS, ids=json.dumps([id]))
+    if not found:
+        raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
+    seq, source, length, live = found[0]
+    tick, accounts = rows.tick(), Accounts()
+    purge(str(source), [int(seq or 0)])
+    rows.rows(_SUPERSEDE, seq=seq, by=by, changed=tick)
+    rows.rows(_SUPERSEDE_VECTOR, source=source, seq=seq)
+    accounts.add(str(source), -1 if live else 0, -int(length or 0) if live else 0)
+    accounts.write(rows, tick)
+
+
+def _present(cells: Sequence[Cell]) -> _Present:
+    seq, source, mark, length, live, vector = cells
+    assert isinstance(mark, bytes) and (vector is None or isinstance(vector, bytes))
+    return _Present(int(seq or 0), str(source), mark, int(length or 0), bool(live), vector)
+
+
+def _compare(passage: Passage, vector: bytes | None, present: _Present | None) -> _Change | None:
+    if present is None:
+        return _Change(passage, vector, None)
+    check_source(passage, present.source)
+    if present.digest != digest(passage):
+        return _Change(passage, vector, present)
+    if present.live and vector in (None, present.vector):
+        return None
+    return _Change(passage, vector or present.vector, present)

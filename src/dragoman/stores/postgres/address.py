@@ -1,0 +1,76 @@
+"""Where a PostgreSQL server is: a URL, or the environment variable that holds it; shown without secrets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+FROM_ENVIRONMENT = "env:"
+SCHEMES = ("postgresql://", "postgres://")
+_SHOWN = ("host", "port", "dbname", "user")
+
+
+def is_postgres(place: str) -> bool:
+    """Whether a place on the command line means a server rather than a file."""
+    return place.startswith((*SCHEMES, FROM_ENVIRONMENT))
+
+
+def require_psycopg() -> ModuleType:
+    """The driver, or an error that says how to get it."""
+    try:
+        import pgvector.psycopg
+        import psycopg
+        import psycopg_pool
+    except ImportError as error:
+        raise MissingExtraError(
+            "The PostgreSQL store needs the extra 'postgres'.", remedy="pip install 'dragoman[postgres]'"
+        ) from error
+    assert pgvector.psycopg and psycopg_pool
+    return psycopg
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAddress:
+    """What is needed to connect; only `where`, which holds no password, may be shown."""
+
+    where: str
+    parameters: Mapping[str, str] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.where
+
+    @classmethod
+    def of(cls, url: str) -> PostgresAddress:
+        """The address that a URL, a connection string or `env:NAME` means."""
+        psycopg = require_psycopg()
+        given = _from_environment(url) if url.startswith(FROM_ENVIRONMENT) else url
+        try:
+            parameters = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(given).items()}
+        except psycopg.ProgrammingError:
+            # libpq quotes what it could not read, which may be the password: nothing of it is passed on.
+            raise ConfigError(
+                "The address of the PostgreSQL store cannot be read.",
+                remedy="Write postgresql://USER@HOST:PORT/DATABASE; special characters in a password are %-encoded.",
+            ) from None
+        shown = {name: parameters.get(name, "") for name in _SHOWN}
+        at = f"{shown['host'] or 'localhost'}{':' + shown['port'] if shown['port'] else ''}"
+        who = f"{shown['user']}@" if shown["user"] else ""
+        return cls(f"postgresql://{who}{at}/{shown['dbname']}", parameters)
+
+
+def _from_environment(url: str) -> str:
+    name = url.removeprefix(FROM_ENVIRONMENT)
+    given = os.environ.get(name)
+    if not given:
+        raise ConfigError(
+            f"The environment variable '{name}', which is to hold the PostgreSQL store's address, is not set.",
+            remedy=f"export {name}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        )
+    return given

@@ -1,0 +1,138 @@
+"""Search in PostgreSQL: words as everywhere, vectors where they lie; exact, or by an HNSW graph over shared rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
+from dragoman.stores.index.feed import T
+from dragoman.stores.index.index_manager import IndexManager, Progress, Side
+from dragoman.stores.index.open_shards import P
+from dragoman.stores.rows import COLUMNS, from_cells
+from dragoman.stores.search import StoreSearch
+from dragoman.stores.vectors import unit
+
+if TYPE_CHECKING:
+    from dragoman.stores.postgres.database import PostgresDatabase
+    from dragoman.stores.rows import Cell
+
+_MOST_EXPANSION = 1000  # what pgvector allows
+_REWRITTEN = "SELECT rewritten FROM places WHERE tenant = :tenant AND user = :user AND source = :source"
+_WIDTH = """SELECT vector_dims(vector) FROM vectors
+    WHERE tenant = :tenant AND user = :user AND source = :source ORDER BY seq DESC LIMIT 1"""
+_PARENTS = "AND v.parent IN (SELECT value FROM json_each(:parents))"
+
+
+def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
+    passage = ", ".join(f"p.{name}" for name in COLUMNS.split(", "))
+    # LIMIT 1 makes it k lookups by key: a planner that takes a user's thousands for one row would read them k times.
+    return f"""SELECT found.distance, passage.* FROM (
+        SELECT v.seq, {distance} AS distance FROM vectors AS v
+        WHERE v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.superseded = 0 AND {condition}
+        AND NOT v.id IN (SELECT value FROM json_each(:without)) {parents} ORDER BY {order} LIMIT :k
+    ) AS found, LATERAL (
+        SELECT {passage} FROM passages AS p WHERE p.tenant = :tenant AND p.user = :user AND p.seq = found.seq LIMIT 1
+    ) AS passage ORDER BY found.distance, found.seq"""
+
+
+def exact_statement(*, parents: bool) -> str:
+    """Every row is compared: vectors have unit length, so the inner product is the cosine."""
+    condition = "vector_dims(v.vector) = :width"
+    return _nearest("(v.vector <#> :vector)", "distance, v.seq", condition, _PARENTS if parents else "")
+
+
+def graph_statement(width: int, *, parents: bool) -> str:
+    """In the words of the index's own definition, so that the planner can use it; it may still compare every row."""
+    distance = f"(v.vector::vector({width}) <=> :vector::vector({width}))"
+    condition = f"v.user = '' AND vector_dims(v.vector) = {width}"
+    return _nearest(f"{distance} - 1", distance, condition, _PARENTS if parents else "")
+
+
+class PostgresSearch(StoreSearch):
+    """Words through the pools and sidecars that all stores share; vectors by pgvector."""
+
+    def __init__(self, database: PostgresDatabase, folder: Path, *, threshold: int) -> None:
+        super().__init__(database, folder, threshold=threshold)
+        self.sidecars = PostgresIndexManager(database, folder)
+        self._database = database
+        self._graphs: dict[int, bool] = {}
+
+    def nearest(self, query: Query) -> list[Hit]:
+        """Cosine: only rows that have vectors of the query's dimensions."""
+        if query.vector is None or query.k <= 0:
+            return []
+        direction = unit(query.vector)
+        width = len(direction)
+        if not width:
+            return []
+        large = self._by_graph(query, width) and bool(np.any(direction))  # a zero vector has no neighbours
+        narrowed = query.parents is not None
+        sql = graph_statement(width, parents=narrowed) if large else exact_statement(parents=narrowed)
+        bindings: dict[str, Cell] = {
+            "source": query.source,
+            "width": width,
+            "k": query.k,
+            "vector": direction.tobytes(),
+            "without": json.dumps(sorted(query.without)),
+            "parents": json.dumps(sorted(query.parents or ())),
+        }
+        if large:
+            with self._database.reading(query.scope) as rows:
+                expansion = min(max(100, 2 * query.k), _MOST_EXPANSION)
+                rows.tune(hnsw__iterative_scan="strict_order", hnsw__ef_search=expansion)
+                found = rows.rows(sql, **bindings)
+        else:
+            found = self._database.read(query.scope, sql, **bindings)
+        return [Hit(from_cells(cells[1:]), -float(cells[0] or 0.0)) for cells in found]
+
+    def _by_graph(self, query: Query, width: int) -> bool:
+        return (
+            query.scope.user == SHARED_USER
+            and self.is_large(query.scope, self.sidecars.place(query.scope, query.source))
+            and self._has_graph(width)
+        )
+
+    def index_vectors(self, scope: Scope, source: SourceName) -> None:
+        """Put the vectors of a shared source under a graph once it is large; the server keeps it up to date."""
+        if self.is_large(scope, self.sidecars.place(scope, source)):
+            with self._database.reading(scope) as rows:
+                found = rows.rows(_WIDTH, source=source)
+            if found:
+                self._has_graph(int(found[0][0] or 0), wait=True)
+
+    def _has_graph(self, width: int, *, wait: bool = False) -> bool:
+        if width not in self._graphs:
+            built = self._database.index_vectors(width, wait=wait)
+            if built is None:
+                return False  # another process is about it: every row is compared meanwhile
+            self._graphs[width] = built
+        return self._graphs[width]
+
+
+class PostgresIndexManager(IndexManager):
+    """The word indexes of a server's shared sources; each machine may have its own copy, or all share a folder."""
+
+    def prepare(self, scope: Scope, source: SourceName) -> None:
+        """Bring the words up to date now; the server itself looks after the vectors."""
+        self._fresh(self._word_side(scope, source), ready=True)
+
+    def rebuild(self, scope: Scope, source: SourceName, progress: Progress | None = None) -> None:
+        """Make the words anew; the server itself looks after the vectors."""
+        self._replace(self._word_side(scope, source), progress)
+        self.prepare(scope, source)
+
+    def _drop_outdated(self, side: Side[T, P]) -> None:
+        """A removal on another machine purged that machine's files only: these are made anew without the rows."""
+        manifest = side.index.manifest()
+        if manifest is None:
+            return
+        with self._engine.reading(side.scope) as rows:
+            found = rows.rows(_REWRITTEN, source=side.source)
+        if not found:
+            side.index.drop()
+        elif manifest.counter < int(found[0][0] or 0):
+            side.index.recount(side.feed, self.place(side.scope, side.source).live)

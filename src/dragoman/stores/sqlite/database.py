@@ -1,0 +1,268 @@
+"""The SQLite file: connections, transactions, what its errors mean, and the one place that enforces the scope."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from dragoman.core.values import Scope
+from dragoman.stores.sqlite.migrations import MIGRATIONS, SCOPED_TABLES, Migration, migrate
+from dragoman.stores.sqlite.transaction import transaction
+from dragoman.stores.sqlite.wal import use_wal
+
+if TYPE_CHECKING:
+    import apsw
+
+    from dragoman.stores.engine import Bindings
+    from dragoman.stores.rows import Cell
+
+# Pages this large hold several 384-dimensional vectors each, so that a user's vectors lie together.
+_PAGE = 16384
+_HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
+_TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECASE)
+_BOUND = re.compile(r"\btenant = :tenant AND (?:\w+\.)?user = :user\b")
+_NAME = re.compile(r":(\w+)")
+_GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def check_scoped(sql: str) -> None:
+    """Refuse a statement in which any scoped table is not held to one tenant and one user."""
+    tables = [name for name in _TABLE.findall(sql) if name in _HELD]
+    held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
+    if not tables or held < len(tables):
+        raise StoreError(f"A statement is not held to a scope: {' '.join(sql.split())}", remedy="Report this as a bug.")
+
+
+@lru_cache(maxsize=256)
+def _values(sql: str) -> itemgetter[str]:
+    """Takes what a statement binds out of a row, in order: bound by place, it need not be looked up by name."""
+    return itemgetter(*dict.fromkeys(_NAME.findall(sql)))
+
+
+class Scoped:
+    """The only way to the rows: every statement is checked, and its tenant and user come from the scope."""
+
+    def __init__(self, connection: apsw.Connection, scope: Scope) -> None:
+        self._connection = connection
+        self._keys = {"tenant": scope.tenant, "user": scope.user}
+
+    def of(self, scope: Scope) -> Scoped:
+        """The rows of another scope in the same transaction."""
+        return Scoped(self._connection, scope)
+
+    def rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
+        """Run one statement and fetch all its rows."""
+        check_scoped(sql)
+        return self._connection.execute(sql, {**bindings, **self._keys}).fetchall()
+
+    def run(self, sql: str, **bindings: Cell) -> int:
+        """Run one statement; the number of rows that it changed."""
+        before = self._connection.total_changes()
+        self.rows(sql, **bindings)
+        return self._connection.total_changes() - before
+
+    def many(self, sql: str, rows: Iterable[Bindings]) -> None:
+        """Run one statement for each row."""
+        check_scoped(sql)
+        values = _values(sql)
+        self._connection.executemany(sql, (values({**row, **self._keys}) for row in rows))
+
+    def tick(self) -> int:
+        """The next value of the clock that all writes to the file share; it never goes back."""
+        return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
+
+    def new_keys(self, count: int) -> Sequence[int]:
+        """Numbers above the highest that a passage ever had: none is used twice, as an index may remember it."""
+        last = int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
+        return range(last + 1, last + 1 + count)
+
+
+class Database:
+    """One SQLite file with a connection for reading and one for writing, opened on first use."""
+
+    tables = SCOPED_TABLES
+
+    def __init__(self, path: Path, *, busy_seconds: float, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._migrations = migrations
+        self._reader: apsw.Connection | None = None
+        self._writer: apsw.Connection | None = None
+        self._inherited: tuple[apsw.Connection | None, ...] = ()
+        self._process = 0
+        self._reading, self._writing = RLock(), RLock()
+
+    @contextmanager
+    def reading(self, scope: Scope) -> Iterator[Scoped]:
+        """Rows of a scope as last committed by anyone."""
+        with self._reading, self.errors():
+            yield Scoped(self.connections()[0], scope)
+
+    @contextmanager
+    def writing(self, scope: Scope) -> Iterator[Scoped]:
+        """One transaction: when the block ends it is on the disk, when it raises nothing has happened."""
+        with self._writing, self.errors():
+            connection = self.connections()[1]
+            with transaction(connection):
+                yield Scoped(connection, scope)
+
+    def connections(self) -> tuple[apsw.Connection, apsw.Connection]:
+        """The reading and the writing connection; a forked child opens its own."""
+        if self._reader is None or self._writer is None or self._process != os.getpid():
+            with self._reading, self._writing:
+                if self._reader is None or self._writer is None or self._process != os.getpid():
+                    # A parent's connections must not be closed by its forked child: they are only let alone.
+                    self._inherited = (self._reader, self._writer) if self._process else ()
+                    self._writer = self._connect()
+                    self._reader = self._connect()
+                    self._process = os.getpid()
+                    self._truncate()
+        return self._reader, self._writer
+
+    def identity(self) -> str:
+        """A name that this file got when it was made, so that an index knows whose it is."""
+        with self._reading, self.errors():
+            return str(self.connections()[0].execute("SELECT store FROM clock").get)
+
+    def new_identity(self) -> None:
+        """Take another name; whoever calls this has just copied the file."""
+        with self._writing, self.errors():
+            self.connections()[1].execute("UPDATE clock SET store = hex(randomblob(8))")
+
+    def scopes(self) -> Sequence[Scope]:
+        """Every scope that has rows, in order."""
+        union = " UNION ".join(f"SELECT tenant, user FROM {table}" for table in self.tables)
+        with self._reading, self.errors():
+            found = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
+        return [Scope(str(tenant), str(user)) for tenant, user in found]
+
+    def copy(self, path: Path) -> None:
+        """Write the file as it is at one moment to a new path, page by page, while others go on."""
+        import apsw
+
+        with self._reading, self.errors():
+            target = apsw.Connection(str(path))
+            try:
+                with target.backup("main", self.connections()[0], "main") as backup:
+                    backup.step(-1)  # all in one step: one moment, and in WAL mode nobody waits for it
+            finally:
+                target.close()
+
+    def problems(self) -> tuple[str, ...]:
+        """What SQLite's own check of every page finds wrong."""
+        with self._reading, self.errors():
+            lines = self.connections()[0].execute("PRAGMA integrity_check").fetchall()
+        return tuple(str(line) for (line,) in lines if line != "ok")
+
+    def erase(self) -> None:
+        """Make sure that what was deleted or overwritten is in no file: its pages are zero, the log is emptied."""
+        deadline = time.monotonic() + self._busy_seconds
+        with self._reading, self._writing, self.errors():
+            self.connections()
+            while not self._truncate():
+                if time.monotonic() > deadline:
+                    raise StoreLockedError(
+                        f"The rows are deleted, but the write-ahead log of '{self.path}' still holds their pages: "
+                        "another process keeps reading an older state.",
+                        remedy="Repeat the call when that process is done, or close it.",
+                        path=str(self.path),
+                    )
+                time.sleep(0.02)
+
+    def close(self) -> None:
+        """Close both connections; a later call opens them again."""
+        with self._reading, self._writing, self.errors():
+            connections = (self._reader, self._writer) if self._process == os.getpid() else ()
+            self._reader = self._writer = None
+            self._process = 0
+            for connection in connections:
+                if connection is not None:
+                    connection.close()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Say in our own terms what SQLite ran into."""
+        import apsw
+
+        try:
+            yield
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            remedy = "Restore it from a backup, or move it (and its -wal file) away to start afresh."
+            raise StoreCorruptError(
+                f"'{self.path}' is not a store, or is damaged: {error}.", remedy=remedy, path=str(self.path)
+            ) from error
+        except (apsw.BusyError, apsw.LockedError) as error:
+            raise StoreLockedError(
+                f"Another process holds '{self.path}' for more than {self._busy_seconds:g} s.",
+                remedy="Close it, or try again when it is done.",
+                path=str(self.path),
+            ) from error
+        except apsw.FullError as error:
+            raise StoreFullError(
+                f"The disk that holds '{self.path}' is full; nothing that was acknowledged is lost.",
+                remedy="Free some space and repeat the call.",
+                path=str(self.path),
+            ) from error
+        except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
+            remedy = "Check that the folder exists and that you may write to it and to the file."
+            raise StoreError(f"'{self.path}' cannot be opened or written: {error}.", remedy=remedy) from error
+        except apsw.Error as error:
+            raise StoreError(
+                f"'{self.path}' failed: {error}.", remedy="Run `dragoman doctor`.", path=str(self.path)
+            ) from error
+        except UnicodeEncodeError as error:
+            raise InputError("A key holds a lone surrogate, which UTF-8 cannot hold.", remedy="Remove it.") from error
+
+    def _connect(self) -> apsw.Connection:
+        import apsw
+
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            remedy = "Give a path in a folder that you may write to."
+            raise StoreError(f"The folder '{self.path.parent}' cannot be made: {error}.", remedy=remedy) from error
+        connection = apsw.Connection(str(self.path))
+        try:
+            connection.set_busy_timeout(round(self._busy_seconds * 1000))
+            connection.pragma("page_size", _PAGE)
+            connection.pragma("secure_delete", "ON")
+            use_wal(connection, self._busy_seconds)
+            # FULL: a commit waits for the disk, so that what was acknowledged survives a power cut too.
+            for name, value in (
+                ("synchronous", "FULL"),
+                ("foreign_keys", "ON"),
+                ("temp_store", "MEMORY"),  # sorting must not leave content in a temporary file
+                ("cache_size", -8192),
+                ("mmap_size", 2**28),
+                ("wal_autocheckpoint", 512),
+            ):
+                connection.pragma(name, value)
+            migrate(connection, str(self.path), self._migrations)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _truncate(self) -> bool:
+        import apsw
+
+        if self._writer is None:
+            return True
+        self._writer.set_busy_timeout(0)
+        try:
+            busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        except apsw.BusyError:
+            return False
+        finally:
+            self._writer.set_busy_timeout(round(self._busy_seconds * 1000))
+        return not busy

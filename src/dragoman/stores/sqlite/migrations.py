@@ -1,0 +1,123 @@
+"""The tables, as numbered migrations: each runs once, in order, in a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.core.errors import StoreCorruptError, StoreError
+from dragoman.stores.sqlite.transaction import transaction
+
+if TYPE_CHECKING:
+    import apsw
+
+APPLICATION = 0x44524147  # "DRAG": marks the file as ours
+
+SCOPED_TABLES = ("passages", "vectors", "places", "turns", "kept")
+"""Every table that holds rows of a scope; a migration that adds one names it here, and `forget` empties it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from a version of the schema to the next."""
+
+    name: str
+    statements: str
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "passages, vectors, dialogues and kept values",
+        """
+        CREATE TABLE clock (ticks INTEGER NOT NULL, store TEXT NOT NULL);
+        INSERT INTO clock VALUES (0, hex(randomblob(8)));
+        CREATE TABLE passages (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            tenant TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL, id TEXT NOT NULL,
+            text TEXT NOT NULL, title TEXT NOT NULL, headings TEXT NOT NULL, parent TEXT,
+            position INTEGER NOT NULL, origin TEXT NOT NULL, meta TEXT NOT NULL,
+            digest BLOB NOT NULL, tokens TEXT NOT NULL, length INTEGER NOT NULL,
+            superseded_by TEXT, changed INTEGER NOT NULL
+        );
+        CREATE UNIQUE INDEX passages_by_id ON passages (tenant, user, id);
+        CREATE INDEX passages_by_source ON passages (tenant, user, source, seq);
+        CREATE INDEX passages_by_change ON passages (tenant, user, source, changed);
+        CREATE TABLE vectors (
+            tenant TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL, seq INTEGER NOT NULL,
+            id TEXT NOT NULL, parent TEXT, superseded INTEGER NOT NULL, vector BLOB NOT NULL,
+            PRIMARY KEY (tenant, user, source, seq)
+        ) WITHOUT ROWID;
+        CREATE TABLE places (
+            tenant TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL,
+            counter INTEGER NOT NULL, live INTEGER NOT NULL, length INTEGER NOT NULL,
+            PRIMARY KEY (tenant, user, source)
+        ) WITHOUT ROWID;
+        CREATE TABLE turns (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            tenant TEXT NOT NULL, user TEXT NOT NULL, dialogue TEXT NOT NULL,
+            speaker TEXT NOT NULL, text TEXT NOT NULL, trace TEXT
+        );
+        CREATE INDEX turns_by_dialogue ON turns (tenant, user, dialogue, seq);
+        CREATE TABLE kept (
+            tenant TEXT NOT NULL, user TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+            PRIMARY KEY (tenant, user, key)
+        ) WITHOUT ROWID;
+        """,
+    ),
+    Migration(
+        "find the rows of a file, or under a parent, without reading the whole source",
+        """
+        CREATE INDEX passages_by_origin ON passages (tenant, user, source, origin);
+        CREATE INDEX passages_by_parent ON passages (tenant, user, source, parent) WHERE parent IS NOT NULL;
+        """,
+    ),
+    Migration(
+        "the id of the request that a reply answers, so that one that is repeated is answered once",
+        """
+        ALTER TABLE turns ADD COLUMN request TEXT;
+        CREATE UNIQUE INDEX turns_by_request ON turns (tenant, user, request) WHERE request IS NOT NULL;
+        """,
+    ),
+)
+
+
+def migrate(connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring a database to the newest version; refuse one that is newer, or that is not ours."""
+    while (version := _version(connection, path, len(migrations))) < len(migrations):
+        with transaction(connection):
+            # Another process may have taken this step while we waited for the lock.
+            if _version(connection, path, len(migrations)) == version:
+                _step(connection, version + 1, migrations[version])
+
+
+def _step(connection: apsw.Connection, number: int, migration: Migration) -> None:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)"
+    )
+    connection.execute(migration.statements)
+    connection.execute("INSERT INTO migrations VALUES (?, ?, datetime('now'))", (number, migration.name))
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+_STATE = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+    FROM pragma_user_version, pragma_application_id"""
+
+
+def _version(connection: apsw.Connection, path: str, newest: int) -> int:
+    # In one statement, so that all of it is of one moment: another process may be making the tables.
+    [(version, application, tables)] = connection.execute(_STATE)
+    if application != APPLICATION and (application or version or tables):
+        raise StoreCorruptError(
+            f"'{path}' is an SQLite database, but not a store of Dragoman.",
+            remedy="Give another path, or move the file away.",
+            path=path,
+        )
+    if version > newest:
+        raise StoreError(
+            f"'{path}' was written by a newer Dragoman (schema {version}; this one knows {newest}).",
+            remedy="Upgrade Dragoman, or give another path.",
+            path=path,
+        )
+    return int(version)

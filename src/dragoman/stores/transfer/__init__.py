@@ -1,0 +1,1 @@
+"""Stores copied, backed up, restored and checked, as records."""

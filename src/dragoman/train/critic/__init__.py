@@ -1,0 +1,1 @@
+"""Training of the critic: consistent pairs, and pairs made inconsistent by edits."""

@@ -1,0 +1,231 @@
+"""A reply and what it rests on, made to contradict each other by one edit, or to go on agreeing by an edit of both.
+
+An edit touches only what the two have in common, so that they really disagree afterwards. A number or a name that
+stands in both is changed in one. A sentence is denied where half of its words stand in the other text; a word is
+replaced by one that it excludes where the other text has the word, or one that means as much. Questions are left alone.
+Where several pieces of evidence stand together, a denial goes into the reply (the other pieces would still support it),
+and not at all where they contradict each other already.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, TypeAlias
+
+from dragoman.text.analyse import analyse
+from dragoman.text.claims import names, numbers
+from dragoman.text.sentences import sentences
+from dragoman.train.critic.edits import (
+    Excluded,
+    change_number,
+    exchange_name,
+    has_name,
+    negate,
+    oppose,
+    opposites,
+    other_number,
+    torn,
+)
+
+Edit: TypeAlias = Literal["number", "name", "negation", "opposite"]
+EDITS: tuple[Edit, ...] = ("number", "name", "negation", "opposite")
+
+_SHARED = 0.5
+"""How much of a sentence the other text must hold before its denial contradicts that text."""
+_TRIES = 8
+_IDIOMS = frozenset("01")
+"""Numbers that mostly count nothing: one of them, a person."""
+_COMMON = 3
+"""A word in so many titles (hotel, house) names nothing by itself."""
+_BOOK = re.compile(r"《([^《》]{1,30})》")
+_FACT = re.compile(
+    r"(?P<subject>[^，。；、：\s]{2,16}?)的(?P<about>[^的，。；、：\s]{2,8}?)(?:是|为|有|叫|：)(?P<value>[^，。；、：\s]{2,16})"
+)
+_QUESTION = re.compile(r"[?？]\s*[\"'”’)）]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a reply rests on, and the reply. `title` is what the grounding is about, where that has a name; `pieces` is
+    how many pieces of evidence stand in it."""
+
+    grounding: str
+    reply: str
+    title: str = ""
+    pieces: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NamePools:
+    """The names of a set by what they are names of, so that one is exchanged for another of its kind."""
+
+    by_kind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    common: frozenset[str] = frozenset()
+    """Words of many titles, casefolded."""
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair]) -> NamePools:
+        found: dict[str, dict[str, None]] = {}
+        titles: dict[str, None] = {}
+        for pair in pairs:
+            titles.setdefault(pair.title.casefold())
+            for kind, name in named(pair):
+                found.setdefault(kind, {}).setdefault(name)
+        seen = Counter(word for title in titles for word in set(title.split()))
+        common = frozenset(word for word, count in seen.items() if count >= _COMMON)
+        kept = {
+            kind: tuple(sorted(name for name in known if name.casefold() not in common))
+            for kind, known in found.items()
+        }
+        return cls(kept, common)
+
+    def other(self, kind: str, dice: random.Random, *, absent: Sequence[str]) -> str | None:
+        """Another name of a kind that stands in none of some texts."""
+        known = self.by_kind.get(kind, ())
+        for name in dice.sample(known, min(_TRIES, len(known))):
+            if not any(has_name(text, name) for text in absent):
+                return name
+        return None
+
+
+def contradicted(pair: Pair, edit: Edit, known: NamePools, dice: random.Random) -> Pair | None:
+    """The pair with one side edited so that the two contradict each other; None where this edit cannot do it."""
+    return _FINDERS[edit](pair, known, dice, both=False)
+
+
+def echoed(pair: Pair, known: NamePools, dice: random.Random) -> Pair | None:
+    """The pair with the same number or name exchanged on both sides: strange, and as consistent as before."""
+    edits = [_number, _name, _opposite]
+    dice.shuffle(edits)
+    return next((found for edit in edits if (found := edit(pair, known, dice, both=True)) is not None), None)
+
+
+def named(pair: Pair) -> list[tuple[str, str]]:
+    """The names that stand on both sides, with their kinds: titles, works, what a fact is of, its value, and others."""
+    found: dict[str, str] = {}
+    if pair.title and has_name(pair.reply, pair.title):
+        found[pair.title] = "title"
+    for match in _BOOK.finditer(pair.grounding):
+        found.setdefault(match[1], "work")
+    for match in _FACT.finditer(pair.grounding):
+        found.setdefault(match["value"], f"value of {match['about']}")
+        found.setdefault(match["subject"].removeprefix("《").removesuffix("》"), f"subject of {match['about']}")
+    title = pair.title.casefold()
+    for name in sorted(names(pair.reply)):
+        found.setdefault(name.capitalize(), "name in a title" if has_name(title, name) else "name")
+    both = [
+        (kind, name) for name, kind in found.items() if has_name(pair.reply, name) and has_name(pair.grounding, name)
+    ]
+    return [(kind, name) for kind, name in both if len(name) > 1]
+
+
+def shared(sentence: str, other: str) -> float:
+    """The share of a sentence's words that another text holds too."""
+    words = set(analyse(sentence))
+    return len(words & set(analyse(other))) / len(words) if words else 0.0
+
+
+def _number(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+    stands = numbers(pair.grounding) | numbers(pair.reply)
+    candidates = sorted(numbers(pair.grounding) & numbers(pair.reply) - _IDIOMS)
+    dice.shuffle(candidates)
+    for old in candidates:
+        for _ in range(_TRIES):
+            new = other_number(old, dice)
+            if new not in stands:
+                found = _applied(pair, partial(change_number, old=old, new=new), dice, both=both)
+                if found is not None:
+                    return found
+    return None
+
+
+def _name(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+    candidates = [(kind, name) for kind, name in named(pair) if name.casefold() not in known.common]
+    dice.shuffle(candidates)
+    for kind, old in candidates:
+        new = known.other(kind, dice, absent=(pair.grounding, pair.reply))
+        if new is not None:
+            found = _applied(pair, partial(exchange_name, old=old, new=new), dice, both=both)
+            if found is not None:
+                return found
+    return None
+
+
+def _negation(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+    for in_reply, sentence in _deniable(pair, dice):
+        denied = negate(sentence)
+        if denied is not None:
+            return _put(pair, sentence, denied, in_reply=in_reply)
+    return None
+
+
+def _opposite(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+    if both:
+        words = [entry for entry in opposites(pair.reply) if has_name(pair.grounding, entry.word)]
+        return _swapped(pair, words, dice)
+    for in_reply, sentence in _deniable(pair, dice, share=0.0):
+        other_side = pair.grounding if in_reply else pair.reply
+        found = [entry for entry in opposites(sentence) if not has_name(pair.title, entry.word)]
+        for entry in dice.sample(found, len(found)):
+            if not any(has_name(other_side, word) for word in entry.alike):
+                continue  # the other side does not speak of it
+            fitting = [other for other in entry.others if not has_name(other_side, other)]
+            edited = oppose(sentence, entry.word, dice.choice(fitting)) if fitting else None
+            if edited is not None:
+                return _put(pair, sentence, edited, in_reply=in_reply)
+    return None
+
+
+def _swapped(pair: Pair, words: Sequence[Excluded], dice: random.Random) -> Pair | None:
+    """One word that stands on both sides, replaced on both."""
+    for entry in dice.sample(words, len(words)):
+        fitting = [other for other in entry.others if not has_name(f"{pair.grounding}\n{pair.reply}", other)]
+        if fitting:
+            new = dice.choice(fitting)
+            found = _applied(pair, partial(oppose, word=entry.word, other=new), dice, both=True)
+            if found is not None:
+                return found
+    return None
+
+
+def _deniable(pair: Pair, dice: random.Random, *, share: float = _SHARED) -> list[tuple[bool, str]]:
+    """Sentences that can be denied, the most shared first: whether it is the reply's, and the sentence."""
+    if pair.pieces > 1 and torn(pair.grounding):
+        return []
+    sides = [(True, pair.reply, pair.grounding)]
+    if pair.pieces == 1:
+        sides.append((False, pair.grounding, pair.reply))
+    dice.shuffle(sides)
+    found = [
+        (in_reply, sentence, shared(sentence, other))
+        for in_reply, text, other in sides
+        for sentence in sentences(text)
+        if not _QUESTION.search(sentence)
+    ]
+    found.sort(key=lambda entry: -entry[2])
+    return [(in_reply, sentence) for in_reply, sentence, held in found if held >= share]
+
+
+def _applied(pair: Pair, edit: Callable[[str], str | None], dice: random.Random, *, both: bool) -> Pair | None:
+    """An edit of both sides, or of one by chance."""
+    grounding, reply = edit(pair.grounding), edit(pair.reply)
+    if both:
+        return Pair(grounding, reply, pair.title, pair.pieces) if grounding and reply else None
+    in_reply = dice.random() < 0.5
+    if in_reply and reply:
+        return Pair(pair.grounding, reply, pair.title, pair.pieces)
+    return Pair(grounding, pair.reply, pair.title, pair.pieces) if grounding else None
+
+
+def _put(pair: Pair, sentence: str, edited: str, *, in_reply: bool) -> Pair:
+    if in_reply:
+        return Pair(pair.grounding, pair.reply.replace(sentence, edited, 1), pair.title, pair.pieces)
+    return Pair(pair.grounding.replace(sentence, edited, 1), pair.reply, pair.title, pair.pieces)
+
+
+_FINDERS = {"number": _number, "name": _name, "negation": _negation, "opposite": _opposite}

@@ -1,0 +1,269 @@
+"""Pairs of what a reply rests on and the reply, consistent and not, from turns with gold evidence and a gold reply.
+
+Consistent: the gold evidence of one source, joined as P.C and K.C join it, and, where it has several pieces, each piece
+that agrees with the reply by itself, since the refiner asks for one piece at a time. Not consistent: the evidence of
+another dialogue (`random`, as in the papers), other evidence of the same persona, entity or candidates (`sibling`), and
+the pair itself with a number, a name, a denial or an opposite word edited on one side (`contradictions.py`).
+
+Other evidence may support a reply by accident. It is left out by these rules, over stemmed words without stop words:
+it says nothing that the gold does not say; a third of what it says beyond the gold is in the reply; or it shares as
+much with the reply as the gold does. Evidence of elsewhere is also left out where it shares 15 % of its words (or of
+the reply's) with the reply, unless the reply names what its own evidence is about and the other is about something
+else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
+
+from dragoman.core.examples import Example
+from dragoman.core.values import Passage, SourceName
+from dragoman.critic.grounding import joined
+from dragoman.text.analyse import analyse
+from dragoman.train.contract import Corpus
+from dragoman.train.critic.contradictions import EDITS, NamePools, Pair, contradicted, echoed
+from dragoman.train.critic.edits import has_name, opposites
+
+Negative: TypeAlias = Literal["random", "sibling", "number", "name", "negation", "opposite"]
+NEGATIVES: tuple[Negative, ...] = get_args(Negative)
+HARD: tuple[Negative, ...] = NEGATIVES[1:]
+
+_BEYOND = 1 / 3
+_NEAR, _ELSEWHERE = 0.2, 0.15
+_TRIES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """One row to learn from: `kind` is `gold`, `echo` or what made it inconsistent."""
+
+    grounding: str
+    reply: str
+    consistent: bool
+    kind: str
+    source: SourceName
+    turn: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.grounding, self.reply
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedReply:
+    """Gold evidence of one source with its reply, and the other evidence that stands beside it."""
+
+    turn: str
+    dialogue: str
+    set: str
+    passages: tuple[Passage, ...]
+    reply: str
+    gold: tuple[Passage, ...]
+    """All gold evidence of the turn and source, which negatives must not repeat."""
+    siblings: tuple[Passage, ...] = ()
+
+    @property
+    def source(self) -> SourceName:
+        return self.passages[0].source
+
+    @property
+    def pair(self) -> Pair:
+        passage = joined(self.passages)
+        return Pair(passage.indexed, self.reply, passage.title, len(self.passages))
+
+
+def groundings(corpus: Corpus, *, single: bool = True) -> list[GroundedReply]:
+    """What each reply rests on, by source: joined, and, with `single`, each piece that agrees with the reply."""
+    shelf = _Shelf(corpus.passages)
+    found: list[GroundedReply] = []
+    for example in corpus.examples:
+        if example.gold.evidence and example.gold.reply and example.gold.reply.strip():
+            found.extend(_of_turn(example, shelf, single=single))
+    return found
+
+
+def labelled(
+    found: Sequence[GroundedReply],
+    *,
+    negatives: int,
+    shares: Mapping[Negative, float],
+    echo: float,
+    seed: int,
+) -> list[LabelledPair]:
+    """Every positive, some with an echo, each followed by so many negatives, of kinds drawn by their shares.
+
+    A kind that a pair does not allow (no number to edit) is drawn no more for it; `random` and `sibling` may be drawn
+    again and again. The order and choice depend on the seed and on each turn's id alone.
+    """
+    maker = Maker(found, seed=seed)
+    rows: list[LabelledPair] = []
+    for grounded in found:
+        dice = maker.dice(grounded, "kinds")
+        rows.append(maker.positive(grounded))
+        if dice.random() < echo and (same := maker.echo(grounded)) is not None:
+            rows.append(same)
+        rows += _drawn(maker, grounded, negatives, shares, dice)
+    return rows
+
+
+def every_kind(found: Sequence[GroundedReply], *, seed: int) -> list[LabelledPair]:
+    """Every positive with one negative of each kind that it allows, and its echo: what dev is measured on."""
+    maker = Maker(found, seed=seed)
+    rows: list[LabelledPair] = []
+    for grounded in found:
+        made = [maker.positive(grounded), maker.echo(grounded), *(maker.negative(grounded, kind) for kind in NEGATIVES)]
+        rows += [row for row in made if row is not None]
+    return rows
+
+
+class Maker:
+    """Makes the rows of pairs, each by a chance of its own: what one pair gets does not depend on the others' draws."""
+
+    def __init__(self, found: Sequence[GroundedReply], *, seed: int) -> None:
+        self._seed = seed
+        self._names = NamePools.of(grounded.pair for grounded in found)
+        self._others: dict[tuple[str, SourceName], list[GroundedReply]] = {}
+        for grounded in found:
+            self._others.setdefault((grounded.set, grounded.source), []).append(grounded)
+
+    def dice(self, grounded: GroundedReply, what: str) -> random.Random:
+        ids = "+".join(passage.id for passage in grounded.passages)
+        return random.Random(f"{self._seed}/{grounded.turn}/{ids}/{what}")
+
+    def positive(self, grounded: GroundedReply) -> LabelledPair:
+        return _row(grounded, grounded.pair, "gold")
+
+    def echo(self, grounded: GroundedReply) -> LabelledPair | None:
+        """The pair with the same edit on both sides."""
+        pair = echoed(grounded.pair, self._names, self.dice(grounded, "echo"))
+        return None if pair is None else _row(grounded, pair, "echo")
+
+    def negative(self, grounded: GroundedReply, kind: Negative, *, number: int = 0) -> LabelledPair | None:
+        """A row of a kind, None where the pair does not allow it; `number` tells several of a kind apart."""
+        dice = self.dice(grounded, f"{kind}/{number}")
+        if kind == "random":
+            return self._random(grounded, dice)
+        if kind == "sibling":
+            return _sibling(grounded, dice)
+        pair = contradicted(grounded.pair, kind, self._names, dice)
+        return None if pair is None else _row(grounded, pair, kind)
+
+    def _random(self, grounded: GroundedReply, dice: random.Random) -> LabelledPair | None:
+        others = self._others[grounded.set, grounded.source]
+        for _ in range(_TRIES):
+            other = dice.choice(others)
+            if other.dialogue != grounded.dialogue and not supports(other.passages, grounded, elsewhere=True):
+                return _row(grounded, Pair(joined(other.passages).indexed, grounded.reply), "random")
+        return None
+
+
+def supports(passages: Sequence[Passage], grounded: GroundedReply, *, elsewhere: bool = False) -> bool:
+    """Whether other evidence may support a reply too, by the rules above."""
+    other = joined(passages)
+    words, said = _words(other.indexed), _words(grounded.reply)
+    gold = frozenset[str]().union(*(_words(passage.indexed) for passage in grounded.gold))
+    beyond = words - gold
+    if not beyond or {passage.text for passage in passages} & {passage.text for passage in grounded.gold}:
+        return True
+    common = len(words & said)
+    if len(beyond & said) >= _BEYOND * len(beyond) or (common and common >= len(gold & said)):
+        return True
+    title = joined(grounded.gold).title
+    if not elsewhere or (title and title != other.title and has_name(grounded.reply, title)):
+        return False
+    return common >= _ELSEWHERE * min(len(words), len(said) or 1)
+
+
+def agrees(passage: Passage, reply: str) -> bool:
+    """Whether one of several pieces supports a reply by itself: it shares a fifth of its words (or of the reply's)
+    beyond the title, and no word of the one excludes a word of the other."""
+    words, said = _words(passage.text) - _words(passage.title), _words(reply) - _words(passage.title)
+    if not words or not said or len(words & said) < _NEAR * min(len(words), len(said)):
+        return False
+    return not any(has_name(reply, other) for entry in opposites(passage.text) for other in entry.others)
+
+
+def _of_turn(example: Example, shelf: _Shelf, *, single: bool) -> Iterator[GroundedReply]:
+    candidates = {passage.id: passage for passage in example.candidates}
+    by_source: dict[SourceName, list[Passage]] = {}
+    for name in example.gold.evidence or ():
+        passage = candidates.get(name) or shelf.passage(name)
+        if passage is not None:
+            by_source.setdefault(passage.source, []).append(passage)
+    reply = (example.gold.reply or "").strip()
+    where = example.id, example.context.dialogue or example.id, example.context.scope.tenant
+    for found in by_source.values():
+        gold = tuple(found)
+        siblings = shelf.siblings(gold, example.candidates)
+        yield GroundedReply(*where, gold, reply, gold, siblings)
+        if single and len(gold) > 1:
+            for passage in gold:
+                if agrees(passage, reply):
+                    yield GroundedReply(*where, (passage,), reply, gold, siblings)
+
+
+class _Shelf:
+    """The passages that turns share, by id and by what they stand under."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._by_id = {passage.id: passage for passage in passages}
+        self._under: dict[tuple[object, ...], list[Passage]] = {}
+        for passage in passages:
+            self._under.setdefault(_place(passage), []).append(passage)
+
+    def passage(self, name: str) -> Passage | None:
+        return self._by_id.get(name)
+
+    def siblings(self, gold: Sequence[Passage], candidates: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Other passages of the same source: of the same parent or title, or else any candidate of the turn."""
+        ids, first = {passage.id for passage in gold}, gold[0]
+        beside = [passage for passage in candidates if passage.source == first.source and passage.id not in ids]
+        near = [passage for passage in beside if _place(passage) == _place(first)]
+        if not beside and (first.title or first.parent):
+            near = [passage for passage in self._under.get(_place(first), ()) if passage.id not in ids]
+        return tuple(near or beside)
+
+
+def _place(passage: Passage) -> tuple[object, ...]:
+    return passage.source, passage.parent, passage.title
+
+
+def _sibling(grounded: GroundedReply, dice: random.Random) -> LabelledPair | None:
+    """As many siblings as the pair has pieces, so that length tells nothing; fewer where there are not so many."""
+    fitting: list[Passage] = []
+    for passage in dice.sample(grounded.siblings, len(grounded.siblings)):
+        if not supports([passage], grounded):
+            fitting.append(passage)
+        if len(fitting) == len(grounded.passages):
+            break
+    if not fitting or supports(fitting, grounded):
+        return None
+    return _row(grounded, Pair(joined(fitting).indexed, grounded.reply), "sibling")
+
+
+def _drawn(
+    maker: Maker, grounded: GroundedReply, count: int, shares: Mapping[Negative, float], dice: random.Random
+) -> list[LabelledPair]:
+    rows: list[LabelledPair] = []
+    left = {kind: shares.get(kind, 0.0) for kind in NEGATIVES if shares.get(kind, 0.0) > 0}
+    while left and len(rows) < count:
+        kind = dice.choices(list(left), list(left.values()))[0]
+        row = maker.negative(grounded, kind, number=len(rows))
+        if row is not None:
+            rows.append(row)
+        if row is None or kind in EDITS:
+            del left[kind]
+    return rows
+
+
+def _row(grounded: GroundedReply, pair: Pair, kind: str) -> LabelledPair:
+    return LabelledPair(pair.grounding, pair.reply, kind in ("gold", "echo"), kind, grounded.source, grounded.turn)
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(analyse(text))

@@ -1,0 +1,1 @@
+"""Distillation of a static encoder from a neural one."""

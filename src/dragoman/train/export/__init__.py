@@ -1,0 +1,1 @@
+"""Export of trained models to ONNX, calibrated on what was exported."""

@@ -1,0 +1,41 @@
+"""Dev as the exported model reads it, each text once: what decides on eight bits is what calibration is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dragoman.models.onnx.scorer import Scorer, Text
+from dragoman.models.part import Part
+from dragoman.train.contract import Job, Progress
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+
+STAGE = "Measuring what was exported"
+_AT_ONCE = 512
+
+
+class ReadOnce(Scorer):
+    """Scores as a `Scorer` does, tells how far it is, and keeps what it found: no text is read a second time."""
+
+    def __init__(self, part: Part, job: Job) -> None:
+        super().__init__(part)
+        self._job = job
+        self._found: dict[tuple[str, Text], FloatArray] = {}
+
+    def scores(self, texts: Sequence[Text], head: str) -> FloatArray:
+        import numpy as np
+
+        new = sorted((text for text in dict.fromkeys(texts) if (head, text) not in self._found), key=_length)
+        for start in range(0, len(new), _AT_ONCE):  # those of like length together: a pass takes texts of one length
+            self._job.report(Progress(STAGE, start, len(new)))
+            some = new[start : start + _AT_ONCE]
+            found = super().scores(some, head)
+            self._found |= {(head, text): row for text, row in zip(some, found, strict=True)}
+        rows = [self._found[head, text] for text in texts]
+        return np.stack(rows) if rows else super().scores((), head)
+
+
+def _length(text: Text) -> int:
+    return len(text) if isinstance(text, str) else len(text[0]) + len(text[1])

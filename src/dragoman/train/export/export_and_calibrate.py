@@ -1,0 +1,251 @@
+"""The end of every training over a trunk: export it, calibrate what was exported, write the part.
+
+Calibration and thresholds are fitted on the scores of the exported model, which is the one that runs: what eight bits
+change is in them already. Torch is imported by what needs it: a linear gate takes its head from here without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.core.errors import UnknownNameError
+from dragoman.models.onnx.scorer import Scorer
+from dragoman.models.part import Head, Part, write_part
+from dragoman.train.calibration.fitting import chosen_threshold, common_threshold, fit_calibration
+from dragoman.train.contract import Corpus, Job, Progress
+from dragoman.train.loop.measures import binary
+from dragoman.train.spec import CalibrationSpec
+from dragoman.train.training_folder import BEST
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+    from dragoman.models.torch.trunk import Text, Tokens, Trunk
+    from dragoman.train.loop.text_task import Kind, Labels
+
+_LIBRARIES = ("dragoman", "torch", "transformers", "onnx", "onnxruntime", "tokenizers")
+_NARROW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a head is calibrated and judged on: dev's texts with the truth, and held-out folds' scores with theirs.
+
+    `scores` reads dev's scores off a model where they are not simply the head's scores of `texts`, (N, labels).
+    `folds` holds scores (M, labels) and truth like `truth`. `sets` names the set of each text, where there are several
+    and the threshold is to suit them all alike. `threshold` stands in for the recipe's.
+    """
+
+    labels: tuple[str, ...]
+    texts: Sequence[Text]
+    truth: Labels
+    kind: Kind = "binary"
+    groups: Sequence[Hashable] | None = None
+    scores: Callable[[Scorer], FloatArray] | None = None
+    folds: tuple[Sequence[Sequence[float]], Labels] | None = None
+    sets: Sequence[str] | None = None
+    threshold: float | None = None
+
+
+def export_and_calibrate(
+    trunk: Trunk,
+    tokens: Tokens,
+    job: Job,
+    *,
+    kind: str,
+    heads: Mapping[str, Held],
+    options: Mapping[str, Any],
+    max_tokens: int,
+    output: Literal["heads", "states"] = "heads",
+    measure: Callable[[Scorer], float] | None = None,
+    metrics: Mapping[str, float] | None = None,
+    more_heads: Mapping[str, Head] | None = None,
+    base: str = "",
+    completed: Callable[[Part, Scorer], Part] | None = None,
+) -> Part:
+    """Write the part of a trained trunk into the job's folder.
+
+    `options` is what the component that runs it needs; `max_tokens` is added. What decides between eight bits and
+    full ones is `measure` (the higher the better), or else the recipe's metric of the first head. `more_heads` are
+    outputs of the model that are not calibrated; `metrics` are added to those of the heads. The training folder gets
+    what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
+    beside it, is done by `completed`, which is given the part as it would be written, and its scorer, which has read
+    dev already.
+    """
+    from dragoman.train.export.dev_reader import ReadOnce
+    from dragoman.train.export.torch_to_onnx import MODEL
+    from dragoman.train.export.trunk import TOKENIZER, export_trunk, save_shape
+
+    job.report(Progress("Exporting", 0, 1))
+    made_of = {**options, "max_tokens": max_tokens}
+    plain = {name: Head(held.labels) for name, held in heads.items()} | dict(more_heads or {})
+    draft = Part(job.folder, kind, plain, made_of, dict.fromkeys((MODEL, TOKENIZER), ""))
+    save_shape(trunk, tokens, job.folder, max_tokens=max_tokens, output=output)
+    if not (job.folder / BEST).is_file():
+        keep(trunk, job)
+    deciding = measure or (_deciding(job, heads) if heads else None)
+    read: list[ReadOnce] = []  # the full model's, then the eight-bit one's
+
+    def decided() -> float:
+        assert deciding is not None
+        read.append(ReadOnce(draft, job))
+        return deciding(read[-1])
+
+    exported = export_trunk(
+        trunk,
+        tokens,
+        job.folder,
+        output=output,
+        int8=job.recipe.export.int8,
+        tolerance=job.recipe.export.tolerance,
+        measure=None if deciding is None else decided,
+    )
+    scorer = read[0 if exported.bits > _NARROW else -1] if read else ReadOnce(draft, job)
+    fitted: dict[str, Head] = dict(more_heads or {})
+    found: dict[str, float] = dict(metrics or {})
+    for name, held in heads.items():
+        scores = _scores(scorer, name, held)
+        fitted[name] = fit_head(held, scores, job.recipe.calibrate)
+        prefix = f"{name}/" if len(heads) > 1 else ""
+        found |= {f"{prefix}{key}": value for key, value in head_metrics(fitted[name], held, scores).items()}
+    more = {"base": base, "bits": exported.bits, "bytes": exported.bytes}
+    told = {"full": exported.full, "narrow": exported.narrow}
+    made = made_from(job, found) | more | {"export": {key: value for key, value in told.items() if value is not None}}
+    part = replace(draft, heads=fitted, made=made)
+    if completed is not None:
+        scorer.part = part
+        part = completed(part, scorer)
+    job.report(Progress("Exporting", 1, 1))
+    return write_part(part, (MODEL, TOKENIZER))
+
+
+def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: CalibrationSpec) -> Head:
+    """A head with a calibration and a threshold for each label, from dev's scores and, where given, the folds'."""
+    calibrations, thresholds = {}, {}
+    for place, label in enumerate(held.labels):
+        given, true = column(scores, place), truth_of(held.truth, place)
+        if held.folds is not None:
+            given, true = given + column(held.folds[0], place), true + truth_of(held.folds[1], place)
+        calibrations[label] = fitted = fit_calibration(given, true, spec.method)
+        probabilities = [fitted.probability(score) for score in given]
+        if held.threshold is not None:
+            thresholds[label] = held.threshold
+        elif held.sets is not None and spec.threshold == "f1" and held.folds is None:
+            thresholds[label] = common_threshold(probabilities, true, held.sets)
+        else:
+            thresholds[label] = chosen_threshold(probabilities, true, spec.threshold)
+    return Head(held.labels, calibrations, thresholds)
+
+
+def head_metrics(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    """Dev's metrics of a calibrated head: of its one label, or of each with the label's name before it.
+
+    Those at a threshold that was fitted on dev alone are a little too good; `folds/...` are those of the folds.
+    """
+    found: dict[str, float] = {}
+    for place, label in enumerate(held.labels):
+        prefix = f"{label}/" if len(held.labels) > 1 else ""
+        sides = [("", scores, held.truth)]
+        if held.folds is not None:
+            sides.append(("folds/", *held.folds))
+        for side, given, truth in sides:
+            probabilities = [head.probability(score, label) for score in column(given, place)]
+            measured = binary(probabilities, truth_of(truth, place), head.threshold(label))
+            found |= {f"{side}{prefix}{name}": value for name, value in measured.items()}
+    found |= _together(head, held, scores)
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
+    """Where a part comes from: recipe, data with hashes, metrics on dev, versions, licence."""
+    sides = {"train": job.train, "dev": job.dev, "aux": job.aux}
+    versions = {}
+    for library in _LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:  # run from its source
+            continue
+    return {
+        "recipe": job.recipe.model_dump(mode="json"),
+        "licence": job.recipe.licence,
+        "data": {name: told(corpus) for name, corpus in sides.items() if corpus is not None},
+        "metrics": {name: round(float(value), 6) for name, value in metrics.items()},
+        "versions": versions,
+    }
+
+
+def told(corpus: Corpus) -> dict[str, Any]:
+    """What a part says of its data: how many examples, of which files."""
+    return {"examples": len(corpus.examples), "files": [dict(origin) for origin in corpus.origin]}
+
+
+def keep(trunk: Trunk, job: Job) -> None:
+    """Write a trunk's weights as the best ones, where it was not the loop that found them."""
+    from safetensors.torch import save_file
+
+    job.folder.mkdir(parents=True, exist_ok=True)
+    partial = job.folder / f".{BEST}"
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in trunk.state_dict().items()}, partial)
+    partial.replace(job.folder / BEST)
+
+
+def column(scores: Sequence[Sequence[float]] | FloatArray, place: int) -> list[float]:
+    """One label's scores."""
+    return [float(row[place]) for row in scores]
+
+
+def truth_of(truth: Labels, place: int) -> list[bool]:
+    """One label's truth."""
+    return [bool((row if isinstance(row, int | float) else row[place]) > 0.5) for row in truth]
+
+
+def _scores(scorer: Scorer, name: str, held: Held) -> FloatArray:
+    return held.scores(scorer) if held.scores is not None else scorer.scores(held.texts, name)
+
+
+def _deciding(job: Job, heads: Mapping[str, Held]) -> Callable[[Scorer], float]:
+    name, held = next(iter(heads.items()))
+    metric = job.recipe.train.metric
+
+    def measure(scorer: Scorer) -> float:
+        found = _measured(held, _scores(scorer, name, held))
+        if metric not in found:
+            raise UnknownNameError("train.metric", metric, found)
+        value = found[metric]
+        return -value if metric == "loss" else value
+
+    return measure
+
+
+def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    import torch
+
+    from dragoman.train.loop.text_measures import measures_of
+    from dragoman.train.loop.text_task import numbered
+
+    groups = None if held.groups is None else numbered(held.groups)
+    given = torch.tensor([[float(value) for value in row] for row in scores])
+    return measures_of(held.kind, given, torch.tensor(held.truth, dtype=torch.float32), groups)
+
+
+def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
+    """What is measured over labels or lists together; decisions are those at the head's own thresholds."""
+    if held.kind == "binary":
+        return {}
+    from dragoman.train.loop.text_measures import decision_measures
+
+    found = _measured(held, scores)
+    if held.kind == "listwise":
+        return {name: found[name] for name in ("hit@1", "mrr")}
+    said = [
+        [
+            head.probability(float(score), label) >= head.threshold(label)
+            for label, score in zip(held.labels, row, strict=True)
+        ]
+        for row in scores
+    ]
+    true = [[float(value) > 0.5 for value in row] for row in held.truth]  # type: ignore[union-attr]
+    return {name: found[name] for name in ("loss", "auc", "ap")} | decision_measures(said, true)

@@ -1,0 +1,1 @@
+"""Training of gates: their inputs, tasks, vocabulary and teacher."""

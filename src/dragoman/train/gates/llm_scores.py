@@ -1,0 +1,178 @@
+"""Gates that a language model decides: one number a turn, asked once, and what it is worth."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field as Given
+
+from dragoman.core.errors import TrainingError
+from dragoman.gate.llm_score import HEAD, LABEL, score
+from dragoman.models.part import Part, write_part
+from dragoman.train.contract import Job, Progress
+from dragoman.train.labelled_turns import gate_labels, gate_side
+from dragoman.train.loop.measures import cross_fitted
+from dragoman.train.recipe_tables import RecipeTable
+
+if TYPE_CHECKING:
+    from dragoman.core.examples import Example
+    from dragoman.core.protocols import LanguageModel
+    from dragoman.core.values import Prompt
+
+_BATCH = 8
+
+
+class InputTable(RecipeTable):
+    """In which language the model is asked: the training set's where it is not given."""
+
+    language: str | None = None
+
+    def spoken(self, job: Job) -> str:
+        return self.language or next((found.language for found in job.train.sets), "en")
+
+
+class ModelTable(RecipeTable):
+    """The language model that is asked, with its options.
+
+    The calibration holds for this model alone: give the agent the same one.
+    """
+
+    kind: str = "llamacpp"
+    options: dict[str, Any] = Given(default_factory=dict)
+
+    def extra(self) -> dict[str, Any]:
+        """Options of the model that the gate cannot do without."""
+        return {}
+
+    def open(self) -> LanguageModel:
+        from dragoman.agent.create import Creator
+
+        table = {**self.extra(), **self.options, "kind": self.kind}
+        model: LanguageModel = Creator({}, {}, file="the recipe").create("model", table, where="model.options")
+        return model
+
+    @property
+    def identity(self) -> str:
+        """What answers hang on beside the question."""
+        options = sorted((key, repr(value)) for key, value in self.options.items())
+        return f"{self.kind}/{options}"
+
+
+class AskedOnce:
+    """The numbers of a training, a line each in its folder, never what was said; a training that was stopped goes on.
+
+    `ask` gives a row of figures for each prompt, of which `value` is the one that counts.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        table: ModelTable,
+        ask: Callable[[LanguageModel, Sequence[Prompt]], Sequence[Mapping[str, float]]],
+        *,
+        file: str,
+        value: str,
+        doing: str,
+    ) -> None:
+        self._job = job
+        self._table = table
+        self._ask = ask
+        self._file = job.folder / file
+        self._value = value
+        self._doing = doing
+
+    def of(self, asked: Sequence[Prompt]) -> list[float]:
+        """The number of each turn; turns that were asked before are not asked again."""
+        keys = [self._key(prompt) for prompt in asked]
+        known = dict(self._kept())
+        missing = {key: prompt for key, prompt in zip(keys, asked, strict=True) if key not in known}
+        done = len(set(keys)) - len(missing)
+        self._job.report(Progress(self._doing, done, len(set(keys))))
+        if missing:
+            known |= self._made(missing, done, len(set(keys)))
+        return [known[key] for key in keys]
+
+    def _made(self, missing: dict[str, Prompt], done: int, total: int) -> dict[str, float]:
+        model = self._table.open()
+        found: dict[str, float] = {}
+        waiting = list(missing.items())
+        self._job.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                for start in range(0, len(waiting), _BATCH):
+                    batch = waiting[start : start + _BATCH]
+                    rows = self._ask(model, [prompt for _, prompt in batch])
+                    for (key, _), row in zip(batch, rows, strict=True):
+                        found[key] = row[self._value]
+                        file.write(json.dumps({"of": key, **row}) + "\n")
+                    file.flush()
+                    self._job.report(Progress(self._doing, done + len(found), total))
+        finally:
+            close = getattr(model, "close", None)
+            if close is not None:
+                close()
+        return found
+
+    def _kept(self) -> Iterator[tuple[str, float]]:
+        """What was asked before; a line that was cut short by a kill is asked again."""
+        try:
+            lines = self._file.read_text(encoding="utf-8").splitlines(keepends=True)
+        except FileNotFoundError:
+            return
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                yield str(row["of"]), float(row[self._value])
+            except (ValueError, KeyError, TypeError) as error:
+                if number == len(lines) and not line.endswith("\n"):
+                    self._mend(lines[:-1])
+                    return
+                raise TrainingError(
+                    f"{self._file}:{number} cannot be read: {error!r}.", remedy="Remove the file and run it again."
+                ) from error
+
+    def _mend(self, lines: Sequence[str]) -> None:
+        partial = Path(f"{self._file}.part")
+        partial.write_text("".join(lines), encoding="utf-8")
+        partial.replace(self._file)
+
+    def _key(self, prompt: Prompt) -> str:
+        said = "\x00".join(f"{message.role}\x00{message.content}" for message in prompt.messages)
+        return hashlib.sha256(f"{self._table.identity}\x00{said}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def fit_answers(
+    job: Job,
+    table: ModelTable,
+    answers: AskedOnce,
+    question: Callable[[Example], Prompt],
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+) -> Part:
+    """A part of nothing but a calibration and a threshold, over the log-odds of what the model says of each turn."""
+    from dragoman.train.calibration.cross_fitting import fold_of
+    from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
+
+    job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
+    examples = (*job.train.examples, *job.dev.examples)
+    scores = [score(found) for found in answers.of([question(example) for example in examples])]
+    learned, dev = scores[: len(job.train.examples)], scores[len(job.train.examples) :]
+    # nothing but two numbers is fitted, on the training turns; so dev's figures are of turns that it never saw
+    truth = gate_labels(job.train.examples)
+    head = fit_head(Held((LABEL,), (), truth), [[score] for score in learned], job.recipe.calibrate)
+    held = Held((LABEL,), (), gate_labels(job.dev.examples))
+    metrics = head_metrics(head, held, [[score] for score in dev])
+    folds = min(job.recipe.calibrate.folds, len({example.context.dialogue for example in job.train.examples}))
+    if folds > 1:
+        places = fold_of(job.train.examples, folds, job.recipe.train.seed)
+        honest = cross_fitted(learned, [value > 0.5 for value in truth], places, job.recipe.calibrate)
+        metrics |= {f"folds/{name}": value for name, value in honest.items() if not isnan(value)}
+    made = made_from(job, metrics) | {"base": str(table.options.get("weights", table.kind))}
+    return write_part(Part(job.folder, kind, {HEAD: head}, dict(options), {}, made), ())

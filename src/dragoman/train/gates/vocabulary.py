@@ -1,0 +1,129 @@
+"""The words that an attention gate knows, as a `tokenizers` file: those of the training part, or an encoder's pieces.
+
+With an encoder's pieces come its embeddings, projected to the gate's width: a word that the training part never said
+still lies near its like.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dragoman.models.torch.trunk import Tokens, Trunk
+
+PAD, UNKNOWN, MASK = "[PAD]", "[UNK]", "[MASK]"
+
+
+def word_tokenizer(texts: Iterable[str], *, marks: Sequence[str] = (), least: int = 1, most: int = 20_000) -> Any:
+    """Lower-cased words, punctuation and Chinese characters, each that the texts hold at least `least` times."""
+    from tokenizers import Tokenizer, models
+
+    split = Tokenizer(models.WordLevel({UNKNOWN: 0}, unk_token=UNKNOWN))
+    _basic(split)
+    counted: Counter[str] = Counter()
+    for text in texts:
+        counted.update(token for token, _ in split.pre_tokenizer.pre_tokenize_str(split.normalizer.normalize_str(text)))
+    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    kept = [word for word, count in ranked if count >= least][:most]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([PAD, UNKNOWN, MASK, *marks, *kept]))}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    _basic(made)
+    made.add_special_tokens([PAD, UNKNOWN, MASK, *marks])
+    return made
+
+
+def piece_tokenizer(
+    base: Path, texts: Iterable[str], *, marks: Sequence[str] = (), every: bool = False
+) -> tuple[Any, list[int]]:
+    """An encoder's word pieces, cut to those of the texts (or `every` one), and the number of each in the encoder.
+
+    Single letters stay, so that a word nobody said can be spelt. The texts' own pieces do not change: of what was
+    the longest match before, nothing is taken away. A mark has no number there: -1.
+    """
+    from tokenizers import Tokenizer
+
+    whole = Tokenizer.from_file(str(base / "tokenizer.json"))
+    whole.no_padding()
+    whole.no_truncation()
+    table = json.loads(whole.to_str())
+    numbers: dict[str, int] = table["model"]["vocab"]
+    seen = {i for found in whole.encode_batch(list(dict.fromkeys(texts)), add_special_tokens=False) for i in found.ids}
+    kept = [
+        piece
+        for piece, i in sorted(numbers.items(), key=lambda pair: pair[1])
+        if piece not in (PAD, UNKNOWN, MASK) and (every or i in seen or len(piece.removeprefix("##")) == 1)
+    ]
+    vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys([PAD, UNKNOWN, MASK, *marks, *kept]))}
+    table["model"]["vocab"] = vocabulary
+    table["added_tokens"] = []
+    table["post_processor"] = None
+    made = Tokenizer.from_str(json.dumps(table))
+    made.add_special_tokens([PAD, UNKNOWN, MASK, *marks])
+    return made, [numbers.get(piece, -1) for piece in vocabulary]
+
+
+def projected(vectors: Tensor, width: int, *, spread: float) -> Tensor:
+    """Vectors (N, D) on their first `width` principal components, (N, width), with a given standard deviation."""
+    import torch
+
+    centred = vectors.double() - vectors.double().mean(0)
+    _, directions = torch.linalg.eigh(centred.T @ centred)  # in rising order of what they explain
+    chosen = directions.flip(1)[:, :width]
+    # a direction's sign is the solver's whim: its largest number is made positive
+    chosen = chosen * chosen.gather(0, chosen.abs().argmax(0, keepdim=True)).sign()
+    found = centred @ chosen
+    if found.shape[1] < width:
+        found = torch.nn.functional.pad(found, (0, width - found.shape[1]))
+    scaled: Tensor = found * (spread / found.std().clamp(min=1e-12))
+    return scaled.float()
+
+
+def piece_vectors(base: str | Path, numbers: Sequence[int], *, alone: bool = False, device: str = "cpu") -> Tensor:
+    """The encoder's vector of each piece, (N, D): from its table, or, `alone`, of the piece read as a whole text.
+
+    Of a mark it is the mean of all.
+    """
+    import torch
+
+    from dragoman.models.torch.trunk import load_trunk
+
+    trunk, tokens = load_trunk(base, {})
+    table: Tensor = trunk.encoder.embeddings.word_embeddings.weight.detach()
+    known = [i for i in numbers if i >= 0]
+    found = _read_alone(trunk.to(device), tokens, known, device) if alone else table[known]
+    vectors = found.mean(0).repeat(len(numbers), 1)
+    vectors[torch.tensor([place for place, i in enumerate(numbers) if i >= 0])] = found
+    return vectors
+
+
+def _read_alone(trunk: Trunk, tokens: Tokens, numbers: Sequence[int], device: str, *, batch: int = 512) -> Tensor:
+    """The state of each piece between the marks that the encoder puts around a text."""
+    import torch
+
+    first, last = tokens.encode([""])[0].ids
+    ids = torch.tensor([[first, i, last] for i in numbers], dtype=torch.long).to(device)
+    found = []
+    trunk.eval()
+    with torch.inference_mode():
+        for start in range(0, len(ids), batch):
+            some = ids[start : start + batch]
+            ones = torch.ones_like(some)
+            rows = {"input_ids": some, "attention_mask": ones, "token_type_ids": torch.zeros_like(some)}
+            found.append(trunk.states(rows)[:, 1].float().cpu())
+    return torch.cat(found).clone()
+
+
+def _basic(tokenizer: Any) -> None:
+    """Lower case; words, punctuation marks and Chinese characters apart."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -1,0 +1,1 @@
+"""The training loop: batches, optimiser, checkpoints, logs, several processes, and tasks over texts."""

@@ -1,0 +1,64 @@
+"""What is measured while something is learned: a decision of yes or no on turns that were not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.train.calibration.fitting import chosen_threshold, fit_calibration
+from dragoman.train.spec import CalibrationSpec
+
+_BINS = 10
+
+
+def binary(probabilities: Sequence[float], labels: Sequence[bool], threshold: float) -> dict[str, float]:
+    """Precision, recall and F1 of a yes from the threshold on; area under the ROC curve, average precision,
+    calibration error; the rate of yes. What is undefined (of one class, of nothing) is NaN.
+    """
+    import numpy as np
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    given, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=bool)
+    nan = float("nan")
+    if not len(given):
+        return dict.fromkeys(("precision", "recall", "f1", "auc", "ap", "ece", "rate"), nan)
+    said = given >= threshold
+    hits, yes, positives = int((said & true).sum()), int(said.sum()), int(true.sum())
+    both = 0 < positives < len(true)
+    return {
+        "precision": hits / yes if yes else 0.0,
+        "recall": hits / positives if positives else nan,
+        "f1": 2 * hits / (yes + positives) if yes + positives else nan,
+        "auc": float(roc_auc_score(true, given)) if both else nan,
+        "ap": float(average_precision_score(true, given)) if positives else nan,
+        "ece": calibration_error(probabilities, labels),
+        "rate": yes / len(given),
+    }
+
+
+def calibration_error(probabilities: Sequence[float], labels: Sequence[bool], *, bins: int = _BINS) -> float:
+    """The sum over bins (a, b] of equal width of |B| / n |share that is true - mean probability|; NaN of nothing."""
+    import numpy as np
+
+    given, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    if not len(given):
+        return float("nan")
+    places = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], given, side="left")
+    gaps = np.bincount(places, weights=given - true, minlength=bins)
+    return float(np.abs(gaps).sum() / len(given))
+
+
+def cross_fitted(
+    scores: Sequence[float], labels: Sequence[bool], folds: Sequence[int], spec: CalibrationSpec
+) -> dict[str, float]:
+    """The measures of held-out scores, each fold calibrated and cut as the other folds say: nothing judges itself."""
+    probabilities, said = [0.0] * len(scores), [False] * len(scores)
+    for fold in sorted(set(folds)):
+        others = [row for row, place in enumerate(folds) if place != fold]
+        true = [labels[row] for row in others]
+        fitted = fit_calibration([scores[row] for row in others], true, spec.method)
+        cut = chosen_threshold([fitted.probability(scores[row]) for row in others], true, spec.threshold)
+        for row in (row for row, place in enumerate(folds) if place == fold):
+            probabilities[row] = fitted.probability(scores[row])
+            said[row] = probabilities[row] >= cut
+    decided = binary([float(yes) for yes in said], labels, 0.5)
+    return binary(probabilities, labels, 0.5) | {name: decided[name] for name in ("precision", "recall", "f1", "rate")}

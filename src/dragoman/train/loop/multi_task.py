@@ -1,0 +1,88 @@
+"""Several tasks over one trunk: their batches in turn, their measures side by side."""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Protocol
+
+from torch import Tensor
+
+from dragoman.models.torch.trunk import Trunk
+from dragoman.train.contract import Task
+
+MEAN = "mean"
+"""The measure that decides: the mean of each task's own."""
+
+
+class TrunkTask(Task, Protocol):
+    """A task over a trunk."""
+
+    @property
+    def model(self) -> Trunk: ...
+
+
+class MixedTask:
+    """Learn several heads at once. Rows are numbered through: a task's begin where those of the one before end.
+
+    `deciding` names each task's own measure; `weights` say how much a task's loss counts.
+    """
+
+    def __init__(
+        self,
+        trunk: Trunk,
+        tasks: Mapping[str, tuple[Task, int]],
+        *,
+        deciding: Mapping[str, str],
+        weights: Mapping[str, float],
+        seed: int,
+    ) -> None:
+        self._trunk = trunk
+        self._names = list(tasks)
+        self._tasks = [task for task, _ in tasks.values()]
+        self._begins = [0, *accumulate(rows for _, rows in tasks.values())]
+        self._deciding = deciding
+        self._weights = weights
+        self._seed = seed
+
+    @property
+    def model(self) -> Trunk:
+        return self._trunk
+
+    @property
+    def head_parameters(self) -> frozenset[str]:
+        return self._trunk.head_parameters
+
+    def batches(self, epoch: int) -> Sequence[Sequence[int]]:
+        """The batches of all tasks, by chance; each batch is of one task."""
+        found = [
+            [begin + row for row in batch]
+            for begin, task in zip(self._begins, self._tasks, strict=False)
+            for batch in task.batches(epoch)
+        ]
+        random.Random(f"{self._seed}/{epoch}/mixed").shuffle(found)
+        return found
+
+    def batch_setting(self, batch: Sequence[int]) -> str:
+        """The setting that says how large a batch like this one is."""
+        return f"input.tables.{self._names[self._place(batch)]}.train.batch"
+
+    def loss(self, batch: Sequence[int]) -> Tensor:
+        place = self._place(batch)
+        weight = self._weights.get(self._names[place], 1.0)
+        return weight * self._tasks[place].loss([row - self._begins[place] for row in batch])
+
+    def _place(self, batch: Sequence[int]) -> int:
+        return bisect_right(self._begins, batch[0]) - 1
+
+    def measure(self) -> Mapping[str, float]:
+        found: dict[str, float] = {}
+        deciding = []
+        for name, task in zip(self._names, self._tasks, strict=True):
+            measured = task.measure()
+            found |= {f"{name}/{key}": value for key, value in measured.items()}
+            deciding.append(measured[self._deciding[name]])
+        return found | {MEAN: math.fsum(deciding) / len(deciding)}

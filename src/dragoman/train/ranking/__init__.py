@@ -1,0 +1,1 @@
+"""Training of bi- and cross-encoders: pairs, negatives, losses and their tasks."""

@@ -1,0 +1,252 @@
+"""The task of a bi-encoder: one trunk reads what is asked and what could be taken, and cosines rank.
+
+A row is a question. A batch encodes each of its texts once: for every question what is right, its own candidates and
+mined negatives; what is right for one is a negative for the others of the same source.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.core.errors import TrainingError
+from dragoman.core.values import SourceName
+from dragoman.models.torch.trunk import Encoded, Pooling, Tokens, Trunk, at_once, embed
+from dragoman.retriever.repetition_penalty import RepetitionPenalty
+from dragoman.retriever.vectors import MIX
+from dragoman.train.ranking.losses import contrastive
+from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
+from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.vectors import PairVectors
+from dragoman.train.spec import Recipe
+
+_COLDEST = 100.0
+"""Cosines are multiplied by no more."""
+_SLOPE, _BEYOND = 0.2, 0.5
+"""Where the learned loss of what was said already begins."""
+
+
+class Towers(Trunk):
+    """A trunk, and what only its training or its queries need: the temperature, the shares of a mix, and what
+    passages of some sources lose where they were `said` already.
+
+    Both towers are the one trunk. What is `beside` is no part of the model that is exported.
+    """
+
+    def __init__(self, trunk: Trunk, *, temperature: float, mix: bool, said: Sequence[SourceName] = ()) -> None:
+        pooling: Pooling = trunk.pooling
+        super().__init__(trunk.encoder, {}, pooling=pooling)
+        self.keep_fixed(trunk)
+        self.sources = tuple(said)
+        self.beside = nn.ParameterDict({"coldness": nn.Parameter(torch.tensor(-math.log(temperature)))})
+        if mix:
+            self.beside["mix"] = nn.Parameter(torch.zeros(len(MIX)))
+        if said:
+            self.beside["slope"] = nn.Parameter(torch.full((len(said),), _SLOPE))
+            self.beside["beyond"] = nn.Parameter(torch.full((len(said),), _BEYOND))
+
+    @property
+    def coldness(self) -> Tensor:
+        """What cosines are multiplied by: one over the temperature."""
+        found: Tensor = self.beside["coldness"].exp().clamp(max=_COLDEST)
+        return found
+
+    def shares(self) -> dict[str, Tensor]:
+        """What each part of a query weighs; those without a share weigh 1."""
+        if "mix" not in self.beside:
+            return {}
+        return dict(zip(MIX, torch.softmax(self.beside["mix"], 0), strict=True))
+
+    def said(self) -> dict[SourceName, RepetitionPenalty]:
+        """What was learned of each source's passages that were said already."""
+        if not self.sources:
+            return {}
+        learned = zip(self.beside["slope"].tolist(), self.beside["beyond"].tolist(), strict=True)
+        return {
+            name: RepetitionPenalty(slope, beyond) for name, (slope, beyond) in zip(self.sources, learned, strict=True)
+        }
+
+    def lost(self, nearness: Tensor, sources: Sequence[SourceName]) -> Tensor:
+        """What texts lose of their cosines, (Q, P), by how near the nearest reply is to them, (Q, P)."""
+        known = [self.sources.index(name) for name in sources]
+        slope, beyond = self.beside["slope"][known], self.beside["beyond"][known]
+        found: Tensor = slope[:, None] * (nearness - beyond[:, None]).clamp(min=0)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Negatives:
+    """Which negatives a question meets: of its own candidates, of those that words find, of those that the model
+    itself finds from epoch `after` on (and its `ceiling`)."""
+
+    own: int
+    words: int
+    mined: int
+    after: int
+    ceiling: float
+
+
+class BiTask:
+    """Learn vectors by Eq. 5 over the batch, and by the same over each question's own candidates (`listwise`)."""
+
+    head_parameters = ("beside",)
+
+    def __init__(
+        self,
+        towers: Towers,
+        tokens: Tokens,
+        train: Pairs,
+        dev: Pairs,
+        *,
+        recipe: Recipe,
+        negatives: Negatives,
+        listwise: float,
+        positives: int,
+        mined: Mined,
+        analyse: Analyse,
+        device: str = "cpu",
+    ) -> None:
+        self._towers = towers.to(device)
+        self.tokens = tokens
+        self._train = train
+        self._dev = dev
+        self._recipe = recipe
+        self._negatives = negatives
+        self._listwise = listwise
+        self._positives = positives
+        self._mined = mined
+        self._device = device
+        self._epoch = 0
+        self._rows = [place for place, question in enumerate(train.questions) if question.gold]
+        if len(self._rows) < 2:
+            raise TrainingError(
+                f"There is {len(self._rows)} question to learn from.", remedy="Give more turns with evidence."
+            )
+        self._encoded = tokens.encode(train.texts)
+        self._said = [dict(zip(q.said, tokens.encode(list(q.said.values())), strict=True)) for q in train.questions]
+        told = [q.replied if q.source in towers.sources else () for q in train.questions]
+        self._replied = [tokens.encode(list(replied)) for replied in told]
+        self._words: Hard = by_words(train, analyse, negatives.words) if negatives.words else {}
+        self._hard: Hard = self._words
+
+    @property
+    def model(self) -> Towers:
+        return self._towers
+
+    def batches(self, epoch: int) -> Sequence[Sequence[int]]:
+        """The questions by chance; from the epoch on that the recipe says, negatives are mined anew before."""
+        self._epoch = epoch
+        if self._negatives.mined and epoch >= self._negatives.after:
+            found = self._mined.get(epoch, self._mine)
+            self._hard = {row: (*found.get(row, ()), *self._words.get(row, ())) for row in self._rows}
+        order = list(self._rows)
+        random.Random(f"{self._recipe.train.seed}/{epoch}").shuffle(order)
+        size = self._recipe.train.batch
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def loss(self, batch: Sequence[int]) -> Tensor:
+        questions = [self._train.questions[row] for row in batch]
+        taken = [self._taken(row) for row in batch]
+        places = list(dict.fromkeys(place for own, other in taken for place in (*own, *other)))
+        right, wrong, own = self._masks(questions, taken, places)
+        vectors = self._vectors([self._encoded[place] for place in places])  # (P, D)
+        queries = self._queries([self._said[row] for row in batch])  # (Q, D)
+        replies = self._replies(batch)
+        with torch.autocast(vectors.device.type, enabled=False):  # half the digits cannot tell near cosines apart
+            scores = (queries @ vectors.T - self._lost(batch, replies, vectors)) * self._towers.coldness
+            loss = contrastive(scores, right & own, wrong)
+            if self._listwise:
+                loss = loss + self._listwise * contrastive(scores, right & own, wrong & own)
+        return loss
+
+    def _taken(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What a question brings into its batch: its own (right and wrong), and mined ones."""
+        question, wanted = self._train.questions[row], self._negatives
+        dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")
+        gold = sorted(question.gold)
+        right = gold if len(gold) <= self._positives else dice.sample(gold, self._positives)
+        hard = self._hard.get(row, ())
+        own, others = drawn(question, hard, own=wanted.own, mined=max(wanted.words, wanted.mined), dice=dice)
+        return (*right, *own), others
+
+    def _masks(
+        self, questions: Sequence[Question], taken: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], places: list[int]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What is right, wrong and a question's own, each (Q, P). A text is a negative only for questions of a source
+        that brought it: what a turn needs of another source is right there."""
+        column = {place: i for i, place in enumerate(places)}
+        by_source = {question.source: torch.zeros(len(places), dtype=torch.bool) for question in questions}
+        for question, (mine, others) in zip(questions, taken, strict=True):
+            by_source[question.source][[column[place] for place in (*mine, *others)]] = True
+        right, own = (torch.zeros((len(questions), len(places)), dtype=torch.bool) for _ in range(2))
+        for i, (question, (mine, _)) in enumerate(zip(questions, taken, strict=True)):
+            right[i, [column[place] for place in question.gold if place in column]] = True
+            own[i, [column[place] for place in mine]] = True
+        wrong = torch.stack([by_source[question.source] for question in questions]) & ~right
+        return right.to(self._device), wrong.to(self._device), own.to(self._device)
+
+    def _queries(self, said: Sequence[Mapping[str, Encoded]]) -> Tensor:
+        """The unit vectors of queries: of their parts, each by its share."""
+        encodings = [encoding for parts in said for encoding in parts.values()]
+        vectors = iter(self._vectors(encodings))
+        shares = self._towers.shares()
+        mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in said]
+        return nn.functional.normalize(torch.stack(mixed), dim=-1)
+
+    def _replies(self, batch: Sequence[int]) -> Tensor | None:
+        """The unit vectors of the earlier replies of a batch, (R, D); None where there are none."""
+        replied = [encoding for row in batch for encoding in self._replied[row]]
+        return self._vectors(replied) if replied else None
+
+    def _lost(self, batch: Sequence[int], replies: Tensor | None, vectors: Tensor) -> Tensor | float:
+        """What the batch's texts lose of their cosines with its questions, (Q, P): by the nearest earlier reply."""
+        if replies is None:
+            return 0.0
+        replied = [self._replied[row] for row in batch]
+        near = replies @ vectors.T  # (R, P)
+        never = torch.full_like(vectors[:, 0], -1.0)  # (P,): nothing was said
+        apart = torch.split(near, [len(each) for each in replied])
+        nearest = [rows.amax(0) if len(rows) else never for rows in apart]
+        return self._towers.lost(torch.stack(nearest), [self._train.questions[row].source for row in batch])
+
+    def _vectors(self, encodings: Sequence[Encoded]) -> Tensor:
+        """Unit vectors with their gradients, (N, D)."""
+        order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
+        found = []
+        size = at_once(self._device)
+        for start in range(0, len(order), size):
+            rows = self.tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
+            found.append(self._towers.vectors(rows).float())
+        back = torch.empty(len(order), dtype=torch.long, device=self._device)
+        back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)
+        return torch.cat(found)[back]
+
+    def _mine(self) -> Hard:
+        """What this model takes for right and is not."""
+        found = self.embedded(self._train)
+        count, ceiling = self._negatives.mined, self._negatives.ceiling
+        return by_vectors(self._train, found.queries.numpy(), found.texts.numpy(), count, ceiling=ceiling)
+
+    def embedded(self, pairs: Pairs) -> PairVectors:
+        """What the model makes of some pairs as it is now."""
+
+        def read(texts: Sequence[str]) -> Tensor:
+            return embed(self._towers, self.tokens, texts, device=self._device)
+
+        shares = {name: float(share.detach()) for name, share in self._towers.shares().items()}
+        return PairVectors.of(pairs, read, shares, self._towers.said())
+
+    def measure(self) -> Mapping[str, float]:
+        found = self.embedded(self._dev)
+        coldness = float(self._towers.coldness.detach())
+        return found.measured() | {
+            "loss": found.loss(coldness),
+            "temperature": 1.0 / coldness,
+            **{f"share/{name}": float(share.detach()) for name, share in self._towers.shares().items()},
+            **{f"said/{name}": said.slope for name, said in self._towers.said().items()},
+        }

@@ -1,0 +1,161 @@
+"""What is wrong but looks right: negatives that words find, and those that the model itself takes for right.
+
+In-batch negatives need no mining: `train/ranking/losses.py` masks what is right. Everything here depends on the data,
+the seed and, where the model mines, its weights at the beginning of an epoch; `Mined` keeps that on the disk, so that a
+training which was stopped in the middle goes on with the same negatives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dragoman.train.ranking.pairs import Pairs, Question
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float32]
+
+Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
+Hard: TypeAlias = Mapping[int, tuple[int, ...]]
+"""For a question, by its place: the texts that look right, the most so first."""
+FOLDER = "mined"
+_AT_ONCE = 512
+
+
+def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int, ...]]:
+    """The texts of a question's source with the highest BM25 that are not right, at most `count` each."""
+    from dragoman.stores.bm25 import Bm25
+
+    found: dict[int, tuple[int, ...]] = {}
+    for source, places in _by_source(pairs).items():
+        rows = pairs.of(source)
+        index = Bm25([analyse(pairs.texts[row]) for row in rows])
+        for place in places:
+            question = pairs.questions[place]
+            tokens = [token for text in dict.fromkeys(question.said.values()) for token in analyse(text)]
+            scores = index.scores(tokens)
+            found[place] = _best(scores, rows, question, count, floor=0.0)
+    return found
+
+
+def by_vectors(
+    pairs: Pairs, queries: Floats, texts: Floats, count: int, *, ceiling: float = 1.0
+) -> dict[int, tuple[int, ...]]:
+    """The texts of a question's source with the highest cosine that are not right, at most `count` each.
+
+    `queries` are the questions' unit vectors, `texts` those of `pairs.texts`. What comes nearer than `ceiling` times
+    the cosine of what is right is left out: nobody labelled it, and it may well be right too.
+    """
+    import numpy as np
+
+    found: dict[int, tuple[int, ...]] = {}
+    for source, places in _by_source(pairs).items():
+        rows = pairs.of(source)
+        matrix = texts[list(rows)]  # (N, D)
+        for start in range(0, len(places), _AT_ONCE):
+            chosen = places[start : start + _AT_ONCE]
+            scores = queries[chosen] @ matrix.T  # (Q, N)
+            for place, line in zip(chosen, scores, strict=True):
+                question = pairs.questions[place]
+                cap = np.inf
+                if ceiling < 1.0 and question.gold:
+                    cap = ceiling * max(0.0, float((texts[sorted(question.gold)] @ queries[place]).max()))
+                found[place] = _best(np.where(line > cap, -np.inf, line), rows, question, count, floor=-np.inf)
+    return found
+
+
+def drawn(
+    question: Question, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The negatives of a question for one epoch: of its own candidates and of the mined ones, without repetition.
+
+    Own candidates that were mined come first, then others by chance: where there are more than are wanted, the ones
+    that look right are worth more.
+    """
+    wrong = question.wrong
+    if len(wrong) > own:
+        known = set(wrong)
+        first = [place for place in hard if place in known][: own // 2]
+        taken = set(first)
+        wrong = (*first, *dice.sample([place for place in wrong if place not in taken], own - len(first)))
+    present = set(wrong)
+    others = [place for place in hard if place not in present and place not in question.gold]
+    return tuple(wrong), tuple(others[:mined])
+
+
+def narrowed(pairs: Pairs, analyse: Analyse, most: int) -> Pairs:
+    """The same with no more than about `most` candidates a question: what is right, and what words find."""
+    if all(len(question.candidates) <= most for question in pairs.questions):
+        return pairs
+    likely = by_words(pairs, analyse, most)
+    questions = []
+    for place, question in enumerate(pairs.questions):
+        kept = {*likely[place], *question.gold} if len(question.candidates) > most else set(question.candidates)
+        candidates = tuple(each for each in question.candidates if each in kept)
+        offered = tuple(each for each in question.offered if each in kept)
+        questions.append(replace(question, candidates=candidates, offered=offered))
+    return replace(pairs, questions=tuple(questions))
+
+
+class Mined:
+    """Mined negatives by epoch in a training's folder: found once, and read where the training goes on."""
+
+    def __init__(self, folder: Path, of: Mapping[str, str]) -> None:
+        self._folder = folder / FOLDER
+        self._of = hashlib.sha256(json.dumps(dict(of), sort_keys=True).encode()).hexdigest()
+
+    def get(self, epoch: int, mine: Callable[[], Hard]) -> dict[int, tuple[int, ...]]:
+        """The negatives of an epoch; `mine` is asked where they are not there, or are another training's."""
+        file = self._folder / f"{epoch}.json"
+        found = self._read(file)
+        if found is None:
+            found = {place: tuple(texts) for place, texts in mine().items()}
+            self._write(file, found)
+            for old in self._folder.glob("*.json"):
+                if old.stem.isdigit() and int(old.stem) < epoch:
+                    old.unlink()
+        return found
+
+    def _read(self, file: Path) -> dict[int, tuple[int, ...]] | None:
+        try:
+            table = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if table.get("of") != self._of:
+            return None
+        return {int(place): tuple(texts) for place, texts in table["mined"].items()}
+
+    def _write(self, file: Path, found: Hard) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_name(f".{file.name}.{os.getpid()}")
+        table = {"of": self._of, "mined": {str(place): list(texts) for place, texts in found.items()}}
+        partial.write_text(json.dumps(table), encoding="utf-8")
+        partial.replace(file)
+
+
+def _by_source(pairs: Pairs) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, question in enumerate(pairs.questions):
+        found.setdefault(question.source, []).append(place)
+    return found
+
+
+def _best(
+    scores: NDArray[np.floating], rows: Sequence[int], question: Question, count: int, *, floor: float
+) -> tuple[int, ...]:
+    """The best rows above a score that are not right; of equal ones the earlier."""
+    import numpy as np
+
+    most = min(len(rows), count + len(question.gold))
+    order = np.argsort(-scores, kind="stable")[:most]
+    kept = [rows[i] for i in order.tolist() if scores[i] > floor and rows[i] not in question.gold]
+    return tuple(kept[:count])

@@ -1,0 +1,84 @@
+"""What a bi-encoder makes of some pairs: vectors, the scores of questions, and what those are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.core.values import SourceName
+from dragoman.retriever.repetition_penalty import RepetitionPenalty
+from dragoman.train.ranking.losses import contrastive, first_right, ranked
+from dragoman.train.ranking.pairs import Pairs, Question
+
+Embed = Callable[[Sequence[str]], Tensor]
+"""The unit vectors of texts, (N, D)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairVectors:
+    """The unit vectors of the questions of some pairs, (Q, D), of their texts, (N, D), and of earlier replies."""
+
+    pairs: Pairs
+    queries: Tensor
+    texts: Tensor
+    replies: Mapping[str, Tensor]
+    said: Mapping[SourceName, RepetitionPenalty]
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, embed: Embed, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+    ) -> PairVectors:
+        """Encode what the pairs speak of; a query's parts weigh their shares, those without one weigh 1."""
+        parts = _by_text(embed, (text for question in pairs.questions for text in question.said.values()))
+        told = (text for question in pairs.questions if question.source in said for text in question.replied)
+        rows = [
+            torch.stack([shares.get(name, 1.0) * parts[text] for name, text in question.said.items()]).sum(0)
+            for question in pairs.questions
+        ]
+        queries = nn.functional.normalize(torch.stack(rows), dim=-1)
+        return cls(pairs, queries, embed(pairs.texts), _by_text(embed, told), said)
+
+    def scores(self, nth: int, places: Sequence[int]) -> Tensor:
+        """The nth question's cosines with some texts, less what those lose that were said already."""
+        question, among = self.pairs.questions[nth], self.texts[list(places)]
+        cosines = among @ self.queries[nth]
+        said = self.said.get(question.source)
+        if said is None or not question.replied:
+            return cosines
+        replies = torch.stack([self.replies[text] for text in question.replied])
+        return cosines - said.slope * ((among @ replies.T).amax(1) - said.beyond).clamp(min=0)
+
+    def measured(self) -> dict[str, float]:
+        """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: of all candidates."""
+        ranks: dict[str, list[int | None]] = {"": []}
+        for nth, question in enumerate(self.pairs.questions):
+            if not question.gold:
+                continue
+            rank = self._rank(nth, question, question.offered)
+            same = question.offered == question.candidates
+            whole = rank if same else self._rank(nth, question, question.candidates)
+            ranks[""].append(rank)
+            ranks.setdefault(f"/{question.source}", []).append(rank)
+            ranks.setdefault(f"/{question.source}/all", []).append(whole)
+        return {f"{name}{suffix}": value for suffix, found in ranks.items() for name, value in ranked(found).items()}
+
+    def loss(self, coldness: float) -> float:
+        """Eq. 5 over each question's own candidates."""
+        losses = []
+        for nth, question in enumerate(self.pairs.questions):
+            right = torch.tensor([[place in question.gold for place in question.candidates]])
+            if bool(right.any()):
+                scores = self.scores(nth, question.candidates).unsqueeze(0) * coldness
+                losses.append(float(contrastive(scores, right, ~right)))
+        return sum(losses) / max(1, len(losses))
+
+    def _rank(self, nth: int, question: Question, places: Sequence[int]) -> int | None:
+        return first_right(self.scores(nth, places).tolist(), [place in question.gold for place in places])
+
+
+def _by_text(embed: Embed, texts: Iterable[str]) -> dict[str, Tensor]:
+    each = list(dict.fromkeys(texts))
+    return dict(zip(each, embed(each), strict=True)) if each else {}

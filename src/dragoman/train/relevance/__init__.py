@@ -1,0 +1,1 @@
+"""Relevance labels: methods, candidate pools, the label file and its survey."""

@@ -1,0 +1,99 @@
+"""What is labelled: the candidates of a turn, source by source, and the hash of all that their labels rest on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dragoman.core.errors import InputError
+from dragoman.core.examples import Example
+from dragoman.core.values import Passage, Source
+
+Which: TypeAlias = Literal["plan", "all"]
+"""Of which sources candidates are labelled: those of the turn's right plan, or all of them."""
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePool:
+    """What one source offers a turn: candidates that are judged side by side."""
+
+    example: Example
+    source: Source
+    candidates: tuple[Passage, ...]
+
+    @property
+    def gold(self) -> frozenset[str] | None:
+        """The ids of what is right; None where the set does not say."""
+        evidence = self.example.gold.evidence
+        return None if evidence is None else frozenset(evidence)
+
+    @property
+    def given(self) -> tuple[Passage, ...]:
+        """What a dependent source is asked with: the right evidence of those it needs, else the parents of its own."""
+        right = [passage for passage in self.example.candidates if passage.id in (self.gold or ())]
+        needed = tuple(passage for passage in right if passage.source in self.source.needs)
+        if needed:
+            return needed
+        parents = {passage.parent for passage in right if passage.source == self.source.name}
+        return tuple(
+            passage
+            for passage in self.example.candidates
+            if passage.id in parents and passage.source in self.source.needs
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnToLabel:
+    """A turn that has something to label, and the hash by which its labels are known to be its own."""
+
+    example: Example
+    pools: tuple[CandidatePool, ...]
+    sha256: str
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The passages that are labelled, in order."""
+        return tuple(passage.id for pool in self.pools for passage in pool.candidates)
+
+
+def asked(example: Example, which: Which) -> TurnToLabel | None:
+    """What of a turn is labelled; None where that is nothing, as of a turn whose plan is NULL."""
+    wanted = [source for source in example.sources if which == "all" or source.name in (example.gold.plan or ())]
+    pools = []
+    for source in wanted:
+        candidates = tuple(passage for passage in example.candidates if passage.source == source.name)
+        if candidates:
+            pools.append(CandidatePool(example, source, candidates))
+    if not pools:
+        return None
+    found = TurnToLabel(example, tuple(pools), _digest(example, pools))
+    if len(set(found.ids)) < len(found.ids):
+        twice = next(key for key in found.ids if found.ids.count(key) > 1)
+        raise InputError(
+            f"The turn '{example.id}' has two candidates with the id '{twice}'.", remedy="Give each an id of its own."
+        )
+    return found
+
+
+def whole(turns: Iterable[tuple[str, str]]) -> str:
+    """The hash of a whole file's turns, from the id and the hash of each, in order."""
+    digest = hashlib.sha256()
+    for key, sha256 in turns:
+        digest.update(json.dumps([key, sha256]).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _digest(example: Example, pools: Iterable[CandidatePool]) -> str:
+    """Turns, candidates as search reads them, plan, evidence, reply: where one changes, labels may be wrong."""
+    told = [
+        [[turn.speaker, turn.text] for turn in example.context.turns],
+        [[pool.source.name, passage.id, passage.indexed] for pool in pools for passage in pool.candidates],
+        None if example.gold.plan is None else list(example.gold.plan),
+        None if example.gold.evidence is None else sorted(example.gold.evidence),
+        example.gold.reply,
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:_DIGITS]

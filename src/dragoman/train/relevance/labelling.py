@@ -1,0 +1,146 @@
+"""Labelling from end to end: turns in, a label file out, which a run that was stopped goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeAlias
+
+from dragoman.core.errors import InputError, ModelError
+from dragoman.core.workers import InProcess, Shard, ShardJob, Tell, Work, Workers
+from dragoman.train.contract import Corpus
+from dragoman.train.relevance.candidate_pools import CandidatePool, TurnToLabel, Which, asked
+from dragoman.train.relevance.label_file import LabelRow, header_of
+from dragoman.train.relevance.methods import Judged, RelevanceMethod, Unanswered, tenth
+from dragoman.train.relevance.unfinished_file import BATCH, Growing
+
+Report: TypeAlias = Callable[[int, int], None]
+"""Told after each batch: turns done, turns in all."""
+Method: TypeAlias = Callable[[], AbstractContextManager[RelevanceMethod]]
+"""Makes a method, in a worker."""
+Judgement: TypeAlias = tuple[list[Judged], int]
+"""What a method says of some pools, and how many prompts it paid for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabellingResult:
+    """What came out: the turns, their labels, and how many of them an earlier run had made."""
+
+    path: Path
+    turns: tuple[TurnToLabel, ...]
+    rows: tuple[LabelRow, ...]
+    found: int
+
+    @property
+    def failed(self) -> int:
+        """Turns of which a source has no labels."""
+        return sum(bool(row.failed) for row in self.rows)
+
+
+def label_relevance(
+    corpus: Corpus,
+    method: RelevanceMethod,
+    out: Path,
+    *,
+    which: Which = "plan",
+    fresh: bool = False,
+    skip_failed: bool = False,
+    report: Report = lambda done, total: None,
+    workers: Workers | None = None,
+    made: Method | None = None,
+    paid: Callable[[int], None] = lambda prompts: None,
+) -> LabellingResult:
+    """Label the candidates of every turn. The same call goes on after a kill, and does nothing once all is done.
+
+    A pool that the method cannot judge stops it, with what was done kept; `skip_failed` leaves that pool without labels
+    and goes on. `workers` that are elsewhere make the method themselves, by `made`, and `paid` is told what it costs.
+    """
+    turns = to_label(corpus, which)
+    header = header_of(turns, by=method.about, which=which, files=_files(corpus), version=version("dragoman"))
+    who = workers or InProcess()
+    with Growing(out, header, turns, fresh=fresh) as file:
+        found = len(file.rows)
+        if not file.is_finished:
+            report(found, len(turns))
+            starts = range(found, len(turns), BATCH)
+            shards = (_shard(start, turns[start : start + BATCH]) for start in starts)
+            for judged, prompts in who.map(_job(method, made, who), shards):
+                paid(prompts)
+                file.add(_rows(turns[len(file.rows) : len(file.rows) + BATCH], judged, skip_failed))
+                report(len(file.rows), len(turns))
+            file.finish()
+        return LabellingResult(out, turns, tuple(file.rows), found)
+
+
+def _shard(start: int, turns: Sequence[TurnToLabel]) -> Shard[tuple[CandidatePool, ...]]:
+    return Shard(f"turns {start + 1}-{start + len(turns)}", tuple(pool for turn in turns for pool in turn.pools))
+
+
+def _job(
+    method: RelevanceMethod, made: Method | None, workers: Workers
+) -> ShardJob[tuple[CandidatePool, ...], Judgement]:
+    if workers.here:
+        return ShardJob("label", lambda: nullcontext(partial(_judged, method)))
+    if made is None:
+        raise InputError("Workers elsewhere cannot be given a method as it is.", remedy="Say by `made` how to make it.")
+    return ShardJob("label", partial(_opened, made))
+
+
+@contextmanager
+def _opened(made: Method) -> Iterator[Work[tuple[CandidatePool, ...], Judgement]]:
+    with made() as method:
+        yield partial(_judged, method)
+
+
+def _judged(method: RelevanceMethod, pools: Sequence[CandidatePool], tell: Tell) -> list[Judgement]:
+    before = getattr(method, "paid", 0)
+    judged = list(method.judge(pools))
+    return [(judged, getattr(method, "paid", 0) - before)]
+
+
+def to_label(corpus: Corpus, which: Which) -> tuple[TurnToLabel, ...]:
+    """The turns that have something to label."""
+    found = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
+    if found:
+        return found
+    if not any(example.candidates for example in corpus.examples):
+        raise InputError(
+            "No turn of the data has candidates of its own, so that there is nothing to label.",
+            remedy="Give a set that has `candidates`; of dstc11, --option pool=gold or pool=mentioned.",
+        )
+    raise InputError("No turn's plan names a source that it has candidates of.", remedy="Give --sources all.")
+
+
+def _rows(turns: Sequence[TurnToLabel], judgement: Sequence[Judged], skip_failed: bool) -> list[LabelRow]:
+    judged = iter(judgement)
+    return [_row(turn, {pool.source.name: next(judged) for pool in turn.pools}, skip_failed) for turn in turns]
+
+
+def _row(turn: TurnToLabel, judged: Mapping[str, Judged], skip_failed: bool) -> LabelRow:
+    scores: dict[str, float] = {}
+    failed: dict[str, str] = {}
+    for pool in turn.pools:
+        found = judged[pool.source.name]
+        if isinstance(found, Unanswered):
+            failed[pool.source.name] = found.why
+            continue
+        for passage, relevance in zip(pool.candidates, found, strict=True):
+            scores[passage.id] = tenth(relevance)
+    if failed and not skip_failed:
+        source, why = next(iter(failed.items()))
+        raise ModelError(
+            f"The candidates of the turn '{turn.example.id}' in {source} could not be labelled: {why}.",
+            remedy="Give --skip-failed to leave such turns without labels; or, with --fresh, more --retries (no answer "
+            "is paid for twice), --ask choose or another model. What was done is kept.",
+            turn=turn.example.id,
+            source=source,
+        )
+    return LabelRow(id=turn.example.id, sha256=turn.sha256, scores=scores, failed=failed)
+
+
+def _files(corpus: Corpus) -> list[Mapping[str, str]]:
+    return [{"name": str(entry["name"]), "sha256": str(entry["sha256"])} for entry in corpus.origin]

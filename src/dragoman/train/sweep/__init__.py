@@ -1,0 +1,1 @@
+"""Sweeps: many trainings of one recipe with other values."""

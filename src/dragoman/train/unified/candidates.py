@@ -1,0 +1,146 @@
+"""What a turn has to offer for learning: its candidates with their labels, and which of them an epoch sees."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from dragoman.core.examples import Example
+from dragoman.core.values import Passage, SourceName
+from dragoman.models.unified.candidates import ordered
+from dragoman.models.unified.model import Order
+from dragoman.sources.graph import SourceGraph
+
+Relevance: TypeAlias = Mapping[tuple[str, str], float]
+"""How relevant a passage is to a turn, by the ids of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A passage that may be judged: `value` is its label, None where nothing is known of it."""
+
+    passage: Passage
+    is_gold: bool
+    value: float | None
+
+
+class CandidateSampler:
+    """The candidates of turns.
+
+    Inputs:
+        sources: those that have a token.
+        shared: passages that all turns share; a turn without candidates of its own gets `drawn` of them by chance.
+        relevance: labels of a file, where gold alone is not what similarities are learned from.
+        by_gold: turns that are learned from gold all the same.
+        everywhere: candidates of sources that were not asked are offered too, and labelled 0.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[SourceName],
+        *,
+        shared: Sequence[Passage] = (),
+        relevance: Relevance | None = None,
+        by_gold: frozenset[str] = frozenset(),
+        everywhere: bool = True,
+        drawn: int = 24,
+    ) -> None:
+        self._sources = sources
+        self._relevance = relevance
+        self._by_gold = by_gold
+        self._everywhere = everywhere
+        self._drawn = drawn
+        self._by_id = {passage.id: passage for passage in shared}
+        self._shared: dict[SourceName, list[Passage]] = {}
+        for passage in shared:
+            self._shared.setdefault(passage.source, []).append(passage)
+
+    def of(self, example: Example, plan: Order | None, dice: random.Random) -> list[Candidates]:
+        """All candidates of a turn, each after what it depends on; of equal ones the right one alone."""
+        if example.gold.evidence is None and self._relevance is None:
+            return []
+        wanted = self._sources if self._everywhere else (plan or ())
+        right = self.right(example)
+        golden = {passage.id for passage in right}
+        found: dict[tuple[str, str, str | None], Candidates] = {}
+        for passage in (*right, *example.candidates, *self._more(example, wanted, dice)):
+            if passage.source in wanted:
+                is_gold = passage.id in golden
+                offer = Candidates(passage, is_gold, self._value(example, plan, passage, is_gold))
+                found.setdefault((passage.source, passage.text, passage.parent), offer)
+        by_id = {offer.passage.id: offer for offer in found.values()}
+        return [by_id[passage.id] for passage in ordered(offer.passage for offer in found.values())]
+
+    def right(self, example: Example) -> list[Passage]:
+        """The gold evidence of a turn, as far as it can be found."""
+        own = {passage.id: passage for passage in example.candidates}
+        found = (own.get(key) or self._by_id.get(key) for key in example.gold.evidence or ())
+        return [passage for passage in found if passage is not None]
+
+    def _more(self, example: Example, wanted: Iterable[SourceName], dice: random.Random) -> Iterator[Passage]:
+        """Passages by chance of shared sources that a turn has no candidates of."""
+        own = {passage.source for passage in example.candidates}
+        for source in wanted:
+            pool = self._shared.get(source, [])
+            if pool and source not in own:
+                yield from dice.sample(pool, min(len(pool), self._drawn))
+
+    def _value(self, example: Example, plan: Order | None, passage: Passage, is_gold: bool) -> float | None:
+        if self._relevance is None or example.id in self._by_gold:
+            return float(is_gold)
+        found = self._relevance.get((example.id, passage.id))
+        if found is None and plan is not None and passage.source not in plan:
+            return 0.0  # files label what was asked for; what was not is of no use
+        return found
+
+
+def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Example:
+    """A turn that has a reply and neither plan nor evidence, with those that labels make likely; others as they are.
+
+    Evidence is what is at least as relevant as `least`, the plan its sources with what they need.
+    """
+    gold = example.gold
+    scores = {one.id: relevance.get((example.id, one.id)) for one in example.candidates}
+    if gold.plan is not None or gold.evidence is not None or all(score is None for score in scores.values()):
+        return example
+    taken = [one for one in example.candidates if (scores[one.id] or 0.0) >= least]
+    plan = SourceGraph(example.sources).plan(one.source for one in taken).sources
+    return replace(example, gold=replace(gold, plan=plan, evidence=tuple(one.id for one in taken)))
+
+
+def capped(offers: Sequence[Candidates], most: int, dice: random.Random) -> list[Candidates]:
+    """At most so many by chance, in an order by chance: what is right always, and what something taken depends on."""
+    by_id = {offer.passage.id: offer for offer in offers}
+    shuffled = list(offers)
+    dice.shuffle(shuffled)
+    kept: dict[str, Candidates] = {}
+
+    def line(offer: Candidates) -> list[Candidates]:
+        """An offer and all that it depends on, of what is not taken yet."""
+        found = [offer]
+        while (above := by_id.get(found[-1].passage.parent or "")) is not None and above not in found:
+            found.append(above)
+        return [each for each in found if each.passage.id not in kept]
+
+    for wanted in (True, False):
+        for offer in shuffled:
+            if offer.is_gold is wanted:
+                new = line(offer)
+                if wanted or len(kept) + len(new) <= most:
+                    kept |= {each.passage.id: each for each in new}
+    order = [offer.passage for offer in shuffled if offer.passage.id in kept]
+    return [kept[passage.id] for passage in ordered(order)]
+
+
+def distracted(
+    right: Sequence[Candidates], offers: Sequence[Candidates], most: int, dice: random.Random
+) -> list[Candidates]:
+    """What is right with up to `most` wrong ones of the same sources, in an order by chance."""
+    sources = {offer.passage.source for offer in right}
+    wrong = [one for one in offers if not one.is_gold and one.passage.source in sources and one.value is not None]
+    count = min(len(wrong), dice.randint(0, most) if right else 0)
+    found = [*right, *dice.sample(wrong, count)]
+    dice.shuffle(found)
+    return found

@@ -1,0 +1,66 @@
+"""The losses of a unified model as pure functions of tensors (UniMS-RAG, Eq. 7, and what is beside it).
+
+Every mean is over places or groups, not over their weights, so that one counts the same in whichever batch it stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from dragoman.core.tokens import STEPS
+from dragoman.train.loop.losses import listwise_loss
+
+__all__ = ["chosen", "class_weights", "listwise_loss", "similarity_targets", "spread", "together", "weighted"]
+C = TypeVar("C", bound=Hashable)
+_MOST = 10.0
+"""A class counts no more than so many times an average one."""
+
+
+def chosen(logits: Tensor, targets: Tensor) -> Tensor:
+    """-sum t log p at each place for targets that are shares of all options; both are (P, K)."""
+    return -(targets * logits.float().log_softmax(-1)).sum(-1)
+
+
+def similarity_targets(values: Tensor, *, soft: bool = False) -> Tensor:
+    """The shares of the eleven similarities for values in [0, 1], (P, 11).
+
+    Hard: all of it at the nearest tenth, halves upwards. Soft: on the two tenths around the value, so that the mean
+    of the shares is the value itself.
+    """
+    scaled = values.float().clamp(0, 1) * STEPS
+    low = scaled.floor() if soft else (scaled + 0.5 + 1e-6).floor()
+    low = low.clamp(max=STEPS)
+    share = (scaled - low) if soft else torch.zeros_like(scaled)
+    found = torch.zeros(len(values), STEPS + 1, device=values.device)
+    found.scatter_add_(1, low.long()[:, None], (1 - share)[:, None])
+    found.scatter_add_(1, (low.long() + 1).clamp(max=STEPS)[:, None], share[:, None])
+    return found
+
+
+def spread(logits: Tensor) -> Tensor:
+    """logit(1.0) - logit(0.0) of the eleven similarities, (P, 11) to (P,): what candidates are compared by."""
+    return logits[:, STEPS].float() - logits[:, 0].float()
+
+
+def weighted(losses: Tensor, weights: Tensor) -> Tensor:
+    """The mean of w x loss over places; 0, which still has a gradient, where there are none."""
+    return (losses * weights).sum() / max(len(losses), 1)
+
+
+def together(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+    """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), and what else has a weight;
+    0 where a batch has none of them."""
+    found = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]
+    return torch.stack(found).sum() if found else torch.zeros((), requires_grad=True)
+
+
+def class_weights(classes: Iterable[C], *, power: float) -> dict[C, float]:
+    """(N / (K n_c))^power for each of K classes with n_c of N members: 0 counts all alike, 1 makes classes equal."""
+    counts = Counter(classes)
+    total = sum(counts.values())
+    return {name: min(_MOST, (total / (len(counts) * count)) ** power) for name, count in counts.items()}

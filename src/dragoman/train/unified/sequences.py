@@ -1,0 +1,383 @@
+"""A labelled turn as a tree of tokens with the places where something is learned (UniMS-RAG, section III; SAFARI).
+
+Learned are acting tokens (`plan`, and `check` after all candidates were read), evaluation tokens (`similarity`) and the
+`response` with its end; everything else, dialogue, evidence and indicators, is only read. No torch here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from dragoman.core.errors import InputError, TrainingError
+from dragoman.core.examples import Example
+from dragoman.core.tokens import END_OF_EVIDENCE, SOURCE, STEPS, Shown, WrittenSequence, tenths
+from dragoman.core.values import Passage, Source, SourceName
+from dragoman.models.unified.candidates import candidates as placed
+from dragoman.models.unified.candidates import said
+from dragoman.models.unified.model import Order, TurnTokens, Writing
+from dragoman.models.unified.order_tree import order_tree
+from dragoman.models.unified.token_tree import Segment
+from dragoman.models.unified.turn_trees import fitted, judged
+from dragoman.train.unified.candidates import Candidates, CandidateSampler, Relevance, capped, distracted
+from dragoman.train.unified.training_trees import Drawing, Examined, Group, Kind, TargetPlace, TrainingTree
+
+
+class Sequences:
+    """Makes trees of labelled turns.
+
+    Inputs:
+        orders: every legal order of a turn's sources.
+        shared: passages that all turns share; a turn without candidates of its own gets some of them by chance.
+        relevance: labels of a file, where gold alone is not what similarities are learned from; `by_gold` are turns
+            that are learned from gold all the same.
+        weights: how much the plan of an order counts.
+    """
+
+    def __init__(
+        self,
+        turns: TurnTokens,
+        drawing: Drawing,
+        *,
+        orders: Callable[[tuple[Source, ...]], Sequence[Order]],
+        shared: Sequence[Passage] = (),
+        relevance: Relevance | None = None,
+        by_gold: frozenset[str] = frozenset(),
+        weights: Mapping[Order, float] | None = None,
+    ) -> None:
+        self._turns = turns
+        self._drawing = drawing
+        self._weights = weights or {}
+        self._offers = CandidateSampler(
+            turns.shape.grammar.sources,
+            shared=shared,
+            relevance=relevance,
+            by_gold=by_gold,
+            everywhere=turns.shape.layout == "tree",
+            drawn=drawing.most_candidates,
+        )
+        self._judges = bool(turns.shape.grammar.evaluation)
+        self._checks = self._judges and drawing.check and turns.shape.layout == "tree"
+        self._orders = orders
+        self._branch = cache(turns.branch)  # candidates are met again, in other turns and epochs
+        self._known_orders: dict[tuple[Source, ...], tuple[Order, ...]] = {}
+        self._choices: dict[tuple[tuple[Order, ...], bool], _Choices] = {}
+
+    def tree(self, example: Example, epoch: int, *, whole: bool = False) -> TrainingTree:
+        """A turn as it is learned in an epoch; what the example has no label for is not learned.
+
+        Where it is asked for `whole`, it is as in the epochs that learn all of it.
+        """
+        dice = random.Random(f"{self._drawing.seed + self._drawing.run}/{epoch}/{example.id}")
+        growing = _Growing(self._turns, self._branch)
+        plan = self._plan_of(example)
+        whole = dice.random() < self._drawing.share or whole
+        offers = self._offers.of(example, plan, dice) if whole else []
+        offered = capped(offers, self._drawing.most_candidates, dice)
+        shown = self._shown(example, plan, offered, dice)
+        layout = self._turns.shape.layout
+        written, after = self._written(example, plan, shown) if whole else (None, ())
+        growing.trunk(example, self._room(example, written, offered, after))
+        if plan is not None:
+            self._plan(growing, example, plan)
+        if layout == "tree":
+            self._branches(growing, offered)
+            self._line(growing, written, after)
+            if self._checks and plan is not None and growing.candidates:
+                self._check(growing, example, plan)
+        elif layout == "paper":
+            self._paper(growing, offered, written, after)
+        else:
+            self._line(growing, written, after, judging=True)
+        return growing.made(example.id)
+
+    def examined(self, example: Example, *, most: int = 0, whole: bool = True) -> Examined:
+        """A turn of dev: every order, every candidate (or `most`, drawn once) and the response, all in one tree.
+
+        Where it is not `whole`, the orders alone.
+        """
+        plan = self._plan_of(example)
+        dice = random.Random(f"{self._drawing.seed}/dev/{example.id}")
+        known_right = example.gold.evidence is not None  # where it is not, nobody can say which candidates are wrong
+        offered = self._offers.of(example, plan, dice) if whole and known_right else []
+        if most:
+            offered = capped(offered, most, dice)
+        known = [one for one in offered if one.is_gold]
+        shown = [_as_shown(one, STEPS) for one in known]
+        written, after = self._written(example, plan, shown) if whole else (None, ())
+        growing = _Growing(self._turns, self._branch)
+        growing.trunk(example, self._room(example, written, offered, after))
+        plans = self._chosen(example).tree
+        first = growing.plant(plans.planted(0, growing.count))
+        judged_on = 0
+        if self._turns.shape.layout != "tree" and plan is not None:
+            judged_on = growing.plans = growing.add(self._turns.plan(plan), 0)
+        places = growing.branches([one.passage for one in offered], judged_on) if self._judges else []
+        check = None
+        if self._checks and places:
+            checks = self._chosen(example, after=True).tree
+            check = growing.count, checks
+            growing.plant(checks.planted(0, growing.count, tuple(places)))
+        self._line(growing, written, after)
+        return Examined(
+            example.id,
+            tuple(growing.segments),
+            plan,
+            (first, plans),
+            check,
+            tuple((place, one.passage.source, one.is_gold) for place, one in zip(places, offered, strict=False)),
+            tuple(place for place in growing.places if place.kind == "response"),
+        )
+
+    def answered(self, example: Example) -> Writing | None:
+        """What the response of a dev turn is written from, if all was right before it; None where it has none."""
+        plan = self._plan_of(example)
+        if plan is None or not (example.gold.reply or "").strip():
+            return None
+        shown = tuple(
+            Shown(one.source, said(one), STEPS if self._judges else None) for one in self._offers.right(example)
+        )
+        asked, _ = fitted(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
+        return asked
+
+    def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
+        """The legal orders of a turn in tokens; those of equal sources are made once."""
+        if example.sources not in self._known_orders:
+            self._known_orders[example.sources] = tuple(self._orders(example.sources))
+        orders = self._known_orders[example.sources]
+        if (orders, after) not in self._choices:
+            spell = self._turns.check if after else self._turns.plan
+            self._choices[orders, after] = _Choices({order: spell(order) for order in orders})
+        return self._choices[orders, after]
+
+    def _plan_of(self, example: Example) -> Order | None:
+        """The plan of a turn; one that is no legal order cannot be learned."""
+        plan = example.gold.plan
+        if plan is None:
+            return None
+        if plan not in self._chosen(example).sequences:
+            raise TrainingError(
+                f"The plan {' > '.join(plan) or 'NULL'} of the turn '{example.id}' is no order that the sources' needs "
+                "allow.",
+                remedy="Mend the label, or what the sources need.",
+            )
+        return plan
+
+    def _shown(
+        self, example: Example, plan: Order | None, offers: Sequence[Candidates], dice: random.Random
+    ) -> list[Shown]:
+        """The evidence that the response is learned from: what is right, and distractors of the same sources."""
+        known = {offer.passage.id: offer for offer in offers}
+        right = [known.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
+        right = [offer for offer in right if plan is None or offer.passage.source in plan]
+        chosen = distracted(right, offers, self._drawing.distractors, dice)
+        exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
+        return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
+
+    def _said(self, one: Candidates, dice: random.Random, *, exact: bool) -> int | None:
+        """The tenths after a piece of evidence: the label where they are learned, else a little beside it."""
+        if not self._judges:
+            return None
+        label = tenths(float(one.is_gold) if one.value is None else one.value)
+        noise = 0 if exact else self._drawing.noise
+        return min(STEPS, max(0, label + dice.randint(-noise, noise)))
+
+    # segments and places
+
+    def _written(
+        self, example: Example, plan: Order | None, shown: Sequence[Shown]
+    ) -> tuple[WrittenSequence | None, tuple[int, ...]]:
+        """What stands before the response, cut to the window, and the response; nothing where there is no plan."""
+        if plan is None:
+            return None, ()
+        asked = Writing(example.context, WrittenSequence(plan, tuple(shown)))
+        kept, _ = fitted(self._turns, asked)
+        reply = example.gold.reply if self._drawing.answer else None
+        return kept.written, () if reply is None or not reply.strip() else self._turns.response(reply)
+
+    def _room(
+        self, example: Example, written: WrittenSequence | None, offered: Sequence[Candidates], after: Sequence[int]
+    ) -> int:
+        """The tokens of the longest line after the dialogue."""
+        turns = self._turns
+        line = 0
+        if written is not None:
+            between = turns.evidence(written.evidence)
+            line = len(turns.plan(written.plan)) + len(between) + max(len(after), turns.shape.response)
+        deep = 0
+        if offered and self._judges:
+            depths: dict[str, int] = {}
+            for one in offered:
+                above = depths.get(one.passage.parent or "", 0) if turns.shape.layout == "tree" else 0
+                depths[one.passage.id] = above + len(self._branch(one.passage.source, said(one.passage)))
+            longest = max(len(ids) for ids in self._chosen(example, after=self._checks).sequences.values())
+            deep = max(depths.values()) + longest
+        return max(line, deep)
+
+    def _plan(self, growing: _Growing, example: Example, plan: Order) -> None:
+        """[SOURCE] K.. [EOS], learned after [SOURCE]; its segment is the last one."""
+        begun = len(self._turns.ids((SOURCE,)))
+        growing.plans = growing.add(self._turns.plan(plan), 0)
+        growing.places += self._acting(growing.plans, self._chosen(example), plan, begun, "plan")
+
+    def _check(self, growing: _Growing, example: Example, plan: Order) -> None:
+        """[CHECK] [SOURCE] K.. [EOS] on the trunk, seeing all candidates."""
+        begun = len(self._turns.check(())) - len(self._turns.plan(())) + len(self._turns.ids((SOURCE,)))
+        segment = growing.add(self._turns.check(plan), 0, tuple(growing.candidates))
+        growing.places += self._acting(segment, self._chosen(example, after=True), plan, begun, "check")
+
+    def _acting(self, segment: int, choices: _Choices, plan: Order, begun: int, kind: Kind) -> Iterator[TargetPlace]:
+        weight = self._weights.get(plan, 1.0)
+        for offset, target, options in choices.path(plan, begun):
+            if len(options) > 1 or not self._drawing.closed:
+                yield TargetPlace(segment, offset, kind, target, weight=weight, options=options)
+
+    def _branches(self, growing: _Growing, offered: Sequence[Candidates]) -> None:
+        if not self._judges:
+            return
+        places = growing.branches([one.passage for one in offered], 0)
+        self._judged(growing, offered, [(place, len(growing.segments[place].tokens) - 1) for place in places])
+
+    def _judged(self, growing: _Growing, offered: Sequence[Candidates], after: Sequence[tuple[int, int]]) -> None:
+        """Similarities are learned after [EOE], and candidates of a source are compared."""
+        lists: dict[SourceName, list[tuple[int, bool]]] = {}
+        for one, (segment, offset) in zip(offered, after, strict=True):
+            if one.value is not None:
+                lists.setdefault(one.passage.source, []).append((len(growing.places), one.is_gold))
+                growing.places.append(TargetPlace(segment, offset, "similarity", value=one.value))
+        for source, members in lists.items():
+            gold = tuple(is_gold for _, is_gold in members)
+            if any(gold) and not all(gold):
+                growing.groups.append(Group(source, tuple(place for place, _ in members), gold))
+
+    def _line(
+        self, growing: _Growing, written: WrittenSequence | None, after: tuple[int, ...], *, judging: bool = False
+    ) -> None:
+        """Evidence in a line after the plan, then the response; with `judging` similarities are learned in it."""
+        if written is None or not (after or judging):
+            return
+        turns = self._turns
+        on = growing.plans if growing.plans is not None else growing.add(turns.plan(written.plan), 0)
+        pieces: tuple[int, ...] = ()
+        after_each: list[tuple[Shown, int]] = []
+        if turns.shape.grammar.style == "safari":
+            pieces = turns.evidence(written.evidence)
+        else:
+            for shown in written.evidence:
+                pieces += judged(turns, shown)
+                after_each.append((shown, len(pieces) - 2))
+        segment = growing.add((*pieces, *after[:-1]), on) if pieces or after[1:] else on
+        if judging and self._judges:
+            for shown, offset in after_each:
+                value = None if shown.tenths is None else shown.tenths / STEPS
+                growing.places.append(TargetPlace(segment, offset, "similarity", value=value))
+        start = len(pieces)
+        for number, target in enumerate(after):
+            if start + number:
+                growing.places.append(TargetPlace(segment, start + number - 1, "response", target))
+            else:  # the first word is said at the plan's end
+                growing.places.append(TargetPlace(on, len(growing.segments[on].tokens) - 1, "response", target))
+
+    def _paper(
+        self, growing: _Growing, offered: Sequence[Candidates], written: WrittenSequence | None, after: tuple[int, ...]
+    ) -> None:
+        """Each piece of evidence is a branch on the plan; the response is one that sees those that were taken."""
+        if written is None:
+            return
+        turns, on = self._turns, growing.plans
+        assert on is not None  # a plan is known where something is written
+        taken = {(shown.source, shown.text): shown for shown in written.evidence}
+        left = dict(taken)
+        seen: list[int] = []
+        after_each: list[tuple[int, int]] = []
+        for one in offered:
+            text = said(one.passage)
+            shown = left.pop((one.passage.source, text), None)
+            branch = self._branch(one.passage.source, text)
+            segment = growing.add(branch if shown is None else judged(turns, shown), on)
+            after_each.append((segment, len(branch) - 1))
+            seen += [] if shown is None else [segment]
+        seen += [growing.add(judged(turns, shown), on) for shown in left.values()]
+        self._judged(growing, offered, after_each)
+        if after:
+            begin = turns.ids((END_OF_EVIDENCE,))
+            segment = growing.add((*begin, *after[:-1]), on, tuple(seen))
+            growing.places += [
+                TargetPlace(segment, len(begin) - 1 + number, "response", target) for number, target in enumerate(after)
+            ]
+
+
+class _Choices:
+    """The orders of sources as token sequences, and what may follow each of their beginnings."""
+
+    def __init__(self, sequences: Mapping[Order, tuple[int, ...]]) -> None:
+        self.sequences = dict(sequences)
+        self.tree = order_tree(sequences)
+        self._next: dict[tuple[int, ...], dict[int, None]] = {}
+        for ids in sequences.values():
+            for end in range(len(ids)):
+                self._next.setdefault(ids[:end], {})[ids[end]] = None
+
+    def path(self, order: Order, begun: int) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        """For each token of an order from `begun` on: the offset before it, itself, and what else might stand there."""
+        ids = self.sequences[order]
+        for place in range(begun, len(ids)):
+            yield place - 1, ids[place], tuple(self._next[ids[:place]])
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A tree while it is made."""
+
+    turns: TurnTokens
+    branch: Callable[[SourceName, str], tuple[int, ...]]
+    segments: list[Segment] = field(default_factory=list)
+    places: list[TargetPlace] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    plans: int | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.segments)
+
+    def trunk(self, example: Example, room: int) -> None:
+        try:
+            dialogue, _ = self.turns.trunk(example.context, self.turns.shape.window - room)
+        except InputError as error:
+            raise TrainingError(
+                f"The turn '{example.id}' needs {room} tokens after its dialogue, and the window has "
+                f"{self.turns.shape.window}.",
+                remedy="Raise input.window, or lower input.candidate or input.response.",
+            ) from error
+        self.segments.append(Segment(dialogue))
+
+    def add(self, tokens: tuple[int, ...], parent: int, sees: tuple[int, ...] = ()) -> int:
+        self.segments.append(Segment(tokens, parent, sees))
+        return len(self.segments) - 1
+
+    def plant(self, segments: Sequence[Segment]) -> int:
+        first = len(self.segments)
+        self.segments += segments
+        return first
+
+    def branches(self, passages: Sequence[Passage], on: int) -> list[int]:
+        """Candidates as branches, each on the one that it depends on where the layout has that."""
+        found: list[int] = []
+        for candidate in placed(passages):
+            parent = on
+            if candidate.parent is not None and self.turns.shape.layout == "tree":
+                parent = found[candidate.parent]
+            self.segments.append(Segment(self.branch(candidate.source, candidate.text), parent))
+            found.append(len(self.segments) - 1)
+        self.candidates += found
+        return found
+
+    def made(self, name: str) -> TrainingTree:
+        return TrainingTree(name, tuple(self.segments), tuple(self.places), tuple(self.groups))
+
+
+def _as_shown(one: Candidates, tens: int | None) -> Shown:
+    return Shown(one.passage.source, said(one.passage), tens)

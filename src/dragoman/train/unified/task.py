@@ -1,0 +1,363 @@
+"""The task of a unified model: turns as trees, several in a row, all that they teach in one pass.
+
+Hidden states come from the base; the vocabulary is only computed at labelled places. The same turn, packed with
+others or alone, on a CPU or a GPU, gives the same loss.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from dragoman.core.errors import TrainingError
+from dragoman.core.examples import Example
+from dragoman.core.tokens import EVALUATION
+from dragoman.models.torch.causal_lm import Causal
+from dragoman.models.unified.frozen_layer_cache import FrozenLayerCache
+from dragoman.models.unified.model import TurnTokens, Writing
+from dragoman.models.unified.packed import (
+    BLOCK,
+    Attention,
+    Packed,
+    compile_layers,
+    pack,
+    some_logits,
+    states,
+    use_attention,
+    vocabulary_logits,
+)
+from dragoman.models.unified.token_tree import Layout, laid_out
+from dragoman.models.unified.tree_attention import can_attend
+from dragoman.train.unified.dev_pass import Examining
+from dragoman.train.unified.losses import chosen, listwise_loss, similarity_targets, spread, together, weighted
+from dragoman.train.unified.measures import TurnOutcome, measures
+from dragoman.train.unified.sequences import Sequences
+from dragoman.train.unified.training_trees import TargetPlace, TrainingTree
+
+T = TypeVar("T")
+Over: TypeAlias = Literal["vocabulary", "options"]
+_CHUNK = 2048
+"""Places whose logits over the whole vocabulary are in memory at a time."""
+_DRAWN = 8
+"""So many batches' turns are drawn at a time and sorted by length."""
+_AHEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """How turns are batched and what counts how much.
+
+    `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). Another
+    `run` takes turns in another order; dev's are drawn by the seed alone. `over`
+    "options" learns plans and similarities among the tokens that may stand there, "vocabulary" among all. `weights` are
+    Eq. 7's, by kind, and "listwise". `measured` is the number of dev's turns that are looked at (0: all), `whole` that
+    of those whose candidates and response are read too (0: all), `most` that of their candidates.
+    """
+
+    tokens: int = 8192
+    batch: int = 32
+    epoch: int = 0
+    seed: int = 1
+    run: int = 0
+    attention: Literal["auto", "sdpa", "flex"] = "auto"
+    compiled: bool = False
+    over: Over = "vocabulary"
+    soft: bool = False
+    weights: Mapping[str, float] = field(default_factory=dict)
+    measured: int = 0
+    whole: int = 0
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Lessons packed into rows; for each place its row and column."""
+
+    packed: Packed
+    places: tuple[TargetPlace, ...]
+    rows: Tensor
+    columns: Tensor
+    lists: tuple[tuple[int, int, bool], ...]
+    """The places of candidates that are compared: number among the places, list, whether it is right."""
+
+
+class UnifiedTask:
+    """Learn plans, similarities and responses; `sequences` makes the trees of an epoch."""
+
+    def __init__(
+        self,
+        causal: Causal,
+        turns: TurnTokens,
+        sequences: Sequences,
+        examples: Sequence[Example],
+        *,
+        dev: Sequence[Example],
+        settings: TaskSettings,
+    ) -> None:
+        self.causal = causal
+        self._turns = turns
+        self._sequences = sequences
+        self._examples = examples
+        self._settings = settings
+        self._device = causal.device
+        self.attention: Attention = _attention(settings.attention, causal.device)
+        use_attention(causal.model, self.attention)
+        if settings.compiled and self.attention == "flex":
+            compile_layers(causal.model)
+        self._epoch = 0
+        self._evaluation = [turns.spelling.one(token) for token in EVALUATION if token in turns.spelling.ids]
+        self._below = FrozenLayerCache.of(causal.model) if causal.device == "cpu" else None
+        self._sizes = [self._learnable(example) for example in examples]
+        self._rows = [row for row, size in enumerate(self._sizes) if size]
+        if not self._rows:
+            raise TrainingError(
+                "No training turn says anything to learn from.", remedy="Give turns with a plan, evidence or a reply."
+            )
+        if self._below is not None:
+            self._below.announce(self._coming_back())
+        self._dev = _some(dev, settings.measured, settings.seed)
+        self._latest: list[TurnOutcome] = []
+        self._ahead = ThreadPoolExecutor(1, "lessons") if causal.device != "cpu" else None
+        self._waiting: dict[tuple[int, ...], Future[_Batch]] = {}
+        self._following: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        self.tokens = 0
+        """Tokens that went through the model in training, padding left out."""
+
+    @property
+    def model(self) -> torch.nn.Module:
+        found: torch.nn.Module = self.causal.model
+        return found
+
+    @property
+    def head_parameters(self) -> frozenset[str]:
+        """New rows of the vocabulary: they learn from nothing, and may be given `train.head_rate`."""
+        return frozenset(name for name, _ in self.model.named_parameters() if name.endswith(".rows"))
+
+    @property
+    def batch_tokens(self) -> int:
+        """The most tokens of a batch."""
+        return self._settings.tokens
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """About how many tokens each turn has."""
+        return self._sizes
+
+    def batches(self, epoch: int) -> Sequence[Sequence[int]]:
+        """Turns by chance, those of like length together, as many as a batch's tokens hold; seed and epoch decide."""
+        self._epoch = epoch
+        self._waiting.clear()
+        made = token_batches(self._rows, self._sizes, self._settings, epoch)
+        keys = [tuple(batch) for batch in made]
+        self._following = {key: keys[i + 1 : i + 1 + _AHEAD] for i, key in enumerate(keys)}
+        return made
+
+    def loss(self, batch: Sequence[int]) -> Tensor:
+        found = self.losses(batch)
+        return together(found, self._settings.weights)
+
+    def losses(self, batch: Sequence[int]) -> dict[str, Tensor]:
+        """The mean loss of each kind, over its places in the batch."""
+        made = self._made(tuple(batch))
+        self.tokens += sum(len(layout.tokens) for _, _, layout in made.packed.starts)
+        hidden = states(self.model, made.packed, device=self._device, attention=self.attention, below=self._below)
+        at = hidden[made.rows.to(self._device), made.columns.to(self._device)]  # (P, width)
+        found: dict[str, Tensor] = {}
+        each = torch.zeros(len(made.places), device=self._device)
+        judged = [i for i, place in enumerate(made.places) if place.kind == "similarity"]
+        others = [i for i, place in enumerate(made.places) if place.kind != "similarity"]
+        tens = torch.empty(0)
+        if judged:
+            values = torch.tensor([made.places[i].value or 0.0 for i in judged], device=self._device)
+            targets = similarity_targets(values, soft=self._settings.soft)
+            options = torch.tensor(self._evaluation, device=self._device).expand(len(judged), -1)
+            costs, tens = self._said(at[judged], options, targets, over=self._settings.over)
+            each = each.index_put((torch.tensor(judged, device=self._device),), costs)
+        if others:
+            costs = self._tokens_said([made.places[i] for i in others], at[others])
+            each = each.index_put((torch.tensor(others, device=self._device),), costs)
+        for kind in ("plan", "similarity", "response", "check"):
+            mine = [i for i, place in enumerate(made.places) if place.kind == kind]
+            if mine:
+                weights = torch.tensor([made.places[i].weight for i in mine], device=self._device)
+                found[kind] = weighted(each[mine], weights)
+        if made.lists and self._settings.weights.get("listwise", 1.0):
+            number = {place: i for i, place in enumerate(judged)}
+            rows = [number[place] for place, _, _ in made.lists]
+            lists = torch.tensor([group for _, group, _ in made.lists], device=self._device)
+            gold = torch.tensor([float(right) for _, _, right in made.lists], device=self._device)
+            found["listwise"] = listwise_loss(spread(tens[rows]), gold, lists)
+        return found
+
+    def measure(self) -> Mapping[str, float]:
+        self._latest = self.outcomes(self._dev)
+        return measures(self._latest, self._settings.weights)
+
+    def final(self, best: Mapping[str, float]) -> list[TurnOutcome]:
+        """What the model as it is makes of dev; where the last measures were the `best`, it was read already."""
+        if self._latest and measures(self._latest, self._settings.weights) == dict(best):
+            return self._latest
+        return self.outcomes(self._dev)
+
+    def outcomes(self, examples: Sequence[Example]) -> list[TurnOutcome]:
+        """What the model makes of some turns, in order."""
+        settings = self._settings
+        whole = {example.id for example in _some(examples, settings.whole, settings.seed)}
+        asked = [
+            self._sequences.examined(example, most=settings.most, whole=example.id in whole) for example in examples
+        ]
+        examining = Examining(
+            self.causal, self._evaluation, self.attention, settings.tokens, self._width(), below=self._below
+        )
+        return examining.outcomes(asked)
+
+    def answered(self, count: int) -> list[tuple[Writing, str]]:
+        """Up to so many of dev's responses: what they are written from, and what people wrote."""
+        asked = ((self._sequences.answered(example), example.gold.reply or "") for example in self._dev)
+        known = [(writing, reply) for writing, reply in asked if writing is not None]
+        return list(_some(known, count, self._settings.seed))
+
+    def _learnable(self, example: Example) -> int:
+        """About the tokens of a turn, 0 where no epoch has anything to learn of it."""
+        lesson = self._sequences.tree(example, 0)
+        if not lesson.places:  # it may be one of those that are learned whole in other epochs alone
+            lesson = self._sequences.tree(example, 0, whole=True)
+        return lesson.size if lesson.places else 0
+
+    def _coming_back(self) -> Iterator[Layout]:
+        """Trees that are the same in every epoch: those of a plan alone, in which nothing is drawn by chance."""
+        for row in self._rows:
+            lesson = self._sequences.tree(self._examples[row], 0)
+            if all(place.kind == "plan" for place in lesson.places):
+                yield laid_out(lesson.segments)
+
+    def _made(self, batch: tuple[int, ...]) -> _Batch:
+        """A batch as tensors; on a GPU the next ones are made while it is learned."""
+        waiting = self._waiting.pop(batch, None)
+        if self._ahead is not None:
+            for key in self._following.get(batch, ()):
+                if key not in self._waiting:
+                    self._waiting[key] = self._ahead.submit(self._packed, key, self._epoch)
+        return waiting.result() if waiting is not None else self._packed(batch, self._epoch)
+
+    def _packed(self, batch: Sequence[int], epoch: int) -> _Batch:
+        lessons = [self._sequences.tree(self._examples[row], epoch) for row in batch]
+        return batched(lessons, self._width())
+
+    def _width(self) -> int | None:
+        """How wide rows are: on FlexAttention all alike, so that they are compiled once."""
+        return -(-self._settings.tokens // BLOCK) * BLOCK if self.attention == "flex" else None
+
+    def _tokens_said(self, places: Sequence[TargetPlace], at: Tensor) -> Tensor:
+        """-log p of the target of each place, among its options or all tokens."""
+        targets = torch.tensor([[place.target or 0] for place in places], device=self._device)
+        found = torch.zeros(len(places), device=self._device)
+        closed = [i for i, place in enumerate(places) if self._settings.over == "options" and place.options]
+        open_ones = [i for i in range(len(places)) if i not in set(closed)]
+        if closed:
+            known = sorted({token for i in closed for token in places[i].options})
+            at_token = {token: place for place, token in enumerate(known)}
+            allowed = torch.zeros(len(closed), len(known), dtype=torch.bool)
+            for row, i in enumerate(closed):
+                allowed[row, [at_token[token] for token in places[i].options]] = True
+            logits = self._some_logits(at[closed], known).masked_fill(~allowed.to(self._device), -torch.inf)
+            right = torch.tensor([at_token[places[i].target or 0] for i in closed], device=self._device)
+            costs = torch.nn.functional.cross_entropy(logits, right, reduction="none")
+            found = found.index_put((torch.tensor(closed, device=self._device),), costs)
+        if open_ones:
+            ones = torch.ones(len(open_ones), 1, device=self._device)
+            costs, _ = self._said(at[open_ones], targets[open_ones], ones, over="vocabulary")
+            found = found.index_put((torch.tensor(open_ones, device=self._device),), costs)
+        return found
+
+    def _said(self, at: Tensor, options: Tensor, shares: Tensor, *, over: Over) -> tuple[Tensor, Tensor]:
+        """-sum t log p at each place for shares (P, K) of its options (P, K), and the options' logits.
+
+        In chunks that are computed again in the backward pass: logits of a whole vocabulary fill any memory.
+        """
+        if over == "options":
+            logits = self._some_logits(at, options[0].tolist())
+            return chosen(logits, shares), logits
+
+        def part(hidden: Tensor, tokens: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+            logits = vocabulary_logits(self.model, hidden)
+            some = logits.gather(-1, tokens)
+            return (share.sum(-1) * logits.logsumexp(-1)) - (share * some).sum(-1), some
+
+        costs, said = [], []
+        for start in range(0, len(at), _CHUNK):
+            end = start + _CHUNK
+            given = at[start:end], options[start:end], shares[start:end]
+            one, some = checkpoint(part, *given, use_reentrant=False) if torch.is_grad_enabled() else part(*given)
+            costs.append(one)
+            said.append(some)
+        return torch.cat(costs), torch.cat(said)
+
+    def _some_logits(self, at: Tensor, tokens: Sequence[int]) -> Tensor:
+        return some_logits(self.model, at, tokens)
+
+
+def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSettings, epoch: int) -> list[list[int]]:
+    """Batches within both limits, turns of like length together; a turn longer than a batch is one alone."""
+    dice = random.Random(f"{settings.seed + settings.run}/{epoch}")
+    order = list(rows)
+    dice.shuffle(order)
+    order = order[: settings.epoch or None]
+    mean = max(1, sum(sizes[row] for row in rows) // len(rows))
+    chunk = _DRAWN * max(1, min(settings.batch, settings.tokens // mean))
+    batches: list[list[int]] = []
+    for start in range(0, len(order), chunk):
+        held = 0
+        fresh = True
+        for row in sorted(order[start : start + chunk], key=lambda row: sizes[row]):
+            full = not fresh and (len(batches[-1]) >= settings.batch or held + sizes[row] > settings.tokens)
+            if fresh or full:
+                batches.append([])
+                held, fresh = 0, False
+            batches[-1].append(row)
+            held += sizes[row]
+    dice.shuffle(batches)
+    return batches
+
+
+def batched(lessons: Sequence[TrainingTree], width: int | None) -> _Batch:
+    """Lessons as rows, with every place and every list of all of them."""
+    packed = pack([lesson.segments for lesson in lessons], width=width)
+    places: list[TargetPlace] = []
+    spots: list[tuple[int, int]] = []
+    lists: list[tuple[int, int, bool]] = []
+    group = 0
+    for tree, lesson in enumerate(lessons):
+        first = len(places)
+        places += lesson.places
+        spots += [packed.place(tree, place.segment, place.offset) for place in lesson.places]
+        for compared in lesson.groups:
+            lists += [
+                (first + place, group, right) for place, right in zip(compared.places, compared.gold, strict=True)
+            ]
+            group += 1
+    where = torch.tensor(spots, dtype=torch.long).reshape(-1, 2)
+    return _Batch(packed, tuple(places), where[:, 0], where[:, 1], tuple(lists))
+
+
+def _attention(wanted: str, device: str) -> Attention:
+    if wanted == "flex" and not device.startswith("cuda"):
+        raise TrainingError("FlexAttention is for a GPU.", remedy='Set model.attention = "auto".')
+    if wanted == "auto":
+        return "flex" if device.startswith("cuda") and can_attend(device) else "sdpa"
+    return "flex" if wanted == "flex" else "sdpa"
+
+
+def _some(examples: Sequence[T], count: int, seed: int) -> Sequence[T]:
+    """So many turns by chance, in their order; all where it is 0."""
+    if not count or count >= len(examples):
+        return examples
+    kept = set(random.Random(seed).sample(range(len(examples)), count))
+    return [example for place, example in enumerate(examples) if place in kept]

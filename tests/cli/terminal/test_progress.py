@@ -1,0 +1,43 @@
+"""Bars: on a terminal after a moment, one line down a pipe, and never on standard output."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.cli.terminal import progress
+from dragoman.models import weights
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+
+
+def test_bar_names_what_is_at_hand(terminal, capsys):
+    with progress.progress_bars() as bars:
+        bars.reading(1, 4, "documents/ferry.md")
+        bars.reading(2, 4, "documents/[x].md")
+    printed = capsys.readouterr()
+    assert "Reading" in printed.err and "documents/[x].md" in printed.err and "50%" in printed.err
+    assert printed.out == ""
+
+
+def test_nothing_is_shown_for_what_is_over_at_once(terminal, capsys, monkeypatch):
+    with progress.progress_bars() as bars:
+        bars.reading(4, 4, "")
+    monkeypatch.setattr(progress, "_PATIENCE", 60.0)
+    with progress.progress_bars() as bars:
+        bars.reading(1, 4, "a.md")
+    assert capsys.readouterr().err == ""
+
+
+def test_down_a_pipe_reading_is_silent_and_fetching_is_one_line(capsys):
+    with progress.progress_bars() as bars:
+        bars.reading(1, 4, "a.md")
+        weights.on_progress("tiny", 0, 98_000_000)
+        weights.on_progress("tiny", 49_000_000, 98_000_000)
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "Fetching tiny (98 MB)\n")
+    assert weights.on_progress is None

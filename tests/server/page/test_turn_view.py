@@ -1,0 +1,109 @@
+"""What the notes of a turn say, put together for the picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.trace import Note, Refinement, Retrieval
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
+from dragoman.reader.phrases import NEAREST, NO_ANSWER
+from dragoman.server.page.turn_view import Bar, Round, Stop, turn_picture
+
+
+def piece(name, relevance, source="DOCUMENTS", text="Dogs travel free on the open deck."):
+    return Evidence(Passage(name, source, text), relevance)
+
+
+FIRST, SECOND, THIRD = piece("a", 0.8), piece("b", 0.4), piece("c", 0.5)
+OPEN = Note("gate", "gate.always.v1", 0.25, Verdict(True, 0.97, "asks something"))
+PLANNED = Note("planner", "planner.all.v1", 0.5, Plan((("PERSONA",), ("DOCUMENTS",))))
+FOUND = Note("retriever", "retriever.sparse.v1", 1.0, Retrieval(("DOCUMENTS",), (FIRST, SECOND)))
+READ = Note("reader", "reader.extractive.v1", 0.25, Draft("Dogs travel free on the open deck.", 0.6, "quoted", ("a",)))
+
+
+def test_nothing_is_told_before_anything_is_decided():
+    telling = turn_picture([])
+    assert (telling.verdict, telling.plan, telling.cards, telling.bars, telling.confidence) == (
+        None,
+        None,
+        (),
+        (),
+        None,
+    )
+
+
+def test_sources_are_asked_in_the_order_of_the_plan():
+    assert turn_picture([OPEN, PLANNED]).stops == (Stop("PERSONA", 0), Stop("DOCUMENTS", 1))
+    assert turn_picture([OPEN, PLANNED, FOUND]).stops == (Stop("PERSONA", 0), Stop("DOCUMENTS", 1, 2, 0.8))
+
+
+def test_what_the_draft_rests_on_is_marked_in_the_passage():
+    first, second = turn_picture([OPEN, PLANNED, FOUND, READ]).cards
+    assert (first.quoted, second.quoted) == (True, False)
+    assert first.spans == ((0, len(FIRST.text)),)
+    assert first.consistency is None
+
+
+def test_seconds_add_up_one_after_the_other():
+    telling = turn_picture([OPEN, PLANNED, FOUND])
+    assert [bar.start for bar in telling.bars] == [0.0, 0.25, 0.75]
+    assert telling.bars[1] == Bar("planner", "planner.all.v1", 0.25, 0.5)
+    assert telling.seconds == 1.75
+
+
+def test_a_gate_that_closes_on_reading_drops_plan_and_evidence():
+    closed = Note("gate", "gate.always.v1", 0.1, Verdict(False, 0.2))
+    telling = turn_picture([OPEN, PLANNED, FOUND, closed])
+    assert telling.plan == Plan()
+    assert telling.stops == ()
+    assert {card.fate for card in telling.cards} == {"dropped"}
+
+
+def test_refinement_tells_what_was_replaced_and_how_the_text_changed():
+    # By hand: S = S_nli * S_c (Alg. 1, line 6), so that 0.4 of relevance 0.8 was consistent by 0.5.
+    refined = Refinement((("a", 0.4), ("b", 0.02)), (("b", "c"),), (FIRST, THIRD), Draft("Dogs pay.", 0.7, "generated"))
+    telling = turn_picture([OPEN, PLANNED, FOUND, READ, Note("refiner", "refiner.v1", 0.5, refined)])
+    assert [(card.evidence.id, card.fate) for card in telling.cards] == [
+        ("a", "kept"),
+        ("b", "replaced"),
+        ("c", "novel"),
+    ]
+    assert [card.consistency for card in telling.cards] == [0.5, 0.02 / 0.4, None]
+    assert telling.rounds == (Round((("b", "c"),), READ.value.text, "Dogs pay."),)
+    assert (telling.text, telling.confidence, telling.method) == ("Dogs pay.", 0.7, "generated")
+
+
+@pytest.mark.parametrize(
+    ("draft", "worth"),
+    [
+        (Draft("Dogs travel free.", 0.9, "quoted", ("a",)), "answer"),
+        (Draft("The nearest that I found: dogs.", 0.2, "quoted", ("a",), notes={"score": 0.1, **NEAREST}), "nearest"),
+        (Draft("I don't know.", 0.99, "said", notes=NO_ANSWER), "no answer"),
+        (Draft("You're welcome!", 1.0, "said"), "phrase"),
+    ],
+)
+def test_what_is_no_answer_is_not_told_as_a_sure_one(draft, worth):
+    telling = turn_picture([OPEN, PLANNED, FOUND, Note("reader", "reader.v1", 0.1, draft)])
+    assert (telling.worth, telling.best) == (worth, 0.8)
+
+
+def test_time_is_told_with_the_sources_that_took_it():
+    assert [bar.about for bar in turn_picture([OPEN, PLANNED, FOUND]).bars] == ["", "", "DOCUMENTS"]
+
+
+def test_what_memory_learned_is_told():
+    learned = Learned(added=(Passage("f", "MEMORY", "I travel with a dog."),))
+    assert turn_picture([Note("memory", "memory.rules.v1", 0.0, learned)]).learned == learned
+
+
+def test_what_went_wrong_on_the_way_is_told_once():
+    hurt = Note(
+        "retriever", "retriever.sparse.v1", 0.1, Retrieval(("DOCUMENTS",), (), "", ("The tool did not answer.",))
+    )
+    assert turn_picture([OPEN, PLANNED, hurt, hurt]).warnings == ("The tool did not answer.",)
+
+
+def test_a_source_that_failed_is_told_from_one_that_found_nothing():
+    warned = Retrieval(("PERSONA", "DOCUMENTS"), (), "", ("DOCUMENTS: The tool did not answer.",))
+    stops = turn_picture([OPEN, PLANNED, Note("retriever", "retriever.tools", 0.1, warned)]).stops
+    assert stops == (Stop("PERSONA", 0, 0), Stop("DOCUMENTS", 1, 0, failed=True))
