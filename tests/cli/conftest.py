@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dragoman
-from dragoman.cli import workshop
+from dragoman.cli import check
 from dragoman.cli.terminal import agent_options
 
 STUB = Path(__file__).with_name("stub.py")
@@ -36,7 +36,7 @@ def stub(monkeypatch):
         return assistant
 
     monkeypatch.setattr(dragoman, "load", load, raising=False)
-    for module in (agent_options, workshop):
+    for module in (agent_options, check):
         monkeypatch.setattr(module, "fetch_weights", lambda *_: None)
     return assistant
 
