@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dragoman.cli import doctor
+from dragoman.cli.terminal import diagnosis
 from dragoman.core.errors import WeightsError
 
 SCRIPTED = """
@@ -28,7 +28,7 @@ def agent(tmp_path, monkeypatch):
 
 
 def findings(agent):
-    return {finding.what: finding for finding in doctor.examine(str(agent))}
+    return {finding.what: finding for finding in diagnosis.examine(str(agent))}
 
 
 def test_every_part_of_a_sound_installation_is_found(agent):
@@ -44,7 +44,7 @@ def test_every_part_of_a_sound_installation_is_found(agent):
 
 
 def test_broken_part_is_named_with_the_command_that_mends_it(agent, monkeypatch):
-    monkeypatch.setattr(doctor, "_PARTS", ("apsw", "no_such_library"))
+    monkeypatch.setattr(diagnosis, "_PARTS", ("apsw", "no_such_library"))
     found = findings(agent)
     assert found["no_such_library"].state == "broken"
     assert found["no_such_library"].remedy == "pip install --force-reinstall no_such_library"
@@ -52,7 +52,7 @@ def test_broken_part_is_named_with_the_command_that_mends_it(agent, monkeypatch)
 
 
 def test_missing_extra_is_a_note_with_the_command_that_installs_it(agent, monkeypatch):
-    monkeypatch.setattr(doctor, "_EXTRAS", {"zh": ("no-such-package", "cuts words")})
+    monkeypatch.setattr(diagnosis, "_EXTRAS", {"zh": ("no-such-package", "cuts words")})
     finding = findings(agent)["extra zh"]
     assert (finding.state, finding.remedy) == ("note", "pip install 'dragoman[zh]'")
 
@@ -81,7 +81,7 @@ def test_failing_model_says_what_its_error_says(agent, monkeypatch):
     def fail(*_):
         raise WeightsError("The weights are gone.", remedy="Fetch them.")
 
-    monkeypatch.setattr(doctor, "_generates", fail)
+    monkeypatch.setattr(diagnosis, "_generates", fail)
     finding = findings(agent)["generating"]
     assert (finding.state, finding.found, finding.remedy) == ("broken", "The weights are gone.", "Fetch them.")
 
@@ -103,7 +103,7 @@ def test_damaged_store_is_broken(agent):
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("broken", 1)])
 def test_exit_code_says_whether_something_essential_is_broken(invoke, monkeypatch, state, code):
-    monkeypatch.setattr(doctor, "examine", lambda _: [doctor.Finding("part", state, "found", "mend it")])
+    monkeypatch.setattr(diagnosis, "examine", lambda _: [diagnosis.Finding("part", state, "found", "mend it")])
     done = invoke("doctor")
     assert done.exit_code == code
     assert "To mend it: mend it" in done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 INTERRUPTED = """
 import os, signal, sys
-from dragoman.evaluate import manifest
+from dragoman.evaluate.running import manifest
 from dragoman.evaluate.running.run_folder import RunFolder
 manifest.code_digest = lambda: "0" * 64
 real, calls = RunFolder.append, []

@@ -29,7 +29,7 @@ from dragoman.evaluate.spec import DataSpec, SystemSpec, load_experiment
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from dragoman.evaluate import manifest
+from dragoman.evaluate.running import manifest
 from dragoman.evaluate.running.run_folder import RunFolder
 from dragoman.evaluate.spec import load_experiment
 from dragoman.evaluate.api import run_experiment

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from dragoman.core.values import Scope, Source
 from dragoman.sources.ingest import ingest
-from dragoman.stores.sqlite import SqliteStore
+from dragoman.stores.sqlite.store import SqliteStore
 
 base = Path(sys.argv[1])
 

@@ -8,7 +8,27 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import compare, data, evaluate, judge, keys, know, mcp, models, report, serve, talk, train, workshop
+from dragoman.cli import (
+    ask,
+    chat,
+    check,
+    compare,
+    data,
+    doctor,
+    evaluate,
+    forget,
+    ingest,
+    init,
+    judge,
+    keys,
+    mcp,
+    models,
+    recall,
+    remember,
+    report,
+    serve,
+    train,
+)
 from dragoman.cli.label import thumbs
 from dragoman.cli.store import copies
 
@@ -24,12 +44,18 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-talk.add_to(app)
-know.add_to(app)
+chat.add_to(app)
+ask.add_to(app)
+ingest.add_to(app)
+remember.add_to(app)
+recall.add_to(app)
+forget.add_to(app)
 serve.add_to(app)
 app.add_typer(keys.app, name="keys", help="Make, list and revoke the keys of a server.")
 mcp.add_to(app)
-workshop.add_to(app)
+init.add_to(app)
+check.add_to(app)
+doctor.add_to(app)
 evaluate.add_to(app)
 report.add_to(app)
 compare.add_to(app)

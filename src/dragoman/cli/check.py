@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.terminal import rendering
-from dragoman.cli.terminal.agent_options import Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides
 from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.core.errors import InputError
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from dragoman.agent.check import Conversation, Outcome
 
 _AGENT_FILE = "agent.toml"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("check", cls=Overridable)(check_agents)
 
 
 def check_agents(

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman import evaluate
 from dragoman.core.errors import ConfigError, InputError
+from dragoman.evaluate.running import manifest
 from dragoman.evaluate.running.manifest import data_digest, differences, digest_of, hashes, make_manifest, refuse_other
 from dragoman.evaluate.spec import experiment_of, load_experiment
 
@@ -147,7 +149,7 @@ def test_another_device_is_a_difference(made):
 
 
 def test_asking_for_versions_and_the_device_does_not_load_torch():
-    code = "import sys; from dragoman.evaluate import manifest as m; m._versions(); m._device(); "
+    code = "import sys; from dragoman.evaluate.running import manifest as m; m._versions(); m._device(); "
     subprocess.run([sys.executable, "-c", code + "sys.exit('torch' in sys.modules)"], check=True)
 
 
@@ -168,4 +170,20 @@ def test_the_tables_of_the_package_are_code_too(tmp_path):
     words.write_text("yes = 1")
     before = digest_of(tmp_path)
     words.write_text("yes = 2")
+    assert digest_of(tmp_path) != before
+
+
+def test_the_files_that_rows_depend_on_are_there():
+    room = Path(evaluate.__file__).parent
+    assert [name for name in manifest._ROWS_TOO if not (room / name).is_file()] == []
+
+
+def test_of_evaluate_only_the_files_that_rows_depend_on_count(tmp_path):
+    (tmp_path / "evaluate" / "running").mkdir(parents=True)
+    runner, report = tmp_path / "evaluate" / "running" / "runner.py", tmp_path / "evaluate" / "results.py"
+    runner.write_text("a")
+    before = digest_of(tmp_path)
+    report.write_text("a")
+    assert digest_of(tmp_path) == before
+    runner.write_text("b")
     assert digest_of(tmp_path) != before

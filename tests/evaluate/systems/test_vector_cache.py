@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_while_writing_leaves_a_file_that_can_be_read(t
     script = f"""
 import os
 from pathlib import Path
-from dragoman.evaluate import vectors
+from dragoman.evaluate.systems import vector_cache as vectors
 from dragoman.models.scripted import ScriptedEncoder
 kept = vectors.KeptVectors(ScriptedEncoder(dimensions=16), lambda: b"w", folder=Path({str(tmp_path)!r}))
 kept.encode(["before"])

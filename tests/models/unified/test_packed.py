@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.models.unified.masks import dense_mask
-from dragoman.models.unified.packed import BLOCK, blocks, dense, pack, states, use_attention, vocabulary_logits
+from dragoman.models.unified.masks import BLOCK, layout_mask
+from dragoman.models.unified.packed import blocks, dense, pack, states, use_attention, vocabulary_logits
 from dragoman.models.unified.token_tree import Segment, laid_out
 
 TREE = (Segment((1, 2, 3)), Segment((4, 5), 0), Segment((6, 7), 1), Segment((8,), 0, (1, 2)))
@@ -66,7 +66,7 @@ def test_first_fit_loses_nothing_and_masks_are_those_of_the_trees(forest, width)
         row, start, layout = packed.starts[number]
         inside = slice(start, start + len(layout.tokens))
         assert packed.ids[row, inside].tolist() == [token for one in tree for token in one.tokens]
-        assert torch.equal(mask[row, inside, inside], dense_mask(laid_out(tree)))
+        assert torch.equal(mask[row, inside, inside], layout_mask(laid_out(tree)))
         assert not taken[row, inside].any()
         taken[row, inside] = True
         outside = torch.ones(packed.ids.shape[1], dtype=torch.bool)

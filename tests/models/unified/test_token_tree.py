@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
-from dragoman.models.unified.masks import block_mask, dense_batch, dense_mask
+from dragoman.models.unified.masks import layout_mask
 from dragoman.models.unified.token_tree import Segment, joined, laid_out
 
 # a dialogue of two tokens; a persona on it; a document on the persona; another persona; a plan that sees all of them
@@ -43,7 +43,7 @@ def test_the_mask_drawn_by_hand():
         1111111
     """
     expected = [[mark == "1" for mark in row] for row in drawn.split()]
-    assert dense_mask(laid_out(PERSONAS)).tolist() == expected
+    assert layout_mask(laid_out(PERSONAS)).tolist() == expected
 
 
 def test_positions_go_on_after_the_parent_and_after_the_longest_that_is_seen():
@@ -57,12 +57,12 @@ def test_places_count_from_either_end():
 
 def test_a_later_start_gives_the_last_rows():
     layout = laid_out(PERSONAS)
-    assert torch.equal(dense_mask(layout, start=3), dense_mask(layout)[3:])
+    assert torch.equal(layout_mask(layout, start=3), layout_mask(layout)[3:])
 
 
 def test_trees_beside_each_other_see_nothing_of_each_other():
     layout = laid_out(joined([PERSONAS, PERSONAS]))
-    mask = dense_mask(layout)
+    mask = layout_mask(layout)
     size = len(layout.tokens) // 2
     assert torch.equal(mask[size:, size:], mask[:size, :size])
     assert not mask[size:, :size].any() and not mask[:size, size:].any()
@@ -72,7 +72,7 @@ def test_trees_beside_each_other_see_nothing_of_each_other():
 @given(trees())
 def test_a_token_sees_itself_and_all_that_its_line_holds_and_nothing_later(segments):
     layout = laid_out(segments)
-    mask = dense_mask(layout)
+    mask = layout_mask(layout)
     assert mask.diagonal().all() and not mask.triu(1).any()
     for place, owner in enumerate(layout.segments):
         line, above = {owner}, segments[owner].parent
@@ -88,30 +88,7 @@ def test_a_token_sees_itself_and_all_that_its_line_holds_and_nothing_later(segme
 def test_without_further_sight_positions_count_what_is_seen(segments):
     plain = [Segment(segment.tokens, segment.parent) for segment in segments]
     layout = laid_out(plain)
-    assert (dense_mask(layout).sum(1) - 1).tolist() == list(layout.positions)
-
-
-@given(st.lists(trees(), min_size=1, max_size=3))
-def test_padded_rows_keep_their_masks_and_padding_sees_itself(forest):
-    layouts = [laid_out(tree) for tree in forest]
-    found = dense_batch(layouts, width=32)
-    for row, layout in zip(found, layouts, strict=True):
-        size = len(layout.tokens)
-        assert torch.equal(row[:size, :size], dense_mask(layout))
-        assert not row[:size, size:].any()
-        assert torch.equal(row[size:], torch.eye(32, dtype=torch.bool)[size:])
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_block_mask_is_the_dense_one():
-    layouts = [laid_out(PERSONAS), laid_out(PERSONAS[:3])]
-    blocks = block_mask(layouts, width=8, device="cpu", block=8)
-    b, q, k = torch.meshgrid(torch.arange(2), torch.arange(8), torch.arange(8), indexing="ij")
-    told = blocks.mask_mod(b, torch.tensor(0), q, k)
-    for row, layout in zip(told, layouts, strict=True):
-        size = len(layout.tokens)
-        assert torch.equal(row[:size, :size], dense_mask(layout))
-    assert told.diagonal(dim1=1, dim2=2).all()
+    assert (layout_mask(layout).sum(1) - 1).tolist() == list(layout.positions)
 
 
 @pytest.mark.parametrize("segment", [Segment((1,), 1), Segment((1,), 0, (1,)), Segment((1,), -1)])

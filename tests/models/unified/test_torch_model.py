@@ -171,7 +171,7 @@ def test_check_sees_all_candidates_and_gives_their_scores(make_unified, family):
 
 def checked_one_by_one(runtime):
     """Each order in a tree of its own, with the reference tree of `turn_trees` and a mask made by hand."""
-    from dragoman.models.unified.masks import dense_mask
+    from dragoman.models.unified.masks import layout_mask
     from dragoman.models.unified.token_tree import laid_out
 
     turns, model = runtime.turns, runtime._ready()[0].causal.model
@@ -184,7 +184,7 @@ def checked_one_by_one(runtime):
             logits = model(
                 input_ids=torch.tensor([layout.tokens]),
                 position_ids=torch.tensor([layout.positions]),
-                attention_mask=dense_mask(layout)[None, None],
+                attention_mask=layout_mask(layout)[None, None],
                 use_cache=False,
             ).logits[0]
         for length in range(1, len(turns.check(order))):

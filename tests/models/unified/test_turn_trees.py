@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dragoman.core.errors import InputError, WeightsError
 from dragoman.core.tokens import Grammar, Shown, WrittenSequence
 from dragoman.core.values import Context
-from dragoman.models.unified.masks import dense_mask
+from dragoman.models.unified.masks import layout_mask
 from dragoman.models.unified.model import CandidatePassage, Judging, TreeShape, TurnTokens, Writing
 from dragoman.models.unified.token_spelling import spell
 from dragoman.models.unified.token_tree import laid_out
@@ -64,7 +64,7 @@ def test_in_the_papers_layout_the_plan_is_in_the_trunk_and_no_evidence_sees_anot
 def test_a_plan_after_reading_sees_every_candidate():
     found = checking(turns(), ASKED, ("P",))
     assert lines(found)[-1] == "[CHECK][SOURCE][P][EOS]"
-    assert dense_mask(laid_out(found.segments))[-1].all()
+    assert layout_mask(laid_out(found.segments))[-1].all()
 
 
 def test_a_plain_branch_is_written_after_plan_and_evidence():
@@ -77,7 +77,7 @@ def test_the_papers_response_sees_all_evidence_and_the_evidence_only_itself():
     found = writing(turns("paper"), Writing(CONTEXT, written))
     assert lines(found)[1:] == ["[EVIDENCE][P]a[EOE][0.7]", "[EVIDENCE][P]bb[EOE][0.0]", "[EOE]"]
     layout = laid_out(found.segments)
-    mask = dense_mask(layout)
+    mask = layout_mask(layout)
     assert mask[-1].all()
     assert not mask[layout.place(2, -1), layout.starts[1] : layout.starts[2]].any()
     assert layout.positions[-1] == layout.positions[layout.place(2, -1)] + 1

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.agent.build import load
 from dragoman.agent.check import fresh_assistants
-from dragoman.cli.doctor import examine
+from dragoman.cli.terminal.diagnosis import examine
 from dragoman.core.errors import ConfigError, StoreError
 from dragoman.stores.transfer.copying import MARK
 from dragoman.stores.transfer.table_records import NOTE

@@ -57,7 +57,7 @@ def test_a_server_with_rows_is_let_alone(source, make_store):
 
 CHILD = """
 import sys
-from dragoman.stores import copying
+from dragoman.stores.transfer import copying
 from dragoman.stores.locate import opened
 copying._BATCH = 7
 with opened(sys.argv[1], present=True) as left, opened(sys.argv[2]) as right:

@@ -244,7 +244,7 @@ class BatchWorker:
 
 @contextmanager
 def open_worker(setup: Setup) -> Iterator[Work[TurnBatch, BatchOutcomes]]:
-    """Lanes with models of their own, in a worker."""
+    """A worker with models of its own, in another process."""
     with Models() as models:
         lanes = [SystemGroup(view, seen, systems, models, setup.seed) for view, seen, systems in setup.lanes]
         yield BatchWorker(setup.name, lanes).answer

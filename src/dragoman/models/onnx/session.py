@@ -47,7 +47,7 @@ def open_tokenizer(folder: Path, max_tokens: int) -> Any:
 
 def open_session(folder: Path, threads: int) -> Any:
     """The graph of a folder, ready to run. All rows of a call must be of one length: the mask of padding may be gone
-    (`fused.py`).
+    (`fused_attention.py`).
     """
     import onnxruntime
 

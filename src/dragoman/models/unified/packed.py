@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from dragoman.models.torch.process_wide import FirstInLastOut
+from dragoman.models.unified.masks import BLOCK, block_mask, evidence_mask
 from dragoman.models.unified.token_tree import Layout, Segment, laid_out
 from dragoman.models.unified.tree_attention import use_tree_attention
 
 Attention: TypeAlias = Literal["sdpa", "flex"]
-BLOCK = 128
-"""Tokens of a block of FlexAttention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,46 +107,14 @@ def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Pack
 
 def dense(packed: Packed) -> Tensor:
     """Which keys each token sees, (B, 1, T, T), bool."""
-    seen = seen_by(packed.visible, packed.owners, packed.owners)
-    places = torch.arange(packed.ids.shape[1], device=packed.ids.device)
-    return (seen & (places[:, None] >= places))[:, None]
-
-
-def seen_by(visible: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    """`visible` (B, S, S) between the segments of queries (B, Q) and those of keys (B, K), (B, Q, K).
-
-    In two steps: one with all three indices would first write them out, 24 bytes for each of the mask's.
-    """
-    count, size = visible.shape[2], queries.shape[1]
-    rows = visible.gather(1, queries[:, :, None].expand(-1, -1, count))  # (B, Q, S)
-    return rows.gather(2, keys[:, None].expand(-1, size, -1))
+    places = torch.arange(packed.ids.shape[1], device=packed.ids.device)[None]
+    mask = evidence_mask(packed.visible, packed.owners, packed.owners, query_places=places, key_places=places)
+    return mask[:, None]
 
 
 def blocks(packed: Packed) -> Any:
-    """The same by blocks: which are seen at all, and which whole, is told by their segments, without looking at tokens.
-
-    A block that is seen in part is masked token by token, so that it may be listed once too often and nothing changes.
-    """
-    from torch.nn.attention.flex_attention import BlockMask
-
-    owners, visible = packed.owners, _rounded(packed.visible)
-    size, width = owners.shape
-    count = width // BLOCK
-    if width % BLOCK:
-        raise ValueError(f"A row of {width} tokens is not made of blocks of {BLOCK}.")
-    has = torch.zeros((size, count, visible.shape[1]), device=owners.device)
-    has.scatter_(2, owners.view(size, count, BLOCK), 1.0)  # (B, blocks, segments)
-    pairs = has @ visible.float() @ has.transpose(1, 2)  # how many pairs of segments see each other
-    all_pairs = has.sum(-1)[:, :, None] * has.sum(-1)[:, None, :]
-    order = torch.arange(count, device=owners.device)
-    seen = (pairs > 0) & (order[:, None] >= order)
-    whole = (pairs == all_pairs) & (order[:, None] > order)
-    parts = [_listed(seen & ~whole), _listed(whole)]
-
-    def sees(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return (q >= k) & visible[b, owners[b, q], owners[b, k]]
-
-    return BlockMask.from_kv_blocks(*parts[0], *parts[1], BLOCK_SIZE=BLOCK, mask_mod=sees)
+    """The same by blocks, for FlexAttention."""
+    return block_mask(packed.visible, packed.owners)
 
 
 def states(
@@ -241,17 +208,3 @@ def _passed(decoder: Any, packed: Packed, mask: Any) -> Tensor:
         input_ids=packed.ids, attention_mask=mask, position_ids=packed.positions, use_cache=False
     ).last_hidden_state
     return found
-
-
-def _rounded(visible: Tensor) -> Tensor:
-    """The table with a number of segments that is a power of two, so that few shapes are compiled."""
-    count = visible.shape[1]
-    more = (1 << (count - 1).bit_length()) - count
-    return torch.nn.functional.pad(visible, (0, more, 0, more))
-
-
-def _listed(seen: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks each block of queries sees, (B, 1, Q), and which, these first, (B, 1, Q, K)."""
-    number = seen.sum(-1).to(torch.int32)
-    which = torch.argsort(seen.to(torch.int8), dim=-1, descending=True, stable=True).to(torch.int32)
-    return number[:, None], which[:, None]

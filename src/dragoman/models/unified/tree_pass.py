@@ -19,7 +19,8 @@ from torch import Tensor
 from dragoman.core.errors import ModelError
 from dragoman.models.torch.causal_lm import Causal
 from dragoman.models.torch.tf32 import allow_tf32
-from dragoman.models.unified.packed import plain_attention, scaled, seen_by, unwrapped
+from dragoman.models.unified.masks import evidence_mask
+from dragoman.models.unified.packed import plain_attention, scaled, unwrapped
 from dragoman.models.unified.prefix_cache import Layers, Prefixes
 from dragoman.models.unified.token_tree import Layout, Segment, laid_out
 
@@ -238,8 +239,8 @@ def _padded(
             owners[i, at : at + last - first] = layout.segments[first:last]
             places[i, at : at + last - first] = range(first, last)
     moved = [torch.from_numpy(table).to(device) for table in (ids, positions, owners, places, visible)]
-    mask = seen_by(moved[4], moved[2][:, past:], moved[2])
-    mask &= moved[3][:, past:, None] >= moved[3][:, None]
+    owned, placed = moved[2], moved[3]
+    mask = evidence_mask(moved[4], owned[:, past:], owned, query_places=placed[:, past:], key_places=placed)
     mask.diagonal(past, 1, 2).fill_(True)
     return moved[0], moved[1], mask
 

@@ -1,4 +1,4 @@
-"""What an agent can look in: sources with counts, and a query to try. Chores for `House.do`."""
+"""What an agent can look in: sources with counts, and a query to try. Chores for `Service.do`."""
 
 from __future__ import annotations
 

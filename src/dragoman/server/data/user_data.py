@@ -1,4 +1,4 @@
-"""What a user can see and change of what is kept about them: facts, dialogues, thumbs. Chores for `House.do`."""
+"""What a user can see and change of what is kept about them: facts, dialogues, thumbs. Chores for `Service.do`."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import EVALUATION
 from dragoman.models.torch.causal_lm import Causal
 from dragoman.models.unified.frozen_layer_cache import FrozenLayerCache
+from dragoman.models.unified.masks import BLOCK
 from dragoman.models.unified.model import TurnTokens, Writing
 from dragoman.models.unified.packed import (
-    BLOCK,
     Attention,
     Packed,
     compile_layers,

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.agent import check as checking
 from dragoman.agent.check import read_conversations
-from dragoman.cli import workshop
+from dragoman.cli import init
 from dragoman.config import load_config
 
 CONVERSATIONS = """
@@ -65,7 +65,7 @@ def test_init_takes_an_empty_folder(invoke, tmp_path):
 
 
 def test_scaffold_of_both_languages_has_the_same_files():
-    folder = Path(workshop.__file__).parent / "scaffold"
+    folder = Path(init.__file__).parent / "scaffold"
     names = [sorted(str(p.relative_to(folder / code)) for p in (folder / code).rglob("*")) for code in ("en", "zh")]
     assert names[0] == names[1]
 

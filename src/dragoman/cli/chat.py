@@ -1,0 +1,84 @@
+"""`dragoman chat`: a conversation at the terminal, or down a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from dragoman.cli.ask import AsJson, Dialogue, print_json, write_line
+from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.agent_options import (
+    Agent,
+    Overridable,
+    Set,
+    State,
+    User,
+    interactive,
+    new_dialogue,
+    opened,
+    piped,
+)
+from dragoman.core.errors import DragomanError
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(cls=Overridable)(chat)
+
+
+def chat(
+    *,
+    agent: Agent = None,
+    user: User = "me",
+    dialogue: Dialogue = None,
+    as_json: AsJson = False,
+    settings: Set = None,
+    state: State = None,
+) -> None:
+    """Talk with an agent.
+
+    With no terminal it reads one user turn a line from standard input and prints one reply a line.
+    """
+    from dragoman.cli.terminal.chat_loop import ChatLoop
+
+    with opened(agent, settings=settings, state=state, talks=True) as assistant:
+        name = dialogue or new_dialogue()
+        if interactive() and not as_json:
+            ChatLoop(assistant, user=user, dialogue=name).run()
+        elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
+            raise typer.Exit(1)
+
+
+def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) -> bool:
+    """Answer every line of standard input; whether all of them could be answered."""
+    all_answered = True
+    for number, raw in enumerate(piped(), start=1):
+        line = raw.decode("utf-8", "surrogateescape").strip()
+        if not line:
+            _warn(f"Line {number} is empty and was skipped.")
+            continue
+        try:
+            reply = assistant.ask(line, user=user, dialogue=dialogue)
+        except DragomanError as error:
+            # One bad turn must not cost the turns that follow it.
+            all_answered = False
+            _warn(f"Line {number}: {rendering.error_text(error)}")
+            if as_json:
+                write_line(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
+            continue
+        if as_json:
+            print_json(reply)
+        else:
+            write_line(" ".join(rendering.printable(reply.text).split()))
+    return all_answered
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
