@@ -37,6 +37,7 @@ def test_right_answers_pass(expected, text):
         ("yes", "No, dogs stay outside.", "says no"),
         ("yes", "I could not find that in the documents.", "says that it does not know"),
         ("yes", "不行，狗不能进。", "says no"),
+        ("yes", "Since you are nine, you cannot use the slide.", "says no"),
         ("no", "Yes, at the gate.", "says yes"),
         ("no", "可以，不用买票。", "says yes"),
         ("no", "The slide is 40 metres long.", "does not say no"),
