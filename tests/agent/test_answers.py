@@ -19,6 +19,7 @@ from dragoman.agent.answers import answer_problem
         ("no", "Unfortunately not."),
         ("no", "The slide is only for those over 12."),
         ("no", "Dogs aren’t admitted."),
+        ("no", "Students are exempt from the tax."),
         ("no", "不可以，九岁的孩子太小了。"),
         ("no", "未满十二岁的儿童谢绝入内。"),
         ("ask", "That depends on your age. How old are you?"),

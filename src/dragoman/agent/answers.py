@@ -21,13 +21,15 @@ _NO = re.compile(
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(
-    r"\byou (?:can't|cannot|may not|must not|are not (?:allowed|entitled|eligible)|aren't)\b|[你您](?:不能|不可以|不可|无法|没有资格)",
+    r"\byou (?:can't|cannot|may not|must not|are not (?:allowed|entitled|eligible)|aren't)\b"
+    r"|[你您](?:不能|不可以|不可|无法|没有资格)",
     re.IGNORECASE,
 )
-# Words that limit who or what a rule admits: "only from 16 on" refuses a child as plainly as "not under 16".
+# Words that limit a rule: "only from 16 on" refuses a child as plainly as "not under 16", and "exempt" says that one
+# need not pay.
 _LIMITS = re.compile(
-    r"\b(?:only|at least|refused|prohibited|excluded|too (?:young|old|small|short|tall|large|big|heavy|late|early))\b"
-    r"|仅|只[能限有收接]|须满|才[能可]|拒绝|谢绝|除外",
+    r"\b(?:only|except|exempt|free|at least|refused|prohibited|excluded|too (?:young|old|small|short|tall|large|big|heavy|late|early))\b"
+    r"|仅|只[能限有收接]|须满|才[能可]|拒绝|谢绝|除外|免",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
