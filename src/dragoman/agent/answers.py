@@ -20,10 +20,16 @@ _NO = re.compile(
     r"|不|没|无法|抱歉|很抱歉|对不起|恐怕|别",
     re.IGNORECASE,
 )
-# Words that limit who or what a rule admits: "only from 16 on" refuses a child as plainly as "not under 16".
+_REFUSAL = re.compile(
+    r"\byou (?:can't|cannot|may not|must not|are not (?:allowed|entitled|eligible)|aren't)\b"
+    r"|[你您](?:不能|不可以|不可|无法|没有资格)",
+    re.IGNORECASE,
+)
+# Words that limit a rule: "only from 16 on" refuses a child as plainly as "not under 16", and "exempt" says that one
+# need not pay.
 _LIMITS = re.compile(
-    r"\b(?:only|at least|refused|prohibited|excluded|too (?:young|old|small|short|tall|large|big|heavy|late|early))\b"
-    r"|仅|只[能限有收接]|须满|才[能可]|拒绝|谢绝|除外",
+    r"\b(?:only|except|exempt|free|at least|refused|prohibited|excluded|too (?:young|old|small|short|tall|large|big|heavy|late|early))\b"
+    r"|仅|只[能限有收接]|须满|才[能可]|拒绝|谢绝|除外|免",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
@@ -43,8 +49,8 @@ _QUESTION = re.compile("[?？]")
 def answer_problem(expected: Answer, text: str) -> str | None:
     """Why a reply is not the expected answer, or None where it is.
 
-    `no` needs a denial or a limit somewhere ("only from 16 on"); `yes` needs none, since a rule that permits rarely
-    says yes. Neither may open with the opposite.
+    `no` needs a denial or a limit somewhere ("only from 16 on"); `yes` needs no such word, since a rule that
+    permits rarely says yes. Neither may open with the opposite, and `yes` must not tell the user that they cannot.
     """
     plain = text.replace("’", "'").strip()
     unknown = _UNKNOWN.search(plain) is not None
@@ -56,7 +62,7 @@ def answer_problem(expected: Answer, text: str) -> str | None:
         return None if _QUESTION.search(plain) else "does not ask back"
     certain = _DOUBT.sub("", plain)
     if expected == "yes":
-        return "says no" if not _YES.match(certain) and _NO.match(certain) else None
+        return "says no" if not _YES.match(certain) and (_NO.match(certain) or _REFUSAL.search(certain)) else None
     if _YES.match(certain):
         return "says yes"
     return None if negated(certain) or _LIMITS.search(certain) else "does not say no"
