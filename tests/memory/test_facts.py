@@ -21,7 +21,7 @@ from dragoman.memory.facts import ends, facts
         ("I love jazz. What's on this weekend?", [("likes", "jazz")]),
         ("i dont like olives", [("dislikes", "olives")]),
         ("I'm a student called Mo.", [("name", "Mo")]),
-        ("I'm a beekeeper.", [("about", "beekeeper")]),
+        ("I'm a beekeeper.", [("job", "beekeeper")]),
         ("我叫小林，我住在杭州。", [("name", "小林"), ("home", "杭州")]),
         ("我对花生过敏。", [("allergy", "花生")]),
         ("我搬到上海了", [("home", "上海")]),

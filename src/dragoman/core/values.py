@@ -311,9 +311,25 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something a user said about themselves; `slot` names what it is about, for contradictions."""
+    """Something that a user said about themselves, or about somebody or something of theirs.
+
+    `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
+    ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
+    "diet"), and `said` the sentence as it was typed.
+    """
 
     text: str
     slot: str = ""
     value: str = ""
     said: str = ""
+    subject: str = "user"
+    type: str = "text"
+    role: str = ""
+
+    @property
+    def relation(self) -> str:
+        """The slot without its subject: "age" of "Leo's age"."""
+        for owner in (f"{self.subject}'s ", f"{self.subject}的"):
+            if self.subject != "user" and self.slot.startswith(owner):
+                return self.slot[len(owner) :]
+        return self.slot

@@ -1,47 +1,59 @@
-"""Facts that a turn states about the user, by the rules of `memory/patterns`.
+"""Facts that a turn states about the user, and about people, animals and things of theirs.
 
-A fact has a slot, which names what it is about. A slot of one value (where somebody lives) is replaced
-by a newer fact; a slot of many (what somebody likes) is joined by it. A slot that ends in `!` belongs
-to a fact that says that an earlier one no longer holds.
+A fact has a subject and a slot, which names what it is about. A slot of one value (where somebody lives) is replaced
+by a newer fact; a slot of many (what somebody likes) is joined by it. A slot that ends in `!` belongs to a fact that
+says that an earlier one no longer holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
-from dragoman.memory.patterns import RULES, around, like, never
-from dragoman.text.form import form
+from dragoman.memory import chinese
+from dragoman.memory.clauses import Reader
+from dragoman.memory.patterns import around, like, words
+from dragoman.memory.relations import clause_facts
+from dragoman.memory.wording import written_out
 from dragoman.text.language import language
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt
 
-MANY = frozenset({"avoids", "likes", "dislikes", "allergy", "pet", "language", "hobby", "family", "has", "about"})
-"""Slots that hold several values at once."""
-_MATTERS = frozenset({"question", "turn", "point", "problem", "mistake", "bad", "pleasure", "guess", "idea"})
-_AROUND = around({"lead": "^(?:{})", "afterthought": "(?:{})+$", "supposed": "^(?:{})", "fleeting": "{}"})
-_NO_NAME, _NOT_HAD = never("name"), never("has")
-_ASKED = re.compile(r"什么|谁|哪|吗$|呢$|几[个岁]|多少|\b(?:what|who|where|which)\b", re.IGNORECASE)
-_COMMA = re.compile(r"[,，;；]\s*(?:so |and |but )?")
-_CLAUSE = re.compile(
-    r"(?:,\s*|\s+)(?:and|but)\s+(?=(?:i\b|i'|my\b|our\b))|,\s+(?=(?:i\b|i'|my\b))|[，,、](?=(?:也|还|而且)?我)",
-    re.IGNORECASE,
+MANY = frozenset(
+    "avoids likes dislikes allergy pet language hobby family has about diet condition aid fear status card brings can "
+    "companion studies wears booking".split()
 )
+"""Relations that hold several values at once."""
+MOST_FACTS = 20
+"""How many facts are learned from one turn."""
+_MOST_SENTENCES = 60
+_LONGEST = 600
+"""A sentence of more characters states no fact that a rule could tell."""
+_AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』")
+_REPORTED = re.compile(
+    rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
+)
+_CALL_ME = re.compile(r"(?:you (?:can|may) |please |just )?call me (?P<x>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)", re.IGNORECASE)
 
 
-def facts(text: str) -> tuple[Fact, ...]:
-    """The facts that a text states about its speaker, each as a sentence of its own."""
+def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple[Fact, ...]:
+    """The facts that a text states, each as a sentence of its own; at most `MOST_FACTS`.
+
+    `people` gives the people and animals known by name, with what they are to the user: only of them can a
+    sentence such as "Leo is seven" be a fact.
+    """
     found: dict[tuple[str, str], Fact] = {}
-    for sentence in sentences(spelt(text)):
-        bare = _AROUND["lead"].sub("", sentence).strip()
-        if not bare or _AROUND["supposed"].match(bare):
+    reader = Reader(people)
+    for said in sentences(text)[:_MOST_SENTENCES]:
+        if len(said) > _LONGEST:
             continue
-        asks = form(sentence).act == "question"
-        for clause in _told(bare) if asks else _clauses(bare):
-            for fact in _match(clause):
-                found.setdefault((fact.slot, fact.value.casefold()), fact)
-    return tuple(found.values())
+        for fact in _sentence_facts(said, reader):
+            found.setdefault((fact.slot, fact.value.casefold()), fact)
+        if len(found) >= MOST_FACTS:
+            break
+    return tuple(found.values())[:MOST_FACTS]
 
 
 def ends(fact: Fact) -> bool:
@@ -49,9 +61,12 @@ def ends(fact: Fact) -> bool:
     return fact.slot.endswith("!")
 
 
-def holds_many(slot: str) -> bool:
+def holds_many(fact: Fact) -> bool:
     """Whether a slot holds several values at once: what one likes, and what one says of a sister or a dog."""
-    return slot in MANY or ("'s " not in slot and "的" not in slot and like(slot) in ("family", "pet"))
+    slot = fact.slot.rstrip("!")
+    if fact.relation.rstrip("!") in MANY:
+        return True
+    return "'s " not in slot and "的" not in slot and like(slot) in ("family", "pet")
 
 
 def is_lasting(text: str) -> bool:
@@ -59,53 +74,27 @@ def is_lasting(text: str) -> bool:
     return not _AROUND["fleeting"].search(text)
 
 
-def _told(question: str) -> Iterator[str]:
-    """What a question tells on its way: "I'm vegetarian, what could I eat?"."""
-    *told, _ = _COMMA.split(question)
-    for part in told:
-        if form(part).act == "statement":
-            yield from _clauses(part)
+def is_instruction(text: str) -> bool:
+    """Whether a text tells the agent what to do, and nothing about the user."""
+    return bool(_AROUND["instruction"].search(text)) and not facts(text)
 
 
-def _clauses(sentence: str) -> Iterator[str]:
-    """The sentence cut before each new "I ..." or "my ...", so that every fact keeps its own words."""
-    for cut in _CLAUSE.split(sentence):
-        clause = cut.strip(" ,，")
-        if clause:
-            yield clause
-
-
-def _match(clause: str) -> Iterator[Fact]:
-    spoken = language(clause)
-    for rule in RULES[spoken]:
-        match = rule.pattern.search(clause)
-        if not match:
-            continue
-        groups = match.groupdict()
-        value = next((groups[key] for key in ("x", "y", "z") if groups.get(key)), "")
-        value = _AROUND["afterthought"].sub("", value).strip(" '\"“”")
-        key = (groups.get("k") or "").strip().casefold()
-        slot = rule.slot.format(k=key) if "{k}" in rule.slot else (f"{rule.slot} {key}" if key else rule.slot)
-        if not _plausible(slot, value):
-            continue
-        yield Fact(_sentence(clause, chinese=spoken == "zh"), slot + ("!" if rule.ended else ""), value, clause)
+def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
+    bare = _QUOTED.sub(" ", said)
+    if language(said) == "zh":
+        yield from chinese.sentence_facts(bare, said, reader.people)
         return
-
-
-def _plausible(slot: str, value: str) -> bool:
-    words = value.casefold().split()
-    if slot == "name":
-        return 0 < len(words) <= 3 and words[0] not in _NO_NAME
-    if slot == "has":
-        return bool(value) and words[-1] not in _NOT_HAD
-    if slot in _MATTERS or _ASKED.search(value):
-        return False
-    return bool(value) or slot == "hobby"
-
-
-def _sentence(clause: str, *, chinese: bool) -> str:
-    text = clause[0].upper() + clause[1:]
-    text = re.sub(r"^(?:And|But|Also) ", "", text)
-    text = re.sub(r"\b(?:i|im)\b(?!')", lambda word: "I'm" if word[0].lower() == "im" else "I", text)
-    text = re.sub(r"\bi(?=['’])", "I", text)
-    return text.rstrip(" .!。！") + ("。" if chinese else ".")
+    asks = bare.rstrip(" )\"'”’").endswith("?")
+    bare = _AROUND["lead"].sub("", spelt(bare)).strip()
+    called = _CALL_ME.match(bare)
+    if called:
+        yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
+        return
+    text = written_out(_AROUND["lead"].sub("", bare)).strip(" .!?")
+    if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
+        return
+    reported = _REPORTED.search(text)
+    if reported:
+        text = text[: reported.start()]
+    for clause in reader.clauses(text, asks=asks):
+        yield from clause_facts(clause, said)

@@ -5,24 +5,28 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dragoman import prompts
 from dragoman.core.caches import clear_caches
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
 from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Query, Scope, Source
-from dragoman.memory.facts import ends, facts, holds_many, is_lasting
+from dragoman.memory.correction import corrected
+from dragoman.memory.facts import facts, is_instruction, is_lasting
 from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
+from dragoman.memory.people import people_of
+from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
 from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import everything, form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
+_SHORT = 80
+"""The longest turn, in characters, that may only give a new value: "sorry, I meant Thursday"."""
 _HISTORY = 10
 """How many rows there may be for each fact that may be kept, those included that newer ones replaced."""
-_OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
@@ -64,7 +68,9 @@ class RuleMemory:
 
     def remember(self, scope: Scope, text: str) -> Learned:
         """Keep what a text says; as one fact where the rules find none in it."""
-        return self._add(scope, facts(text) or (Fact(text.strip(), "about", text.strip(), text.strip()),))
+        known = self._known(scope)
+        whole = Fact(text.strip(), "about", text.strip(), text.strip())
+        return self._add(scope, facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,), known)
 
     def recall(self, scope: Scope, query: str | None = None, *, k: int = 5) -> Sequence[Passage]:
         """What is remembered about a user: all of it, oldest first, or what fits a query best."""
@@ -97,7 +103,7 @@ class RuleMemory:
                 gone = [Passage("dialogues", self._source.name, "")]
         else:
             gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
-            gone += [old for old in hidden if old not in gone and any(_replaces(_fact(new), old) for new in gone)]
+            gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
             # Dialogues first: a call that was cut short finds the fact again, and does the rest.
             if gone:
                 self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
@@ -113,13 +119,24 @@ class RuleMemory:
         if shape.act == "forget":
             return Learned(forgotten=tuple(self.forget(context.scope, shape.core)))
         if shape.act == "remember":
-            return self.remember(context.scope, shape.core)
+            return NOTHING_LEARNED if is_instruction(shape.core) else self.remember(context.scope, shape.core)
         if not self._learn:
             return NOTHING_LEARNED
-        found = facts(context.last)
-        if not found and shape.act == "statement" and shape.personal:
-            found = self._judged(shape.core)
-        return self._add(context.scope, found)
+        known: list[Passage] = []  # read when first needed: most turns state nothing
+        read = False
+
+        def everything_known() -> list[Passage]:
+            nonlocal known, read
+            if not read:
+                known, read = self._known(context.scope), True
+            return known
+
+        new = facts(context.last, people=lambda: people_of(map(fact_of, everything_known())))
+        if not new and shape.act != "question" and len(context.last) <= _SHORT:
+            new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
+        if not new and shape.act == "statement" and shape.personal:
+            new = self._judged(shape.core)
+        return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""
@@ -132,50 +149,55 @@ class RuleMemory:
             (Fact(f"{statement.rstrip(' .!')}.", "about", statement, statement),) if chance >= self._certainty else ()
         )
 
-    def _add(self, scope: Scope, found: Sequence[Fact]) -> Learned:
-        if self._source is None or not found:
+    def _known(self, scope: Scope) -> list[Passage]:
+        return list(self._store.passages(scope, self._source.name)) if self._source is not None else []
+
+    def _add(self, scope: Scope, new: Sequence[Fact], known: Sequence[Passage]) -> Learned:
+        """Keep new facts. The store is read once before and once after all of them, however many they are."""
+        if self._source is None or not new:
             return NOTHING_LEARNED
-        added: list[Passage] = []
-        superseded: list[Passage] = []
         joined: list[Passage] = []
-        for fact in found:
-            known = list(self._store.passages(scope, self._source.name))
-            same = next((passage for passage in known if _same(passage, fact)), None)
+        added: list[tuple[Fact, Passage]] = []
+        live = list(known)
+        rows = len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+        people = people_of([*map(fact_of, known), *new])
+        for stated in new:
+            fact = with_known_names(stated, people)
+            same = next((passage for passage in live if repeats(fact, fact_of(passage))), None)
             if same is not None:
                 joined.append(same)
-                continue
-            ordinal = len(known) + self._count_superseded(scope)
-            if self._is_full(fact, known, ordinal):
-                log.info("a fact was not kept: there are %d already", len(known))
-                continue
-            passage = self._passage(scope, fact, ordinal)
-            self._store.put(scope, [passage], self._encoder.encode([passage.indexed]))
-            for old in self._before(scope, passage):
-                if _replaces(fact, old):
+            elif self._is_full(fact, live, rows):
+                log.info("a fact was not kept: there are %d already", len(live))
+            else:
+                passage = self._passage(scope, fact, rows)
+                added.append((fact, passage))
+                live = [old for old in live if not replaces(fact, fact_of(old), people)] + [passage]
+                rows += 1
+        return Learned(tuple(passage for _, passage in added), self._put(scope, added, people), tuple(joined))
+
+    def _put(
+        self, scope: Scope, added: Sequence[tuple[Fact, Passage]], people: Mapping[str, str]
+    ) -> tuple[Passage, ...]:
+        """Write new facts, and mark those that they replace; what was replaced."""
+        assert self._source is not None
+        if not added:
+            return ()
+        passages = [passage for _, passage in added]
+        self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
+        live = list(self._store.passages(scope, self._source.name))
+        superseded: dict[str, Passage] = {}
+        for fact, passage in added:
+            for old in older_than(passage.id, live):
+                if old.id not in superseded and replaces(fact, fact_of(old), people):
                     self._store.supersede(scope, old.id, passage.id)
-                    superseded.append(old)
-            added.append(passage)
-        return Learned(tuple(added), tuple(superseded), tuple(joined))
+                    superseded[old.id] = old
+        return tuple(superseded.values())
 
     def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
         """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
         if self.most_facts is None or len(known) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
-        return rows >= _HISTORY * self.most_facts or not any(_replaces(fact, old) for old in known)
-
-    def _before(self, scope: Scope, passage: Passage) -> Sequence[Passage]:
-        """The live facts older than one: two processes that learn at once must not replace each other's."""
-        assert self._source is not None
-        older: list[Passage] = []
-        for live in self._store.passages(scope, self._source.name):
-            if live.id == passage.id:
-                return older
-            older.append(live)
-        return ()  # a newer one has replaced it already
-
-    def _count_superseded(self, scope: Scope) -> int:
-        assert self._source is not None
-        return sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+        return rows >= _HISTORY * self.most_facts or not any(replaces(fact, fact_of(old)) for old in known)
 
     def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None
@@ -188,9 +210,16 @@ class RuleMemory:
             f"fact-{digest[:16]}",
             self._source.name,
             fact.text,
-            title=hints(fact.slot, language_of(fact.text)),
+            title=hints(fact.slot, language_of(fact.text)) or hints(fact.role, language_of(fact.text)),
             position=ordinal,
-            meta={"slot": fact.slot, "value": fact.value, "said": fact.said},
+            meta={
+                "slot": fact.slot,
+                "value": fact.value,
+                "said": fact.said,
+                "subject": fact.subject,
+                "type": fact.type,
+                **({"role": fact.role} if fact.role else {}),
+            },
         )
 
     def _clear_caches(self) -> None:
@@ -200,32 +229,3 @@ class RuleMemory:
         known = getattr(self._analyse, "forget", None)
         if callable(known):
             known()
-
-
-def _same(passage: Passage, fact: Fact) -> bool:
-    said, new = passage.meta.get("value", passage.text), fact.value
-    return passage.meta.get("slot", "") == fact.slot and _plain(said) == _plain(new)
-
-
-def _replaces(fact: Fact, old: Passage) -> bool:
-    """Whether a new fact makes an old one untrue."""
-    slot, had = fact.slot.rstrip("!"), old.meta.get("slot", "")
-    about_same = _overlaps(fact.value, old.meta.get("value", ""))
-    if had in (_OPPOSITE.get(slot), f"{slot}!") and about_same:
-        return True
-    if holds_many(slot):
-        return ends(fact) and had == slot and about_same
-    return bool(slot) and had.rstrip("!") == slot
-
-
-def _overlaps(new: str, old: str) -> bool:
-    first, second = _plain(new), _plain(old)
-    return bool(first and second) and (first in second or second in first)
-
-
-def _plain(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
-
-
-def _fact(passage: Passage) -> Fact:
-    return Fact(passage.text, passage.meta.get("slot", ""), passage.meta.get("value", ""))

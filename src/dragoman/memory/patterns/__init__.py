@@ -1,4 +1,4 @@
-"""What people say of themselves, as data: the rules of each language, and words around them."""
+"""What people say of themselves, as data: relations and rules of each language, and the words around them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,33 @@ from dragoman.text.patterns import Lazy, read, union
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An expression and the slot of the fact that it finds."""
+    """An expression over a clause, and the slot of the fact that it finds."""
 
     slot: str
     expression: str
     ended: bool = False
+    value: str = ""
+    who: str = ""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An expression over the words after a verb, and the slot of the fact that it finds for a subject.
+
+    `negated` is the slot of a negated clause, or "ends" where a negated clause ends an earlier fact.
+    """
+
+    verbs: frozenset[str]
+    slot: str
+    expression: str
+    who: str = ""
+    negated: str = ""
+    value: str = ""
+    also: bool = False
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -32,9 +54,31 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 _LANGUAGES = read(__name__)
 RULES = {
-    language: tuple(Rule(rule["slot"], rule["pattern"], rule.get("ended", False)) for rule in content["rule"])
+    language: tuple(
+        Rule(rule["slot"], rule["pattern"], rule.get("ended", False), rule.get("value", ""), rule.get("who", ""))
+        for rule in content.get("rule", ())
+    )
     for language, content in _LANGUAGES.items()
 }
+
+
+def _relations() -> dict[str, tuple[Relation, ...]]:
+    by_verb: dict[str, list[Relation]] = {}
+    for table in _LANGUAGES["en"]["relation"]:
+        options = {key: table[key] for key in ("who", "negated", "value", "also") if key in table}
+        relation = Relation(frozenset(table["verb"].split()), table["slot"], table["words"], **options)
+        for verb in relation.verbs:
+            by_verb.setdefault(verb, []).append(relation)
+    return {verb: tuple(found) for verb, found in by_verb.items()}
+
+
+RELATIONS = _relations()
+"""Relations of English by verb, in the order in which they are tried."""
+
+VERBS: Mapping[str, str] = {
+    form: verb for verb, forms in _LANGUAGES["en"]["verbs"].items() for form in (verb, *forms.split())
+}
+"""The basic form of each form of a verb that English relations know."""
 
 
 def around(shapes: Mapping[str, str]) -> Lazy:
@@ -46,9 +90,25 @@ def around(shapes: Mapping[str, str]) -> Lazy:
     return Lazy({name: shape.format(words(name)) for name, shape in shapes.items()})
 
 
-def never(slot: str) -> frozenset[str]:
-    """Values that a slot cannot have."""
-    return frozenset(" ".join(_texts("never", slot)).split())
+@cache
+def words(name: str) -> frozenset[str]:
+    """A list of words over all languages."""
+    return frozenset(" ".join(content.get("words", {}).get(name, "") for content in _LANGUAGES.values()).split())
+
+
+def fragment(name: str, language: str = "en") -> str:
+    """One fragment of a language's expressions."""
+    return str(_LANGUAGES[language]["shared"][name])
+
+
+def value_type(relation: str) -> str:
+    """The type of the values of a relation: `age` for an age; `text` where it may be anything."""
+    base = relation.rstrip("!")
+    for content in _LANGUAGES.values():
+        types = content.get("types", {})
+        if base in types or base.split(" ")[0] in types:
+            return str(types.get(base) or types[base.split(" ")[0]])
+    return "text"
 
 
 def like(slot: str) -> str:
@@ -66,7 +126,3 @@ def hints(slot: str, language: str) -> str:
     base = slot.rstrip("!")
     table: dict[str, str] = _LANGUAGES[language]["hints"]
     return table.get(base) or table.get(like(base), "")
-
-
-def _texts(table: str, key: str) -> list[Any]:
-    return [content[table][key] for content in _LANGUAGES.values() if key in content[table]]

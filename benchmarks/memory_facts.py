@@ -1,0 +1,178 @@
+"""How well facts are told from what users say: precision and recall on turns with known facts.
+
+    python benchmarks/memory_facts.py [--data FOLDER] [--errors]
+
+Three sets: our own turns (`tests/memory/data/turns.toml`; the held half was written before the rules and not tuned
+on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name what to
+remember in words of their own, so that a fact counts as found where a value and a gold value share a content word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gzip
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dragoman.core.values import Fact
+from dragoman.memory.correction import corrected
+from dragoman.memory.facts import facts
+from dragoman.memory.people import people_of
+
+TURNS = Path(__file__).parent.parent / "tests" / "memory" / "data" / "turns.toml"
+_EMPTY = frozenset(
+    "a an the my our his her its i to of in on at and or with for is are be have has some any not no do don't".split()
+)
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts of facts: found, of them right, wanted, of them found."""
+
+    found: int = 0
+    right: int = 0
+    wanted: int = 0
+    met: int = 0
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.met / self.wanted if self.wanted else 1.0
+
+    def row(self, name: str) -> str:
+        return (
+            f"{name:<28} {self.precision:9.3f} {self.recall:7.3f}   "
+            f"{self.right}/{self.found} right, {self.met}/{self.wanted} met"
+        )
+
+
+def learned(turn: dict[str, object]) -> tuple[Fact, ...]:
+    """The facts of a turn, after what the user said before."""
+    before = facts(str(turn.get("before", "")))
+    text = str(turn["text"])
+    return facts(text, people=partial(people_of, before)) or corrected(text, before)
+
+
+def matches(fact: Fact, gold: str) -> bool:
+    """Whether a fact is the one wanted: subject and slot equal, one value within the other."""
+    subjects, slots, values = (part.strip() for part in gold.split("|"))
+    if fact.subject.casefold() not in subjects.casefold().split("/") or fact.relation not in slots.split("/"):
+        return False
+    value = plain(fact.value)
+    return any(value and (value in plain(one) or plain(one) in value) for one in values.split("/"))
+
+
+def plain(text: str) -> str:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return " ".join(word for word in words if word not in ("a", "an", "the", "my", "our")) or text.casefold()
+
+
+def own(*, held: bool, errors: bool, chinese: bool | None = None) -> Score:
+    score = Score()
+    with TURNS.open("rb") as file:
+        turns = tomllib.load(file)["turn"]
+    for turn in turns:
+        if bool(turn.get("held")) != held or chinese not in (None, not turn["text"].isascii()):
+            continue
+        found, gold = learned(turn), list(turn["facts"])
+        score.found += len(found)
+        score.wanted += len(gold)
+        wrong = [fact for fact in found if not any(matches(fact, one) for one in gold)]
+        missed = [one for one in gold if not any(matches(fact, one) for fact in found)]
+        score.right += len(found) - len(wrong)
+        score.met += len(gold) - len(missed)
+        if errors and (wrong or missed):
+            print(turn["text"])
+            for fact in wrong:
+                print(f"    wrong   {fact.subject} | {fact.relation} | {fact.value}    ({fact.text})")
+            for one in missed:
+                print(f"    missed  {one}")
+    return score
+
+
+def content(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in re.findall(r"[a-z]+", text.lower()) if word not in _EMPTY)
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?:ies|es|s|ing|ed|y|e)$", "", word) if len(word) > 4 else word
+
+
+def laps(folder: Path) -> Score:
+    """LAPS: what users of recipe and film dialogues prefer; gold values are words of the user, by session."""
+    score = Score()
+    for path in sorted(folder.glob("*_val.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                for session in json.loads(line)["sessions"]:
+                    said = [turn["message"] for turn in session["dialogue"] if turn["role"] == "User"]
+                    spoken = content(" ".join(said))
+                    gold = [content(value) for values in session["preferences"].values() for value in values]
+                    gold = [value for value in gold if value and value <= spoken]  # as far as it is in the words
+                    found = [content(fact.value) for text in said for fact in facts(text)]
+                    _overlap(score, found, gold)
+    return score
+
+
+def attributes(folder: Path) -> Score:
+    """Turns of ConvAI2 with the triples that annotators took from them; a turn without a triple wants nothing."""
+    score = Score()
+    for path in sorted(folder.glob("*valid*.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                text, *triples = line.rstrip("\n").split("\t")
+                match = re.match(r"\d+\s+(.*)", text) or re.match(r"\w+'?s? persona: (.*)", text)
+                said = (match[1] if match else text).strip()
+                gold = [content(" ".join(ast.literal_eval(triple)[2:])) for triple in triples if triple.startswith("[") and "blank" not in triple]
+                found = [content(f"{fact.value} {fact.relation}") for fact in facts(tidy(said))]
+                _overlap(score, found, [value for value in gold if value])
+    return score
+
+
+def tidy(text: str) -> str:
+    """ConvAI2's tokens as people write them."""
+    text = re.sub(r" (?=[.,!?;'])", "", re.sub(r" ' (?=(?:m|s|re|ve|d|ll|t)\b)", "'", text))
+    text = re.sub(r"\bi\b", "I", text)
+    return re.sub(r"(?:^|(?<=[.!?] ))[a-z]", lambda first: first[0].upper(), text)
+
+
+def _overlap(score: Score, found: Sequence[frozenset[str]], gold: Sequence[frozenset[str]]) -> None:
+    score.found += len(found)
+    score.wanted += len(gold)
+    score.right += sum(any(value & one for one in gold) for value in found)
+    score.met += sum(any(value & one for value in found) for one in gold)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("DRAGOMAN_DATA", "data")))
+    parser.add_argument("--errors", action="store_true", help="show what is wrong or missed in the open half")
+    arguments = parser.parse_args()
+    print(f"{'':<28} {'precision':>9} {'recall':>7}")
+    for name, measure in _measures(arguments.data, errors=arguments.errors):
+        print(measure().row(name))
+
+
+def _measures(data: Path, *, errors: bool) -> Iterator[tuple[str, Callable[[], Score]]]:
+    yield "own turns, open half", lambda: own(held=False, errors=errors)
+    yield "own turns, held half", lambda: own(held=True, errors=False)
+    yield "of these, Chinese", lambda: own(held=True, errors=False, chinese=True)
+    more = data / "more"
+    if (more / "laps").is_dir():
+        yield "LAPS preferences (val)", lambda: laps(more / "laps")
+    if (more / "user_attributes").is_dir():
+        yield "user attributes (valid)", lambda: attributes(more / "user_attributes")
+
+
+if __name__ == "__main__":
+    main()

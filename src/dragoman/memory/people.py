@@ -1,0 +1,52 @@
+"""Who is who among the people and animals of a user: Leo is the son, Bruno the dog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dragoman.core.values import Fact
+from dragoman.memory.clauses import USER, noun_phrase
+from dragoman.memory.patterns import words
+
+_TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
+_CHINESE = re.compile(
+    rf"我(?:的|家的?)?(?P<role>{'|'.join(sorted(words('roles_zh') | words('pets_zh'), key=len, reverse=True))})"
+)
+
+
+def people_of(known: Iterable[Fact]) -> dict[str, str]:
+    """The people and animals that facts name, with what they are to the user; "" where that is not known."""
+    people: dict[str, str] = {}
+    for fact in known:
+        if fact.subject != USER:
+            if fact.subject != fact.role:
+                people[fact.subject] = fact.role or people.get(fact.subject, "")
+            if fact.relation in ("name", "名字"):
+                for name in re.split(r",\s*|\s+and\s+", fact.value):
+                    people.setdefault(name, fact.subject)
+        people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
+    return people
+
+
+def is_same(fact: Fact, old: Fact, people: dict[str, str]) -> bool:
+    """Whether two facts have the same subject: by name, or by a role that only one person has."""
+    one, other = fact.subject.casefold(), old.subject.casefold()
+    if one == other:
+        return True
+    roles = {name.casefold(): role for name, role in people.items()}
+    role, old_role = fact.role or roles.get(one, ""), old.role or roles.get(other, "")
+    if USER in (one, other) or not role or role != old_role:
+        return False
+    unnamed = one == role or other == role
+    named = {name for name, known in roles.items() if known == role}
+    return unnamed and len(named) <= 1
+
+
+def _mentioned(text: str) -> Iterable[tuple[str, str]]:
+    tokens = _TOKEN.findall(text)
+    for i, token in enumerate(tokens):
+        if token.lower() in ("my", "our"):
+            subject, _ = noun_phrase(tokens, i)
+            if subject is not None and subject.kind in ("person", "pet") and subject.key != subject.role:
+                yield subject.key, subject.role

@@ -1,0 +1,208 @@
+"""Facts of one clause: which relation its verb and words state, and with which value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dragoman.core.values import Fact
+from dragoman.memory.clauses import USER, Clause, Subject
+from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
+from dragoman.memory.predicate import Predicate, predicate
+
+_AROUND = around({"afterthought": "(?:{})$", "instruction": "{}"})
+_TAIL = re.compile(
+    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|, so|are|is|was|were|as do)\b.*", re.IGNORECASE
+)
+_SPLIT_VALUE = re.compile(r"\s*\(.*|,?\s+(?:by the way|you know)\b.*", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
+_FOLK = re.compile(rf"\b{fragment('folk')}", re.IGNORECASE)
+_MANNERED = re.compile(r"(?:an? |the )?(?:lot of |bit of )?(?:\w+ )?(?:love|pleasure|joy|care|luck|ease|time|fun|you|it|them|that|this|us)\b")
+_PRONOUN = re.compile(r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
+_BAD_PART = re.compile(
+    r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b", re.IGNORECASE
+)
+_BODY = frozenset("leg arm knee knees hip hips back foot ankle wrist shoulder eyes eyesight hearing heart legs".split())
+_MATTERS = {
+    "name": "name",
+    "first name": "name",
+    "full name": "name",
+    "surname": "surname",
+    "birthday": "birthday",
+    "date of birth": "birthday",
+    "budget": "budget",
+    "job": "job",
+    "profession": "job",
+    "occupation": "job",
+    "work": "job",
+    "home": "home",
+    "new home": "home",
+    "home town": "home",
+    "hometown": "home",
+    "address": "home",
+    "town": "home",
+    "city": "home",
+    "age": "age",
+    "weight": "weight",
+    "height": "height",
+    "hobby": "hobby",
+    "hobbies": "hobby",
+    "mother tongue": "language",
+    "native language": "language",
+    "first language": "language",
+    "diet": "diet",
+}
+_GENERIC = frozenset("be cost include consist come hold start".split())
+_LONGEST_THING = 6
+
+
+def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
+    """The facts that a clause states, in the order of the relations."""
+    read = predicate(clause.predicate)
+    if read is None or _AROUND["instruction"].search(clause.text):
+        return
+    subject = clause.subject
+    if subject.kind == "matter":
+        yield from _matter(clause, read, said)
+        return
+    for relation in RELATIONS.get(read.verb, ()):
+        if not _is_meant(relation, subject):
+            continue
+        match = relation.pattern.match(read.words)
+        if match is None:
+            continue
+        slot, ended = _slot(relation, read)
+        if not slot or (value_type(slot) in ("taste", "diet") and (read.passing or read.planned)):
+            continue
+        value = _value(relation, read, match)
+        if slot == "companion":
+            slot, value = _companion(value)
+        if slot and is_plausible(slot, value, subject):
+            yield fact(subject, slot + ("!" if ended else ""), value, clause.text, said)
+            if not relation.also:
+                return
+
+
+def fact(subject: Subject, relation: str, value: str, text: str, said: str) -> Fact:
+    """A fact about a subject; its slot names the subject, unless that is the user."""
+    slot = relation if subject.key == USER else f"{subject.key}'s {relation}"
+    role = "" if subject.key == USER else subject.role
+    return Fact(sentence(text), slot, value, said, subject.key, value_type(relation), role)
+
+
+def is_plausible(relation: str, value: str, subject: Subject) -> bool:
+    """Whether a value can be one of a relation: "sorry" is no name, "a question" is no possession."""
+    base = relation.rstrip("!")
+    tokens = value.casefold().split()
+    if not tokens:
+        return base == "hobby"
+    if _AROUND["instruction"].search(value):
+        return False
+    if base == "name":
+        return len(tokens) <= 5 and tokens[0] not in words("not_names")
+    if base in ("has", "brings"):
+        if len(tokens) > _LONGEST_THING:
+            return False
+        return not words("not_things").intersection((*tokens[:2], tokens[-1])) and not _PRONOUN.match(value)
+    if base in ("about", "status", "job"):
+        return tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
+    return not _PRONOUN.match(value) and not _ASKED.search(value)
+
+
+def sentence(text: str) -> str:
+    """A clause as a sentence of its own."""
+    text = text.strip(" ,;:-–—")
+    return text[:1].upper() + text[1:].rstrip(" .!,") + "."
+
+
+def trimmed(value: str) -> str:
+    """A value without what trails after it: "Porto last year" is "Porto"."""
+    value = _SPLIT_VALUE.sub("", _TAIL.sub("", value))
+    for _ in range(4):
+        shorter = _AROUND["afterthought"].sub("", value).rstrip(" ,;")
+        if shorter == value:
+            break
+        value = shorter
+    return value.strip(" '\"“”,.!")
+
+
+def _is_meant(relation: Relation, subject: Subject) -> bool:
+    kind, who = subject.kind, relation.who
+    if not who:
+        return kind != "thing" or relation.slot in ("weight",)
+    if who == "we":
+        return kind == "we"
+    if who == "user":
+        return kind in ("user", "we")
+    if who == "person":
+        return kind in ("user", "person", "pet") or (kind == "we" and relation.slot == "age")
+    if who == "other":
+        return kind in ("person", "pet")
+    return kind == "thing"
+
+
+def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:
+    """The slot of a fact and whether it ends one; no slot where nothing is learned."""
+    if not read.negated:
+        learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
+        return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
+    if relation.negated == "ends":
+        return relation.slot, True
+    if read.ended:
+        return relation.negated and (relation.slot or relation.negated), True
+    if relation.negated == "can":
+        return ("can", False) if read.ability else ("", False)
+    if relation.negated.endswith("!"):
+        return relation.negated.rstrip("!"), True
+    return relation.negated, False
+
+
+def _value(relation: Relation, read: Predicate, match: re.Match[str]) -> str:
+    value = trimmed(match["x"] or "")
+    if relation.negated == "can" and read.negated:
+        return f"not {read.verb} {value}".strip()
+    if read.negated and not read.ended and relation.slot == relation.negated and not relation.value:
+        return f"no {_ARTICLE.sub('', value)}"
+    if relation.value:
+        said = {"yes": "no" if read.negated else "yes"}.get(relation.value, relation.value)
+        return said.format(x=value, v={"break": "broken", "sprain": "sprained", "injure": "injured"}.get(read.verb, read.verb))
+    return value
+
+
+def _companion(value: str) -> tuple[str, str]:
+    """Who comes along; what comes along is brought."""
+    if value.casefold() in ("alone", "on my own", "by myself", "solo"):
+        return "companion", value
+    if _MANNERED.fullmatch(value):
+        return "", value
+    named = re.fullmatch(r"(?:[A-ZÀ-Þ][\w'’-]+(?:,| and)? ?)+", value)
+    return ("companion" if named or _FOLK.search(value) else "brings"), value
+
+
+def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
+    """What "my plot is number 29" says: the noun is the slot; "my sister's name is Ida" is about the sister."""
+    matter = clause.subject.role
+    subject = Subject(USER, "I")
+    owner, possessive, thing = matter.rpartition("'s ")
+    if possessive:
+        role = owner.split(" ")[-1]
+        matter, subject = thing, Subject(owner, f"My {owner}", role)
+    if matter.split(" ")[-1] in words("not_matters") or read.verb not in _GENERIC or read.negated or read.planned:
+        return
+    value = re.sub(r"^(?:called|named|now|in(?= [A-Z])|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words))
+    tokens = value.casefold().split()
+    if not tokens or (tokens[-1] in words("passing") or tokens[0] in words("passing")) and not _BAD_PART.match(value):
+        return
+    if matter.split(" ")[-1] in _BODY:
+        if _BAD_PART.match(value):
+            yield fact(subject, "condition", f"{matter} {clause.predicate}", clause.text, said)
+        return
+    relation = _MATTERS.get(matter, matter)
+    if re.match(r"favou?rite ", relation):
+        relation = "favourite " + relation.split(" ", 1)[1]
+    if _ASKED.search(value) or value.lower().startswith(("that ", "to ")) or VERBS.get(tokens[0]) and tokens[0].endswith("ing") and relation == matter:
+        return
+    if relation == "name" and tokens[0] in words("not_names"):
+        return
+    yield fact(subject, relation, value, clause.text, said)

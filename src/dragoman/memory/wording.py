@@ -1,0 +1,102 @@
+"""English as people type it, written out for the rules: contractions, slips of spelling, learners' grammar."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from dragoman.memory.patterns import VERBS, words
+
+_CONTRACTIONS = tuple(
+    (re.compile(pattern, re.IGNORECASE), full)
+    for pattern, full in (
+        (r"’", "'"),
+        (r"\b(?:i'm|im)\b", "I am"),
+        (r"\bi'?ve\b", "I have"),
+        (r"\bi'll\b", "I will"),
+        (r"\bi'd\b", "I would"),
+        (r"\b(we|they|you)'re\b", r"\1 are"),
+        (r"\b(we|they|you)'ve\b", r"\1 have"),
+        (r"\b(we|they|you|he|she|it)'ll\b", r"\1 will"),
+        (r"\b(we|they|you|he|she|it)'d\b", r"\1 would"),
+        (r"\b(?:can'?t|cannot)\b", "can not"),
+        (r"\bwon'?t\b", "will not"),
+        (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
+        (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
+        (r"\b(he|she|it|who|there|that|here|name|birthday)'s\b", r"\1 is"),
+        (r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|a bit)\b)", r"\1 is"),
+        (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
+        (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
+        (r"\bgonna\b", "going to"),
+        (r"\bgotta\b", "have to"),
+        (r"\bi\b", "I"),
+    )
+)
+# Slips that learners make, and homophones that only grammar tells apart.
+_SLIPS = tuple(
+    (re.compile(pattern, re.IGNORECASE), right)
+    for pattern, right in (
+        (r"\bI has\b", "I have"),
+        (r"\bI (?:is|are|be)\b", "I am"),
+        (r"\b(he|she|it) have\b", r"\1 has"),
+        (r"\b(he|she|it) (?:am|are)\b", r"\1 is"),
+        (r"\bmy sun\b(?= (?:is|has|have|who|and I)\b)", "my son"),
+        (r"\b(\d+|[a-z]+) year old\b", r"\1 years old"),
+        (r"\bI am have\b", "I have"),
+        (r"\bI am (live|work|come|travel|stay|use)\b", r"I \1"),
+        (r"\bI am speaking (?=[A-Z])", "I speak "),
+        (r"\bI have (\d+|[a-z]+) years(?: old)?(?=[.,;!]|$| and\b)", r"I am \1 years old"),
+        (r"\bI not (?=eat|drink|like|drive|speak)", "I do not "),
+        (r"\bI no (?=eat|drink|like|drive|speak)", "I do not "),
+    )
+)
+_WORD = re.compile(r"[A-Za-z]{5,}")
+_TARGETS = tuple(
+    "allergic vegetarian wheelchair pregnant birthday daughter husband brother mother father neighbour diabetic "
+    "student pensioner retired resident member travel travelling arrive allergy shellfish coeliac crutches children "
+    "girlfriend boyfriend grandmother grandfather grandson granddaughter operation language budget asthma".split()
+)
+# Common words that are one slip away from a target, and are none.
+_REAL = frozenset(
+    "bother smother farther rather gather lather another members remember september ember travels traveled traveller "
+    "arrived arrives arrival vegetarians wheelchairs birthdays daughters husbands brothers mothers fathers neighbours "
+    "neighbor neighbors students pensioners residents president allergies retires retire operations languages budgets "
+    "budge crutch resides reside residence residential vegetation pension diabetes".split()
+)
+
+
+@lru_cache(maxsize=2048)
+def written_out(sentence: str) -> str:
+    """A sentence without contractions and common slips: "im alergic" is "I am allergic"."""
+    text = sentence
+    for pattern, full in _CONTRACTIONS:
+        text = pattern.sub(full, text)
+    text = _WORD.sub(lambda word: _spelt(word[0]), text)
+    for pattern, right in _SLIPS:
+        text = pattern.sub(right, text)
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _spelt(word: str) -> str:
+    """The word that a rule waits for and that a slip of one or two letters has missed."""
+    low = word.lower()
+    if low in _REAL or low in VERBS or low in _TARGETS or word[:1].isupper() or low in words("roles"):
+        return word
+    for target in _TARGETS:
+        if abs(len(target) - len(low)) <= 1 and low[0] == target[0] and len(target) >= 6 and _near(low, target):
+            return target
+    return word
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether two words differ by one letter added, lost, changed, or by two neighbours swapped."""
+    if len(one) > len(other):
+        one, other = other, one
+    start = 0
+    while start < len(one) and one[start] == other[start]:
+        start += 1
+    if len(one) == len(other):
+        swapped = one[:start] + one[start : start + 2][::-1] + one[start + 2 :]
+        return one[start + 1 :] == other[start + 1 :] or swapped == other
+    return one[start:] == other[start + 1 :]

@@ -1,0 +1,70 @@
+"""What a user said of themselves, said back to them: "I am allergic to nuts." is "you are allergic to nuts"."""
+
+from __future__ import annotations
+
+import re
+
+_FORMS = {
+    "i": "you",
+    "me": "you",
+    "my": "your",
+    "mine": "yours",
+    "myself": "yourself",
+    "we": "you",
+    "us": "you",
+    "our": "your",
+    "ours": "yours",
+    "ourselves": "yourselves",
+    "i'm": "you're",
+    "i've": "you've",
+    "i'd": "you'd",
+    "i'll": "you'll",
+    "we're": "you're",
+    "we've": "you've",
+    "we'd": "you'd",
+    "we'll": "you'll",
+    "you": "me",
+    "your": "my",
+    "yours": "mine",
+    "yourself": "myself",
+}
+_VERBS = {"am": "are", "was": "were"}
+_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
+_AFTER_I = re.compile(
+    r"(\b(?:I)\b(?:\s+(?:also|now|still|really|just|currently|actually|always|never))?\s+)(am|was)\b", re.IGNORECASE
+)
+_AM_I = re.compile(r"\b(am|was)(?=\s+I\b)", re.IGNORECASE)
+_OPENERS = frozenset(
+    "the a an this that there it he she they in on at since when two three four five six no not both all some".split()
+)
+_CHINESE = re.compile(r"我们|咱们|我|你们|您|你")
+_CHINESE_FORMS = {"我们": "你们", "咱们": "你们", "我": "你", "你们": "我们", "您": "我", "你": "我"}
+
+
+def second_person(text: str) -> str:
+    """A statement of the user's turned to the user, without its full stop: "your son Leo is five"."""
+    bare = text.strip().rstrip(".!。！ ")
+    if any("\u4e00" <= char <= "\u9fff" for char in bare):
+        return _CHINESE.sub(lambda word: _CHINESE_FORMS[word[0]], bare)
+    bare = _AFTER_I.sub(lambda match: match[1] + _VERBS[match[2].lower()], bare)
+    bare = _AM_I.sub(lambda match: _VERBS[match[1].lower()], bare)
+    turned = _WORD.sub(_turned, bare)
+    first = _WORD.match(bare)
+    if first and (first[0].lower() in _FORMS or first[0].lower() in _OPENERS):
+        return turned[:1].lower() + turned[1:]
+    return turned
+
+
+def said_back(texts: list[str] | tuple[str, ...], language: str) -> str:
+    """Several statements as one sentence: "you live in Porto, and Leo is seven"."""
+    turned = [second_person(text) for text in texts]
+    if language == "zh":
+        return "，".join(turned)
+    if len(turned) < 2:
+        return "".join(turned)
+    return ", ".join(turned[:-1]) + f", and {turned[-1]}"
+
+
+def _turned(word: re.Match[str]) -> str:
+    said = word[0]
+    return _FORMS.get(said.lower().replace("’", "'"), said)
