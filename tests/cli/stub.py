@@ -7,7 +7,7 @@ import time
 
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Retrieval, Trace
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Scope, Source, Verdict
+from dragoman.core.values import Draft, Erasure, Evidence, Learned, Passage, Plan, Reply, Scope, Source, Verdict
 
 FERRY = Passage("ferry-1", "DOCUMENTS", "A return ticket costs 34 francs.", title="Ferry", origin="docs/ferry.md")
 SMALL_TALK = ("hello", "thanks")
@@ -93,8 +93,17 @@ class StubAssistant:
     def forget(self, what=None, *, user="me"):
         kept = [fact for fact in self.facts.get(user, []) if what is not None and what not in fact.text]
         count = len(self.facts.get(user, [])) - len(kept)
+        self.deleted = [fact for fact in self.facts.get(user, []) if what is not None and fact not in kept]
         self.facts[user] = kept
         return count
+
+    def erasure(self, *, user="me"):
+        return Erasure(len(self.facts.get(user, [])), len(self.dialogues(user=user)))
+
+    def undo_forget(self, *, user="me"):
+        restored, self.deleted = tuple(getattr(self, "deleted", ())), ()
+        self.facts.setdefault(user, []).extend(restored)
+        return restored
 
     def rate(self, good, *, user="me", dialogue="main"):
         self.rated = [*getattr(self, "rated", []), (good, user, dialogue)]

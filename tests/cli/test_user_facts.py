@@ -10,7 +10,7 @@ def test_remembered_facts_are_recalled_and_forgotten_by_user(invoke):
     assert "Remembered: I am vegetarian" in done.stdout and "dragoman recall --user ana" in done.stdout
     assert "I am vegetarian" in invoke("recall", "--user", "ana").stdout
     assert "Nothing is remembered about tom" in invoke("recall", "--user", "tom").stdout
-    assert invoke("forget", "vegetarian", "--user", "ana").stdout.startswith("Forgotten: 1.")
+    assert invoke("forget", "vegetarian", "--user", "ana").stdout.startswith("Deleted: 1.")
     assert "Nothing is remembered about ana" in invoke("recall", "--user", "ana").stdout
 
 
@@ -41,6 +41,13 @@ def test_forgetting_everything_needs_yes_where_nobody_can_be_asked(invoke, stub)
     assert len(stub.facts["me"]) == 1
     assert invoke("forget", "--all", "--yes").exit_code == 0
     assert stub.facts["me"] == []
+
+
+def test_words_that_mean_everything_delete_nothing(invoke, stub):
+    invoke("remember", "I am tall")
+    refused = invoke("forget", "everything", "about", "me")
+    assert refused.exit_code == 2 and "--all" in refused.stderr
+    assert len(stub.facts["me"]) == 1
 
 
 def test_forget_takes_words_or_all_but_not_both(invoke, stub):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.values import Passage, Scope, Turn
+from dragoman.core.values import Erasure, Passage, Scope, Turn
 from dragoman.memory.forgetting import telling
 from dragoman.text.analyse import Analyser
 
@@ -65,10 +65,11 @@ def test_what_was_replaced_can_be_forgotten_alone(told):
     assert told.superseded() == [] and "I moved to Oslo." in told.texts()
 
 
-def test_in_conversation_one_fact_or_everything_is_forgotten(told):
-    assert len(told.say("Please forget that I live in Bern.").forgotten) == 1
-    assert len(told.say("Forget everything about me.").forgotten) == 3
-    assert told.texts() == []
+def test_in_conversation_one_fact_is_deleted_at_once_and_everything_is_asked_first(told):
+    assert [passage.text for passage in told.say("Please forget that I live in Bern.").forgotten] == [FACTS[0]]
+    learned = told.say("Forget everything about me.")
+    assert learned.pending == Erasure(facts=3) and not learned.forgotten
+    assert told.texts() == list(FACTS[1:])
 
 
 def test_the_same_in_chinese(room):
@@ -76,16 +77,16 @@ def test_the_same_in_chinese(room):
         room.say(text)
     assert len(room.say("请忘记我住在杭州").forgotten) == 1
     assert room.texts() == ["我对花生过敏。"]
-    assert len(room.say("请忘掉关于我的一切").forgotten) == 1
-    assert room.texts() == []
+    assert room.say("请忘掉关于我的一切").pending == Erasure(facts=1)
+    assert room.texts() == ["我对花生过敏。"]
 
 
 def test_everything_means_dialogues_too_even_where_no_fact_is_known(room):
     room.store.append(ANA, "d", [Turn("user", "hello"), Turn("agent", "hi")])
     room.store.append(BEN, "d", [Turn("user", "hello")])
-    assert room.say("forget everything about me").forgotten
+    assert room.memory.forget(ANA)
     assert (room.store.dialogues(ANA), room.store.dialogues(BEN)) == ([], ["d"])
-    assert room.say("forget everything about me").is_empty
+    assert room.memory.forget(ANA) == ()
 
 
 def test_another_users_facts_stay(told):
@@ -146,8 +147,9 @@ def test_what_is_kept_beside_the_store_goes_with_everything_and_not_with_a_fact(
     told.memory.erase_beside = lambda scope: asked.append(scope) or 2
     told.memory.forget(ANA, "green tea")
     assert asked == []
-    told.memory.forget(ANA, "everything about me")
+    assert told.memory.forget(ANA, "everything about me") == () and told.texts(), "words never mean everything"
+    told.memory.forget(ANA)
     assert asked == [ANA] and told.texts() == []
-    assert told.say("Forget everything about me.").forgotten, "files alone are something to have forgotten"
+    assert told.memory.forget(ANA), "files alone are something to have deleted"
     told.memory.erase_beside = lambda scope: 0
-    assert not told.say("Forget everything about me.").forgotten
+    assert not told.memory.forget(ANA)

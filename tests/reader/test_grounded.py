@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.core.values import Context, Evidence, Learned, Passage, Plan, ReadTask
+from dragoman.core.values import Context, Erasure, Evidence, Learned, Passage, Plan, ReadTask
 from dragoman.critic import OverlapCritic
 from dragoman.models.scripted import ScriptedModel
 from dragoman.reader import GroundedReader
@@ -83,11 +83,41 @@ def test_what_was_learned_is_acknowledged(build):
     assert "I live in Basel." in text
 
 
-def test_what_was_forgotten_is_not_repeated(build):
+@pytest.mark.parametrize(
+    ("learned", "said"),
+    [
+        (
+            Learned(forgotten=(Passage("f1", "MEMORY", "I live in Bern."),)),
+            'Deleted: you live in Bern. Say "undo" within a minute to keep it.',
+        ),
+        (
+            Learned(forgotten=(Passage("f1", "MEMORY", "My dog is called Rex"), Passage("f2", "MEMORY", "I'm tall."))),
+            'Deleted: your dog is called Rex; you are tall. Say "undo" within a minute to keep it.',
+        ),
+        (
+            Learned(pending=Erasure(3, 2, 1)),
+            "This deletes 3 facts about you, 2 chats and 1 uploaded file. It cannot be undone. "
+            'Say "yes, delete everything" to go on.',
+        ),
+        (
+            Learned(forgotten=(Passage("f1", "MEMORY", ""),), erased=Erasure(1, 1, 0)),
+            "Deleted: 1 fact about you, 1 chat and 0 uploaded files.",
+        ),
+        (Learned(restored=(Passage("f1", "MEMORY", "I live in Bern."),)), "Restored: you live in Bern."),
+    ],
+)
+def test_a_deletion_is_named_asked_for_and_undone_in_fixed_words(build, learned, said):
     reader, _ = build(drafts="talk")
-    gone = Learned(forgotten=(Passage("f1", "MEMORY", ""),))
-    context = Context((*Context.of("forget where I live").turns,), learned=gone)
-    assert "forgotten" in reader.read([ReadTask(context)])[0].text
+    context = Context((*Context.of("forget where I live").turns,), learned=learned)
+    assert reader.read([ReadTask(context)])[0].text == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("forget my dog", "nothing to delete"), ("undo", "nothing to undo"), ("撤销", "没有可以撤销")]
+)
+def test_what_is_not_there_is_not_deleted_or_restored(build, text, said):
+    reader, _ = build(drafts="talk")
+    assert said in reader.read([ReadTask(Context.of(text))])[0].text
 
 
 def test_the_stream_says_what_read_says(build):

@@ -223,7 +223,7 @@ def nobody_known(request):
     if "keyed" in request.fixturenames:
         keyed = request.getfixturevalue("keyed")
         for name in keyed.texts:
-            keyed.of(name).delete("/v1/memory?everything=true")
+            keyed.of(name).delete("/v1/memory?everything=true&confirm=true")
 
 
 def pytest_collection_modifyitems(items):

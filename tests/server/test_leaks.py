@@ -17,7 +17,7 @@ SECRETS = {"ana": "Quorvax", "ben": "Blenheist", "nameless": "Umbrizel", "eve": 
 TELLING = ("My dog is called {0}.", "I live in {0}.", "Remember that my locker code is {0}.", "I moved to {0}.")
 ASKING = ("What is my dog called?", "What do you know about me?", "Where does Ben live?", "Who keeps the harbour plan?")
 ACTS = {
-    "turn": TELLING + ASKING + ("Forget my dog.", "Forget everything about me."),
+    "turn": TELLING + ASKING + ("Forget my dog.", "Forget everything about me.", "Yes, delete everything."),
     "chat": TELLING + ASKING,
     "remember": TELLING,
     "search": ("harbour plan", "dog", "{0}"),
@@ -65,7 +65,7 @@ def act(client, verb, words, secret):
             client.put(f"/v1/memory/{said}", json={"txt": said}),
             client.post("/v1/turns", json={"text": said * 10_000}),
         ]
-    return [client.delete("/v1/memory?everything=true")]
+    return [client.delete("/v1/memory?everything=true&confirm=true")]
 
 
 def ids(client):
@@ -107,7 +107,7 @@ def check(server, life, logged):
     finally:
         logged.clear()
         for client in clients.values():
-            client.delete("/v1/memory?everything=true")
+            client.delete("/v1/memory?everything=true&confirm=true")
 
 
 def unseen(who, what, responses):

@@ -227,7 +227,7 @@ def test_forgetting_on_one_server_lets_turns_on_another_keep_nothing(replica, he
     until(lambda: held_reader.running)
     turns.append(asking(one.client(), "And you?"))
     until(lambda: one.house.desk.load == 2)
-    assert two.client().delete("/v1/memory?everything=true").status_code == 200
+    assert two.client().delete("/v1/memory?everything=true&confirm=true").status_code == 200
     held_reader.go.set()
     answers = [turn.result() for turn in turns]
     (name, problem), refused = one.events(answers[0].text)[-1], answers[1]
@@ -255,7 +255,7 @@ def test_forgetting_everything_ends_a_turn_elsewhere_that_forgets_itself(replica
     held_reader.held = True
     turn = asking(one.client(), "Forget my dog.")
     until(lambda: held_reader.running)
-    assert two.client().delete("/v1/memory?everything=true").status_code == 200
+    assert two.client().delete("/v1/memory?everything=true&confirm=true").status_code == 200
     held_reader.go.set()
     assert one.events(turn.result().text)[-1][1]["code"] == "busy"
     assert two.client().get("/v1/dialogues").json()["data"] == []
@@ -366,7 +366,7 @@ def test_room_for_uploads_is_that_of_all_servers(make_house, serve, on_database,
     assert ana[1].delete("/v1/sources/NOTES/files/c.md").status_code == 200
     assert upload(ana[0], d=b"Four.").json()["files"] == 1
     assert database.run("SELECT sum(files), sum(bytes) FROM dragoman.stock") == [(4, 9 + 10 + 11 + 5)]
-    assert ana[0].delete("/v1/memory?everything=true").status_code == 200
+    assert ana[0].delete("/v1/memory?everything=true&confirm=true").status_code == 200
     assert upload(ana[1], e=b"x" * 60, f=b"y" * 60, g=b"z" * 60).json()["files"] == 3
 
 
@@ -379,12 +379,12 @@ def test_files_that_lie_with_another_server_are_let_alone_and_that_is_said(repli
         upload(away, c=b"Three boats."),
         away.get("/v1/sources/NOTES/files"),
         away.delete("/v1/sources/NOTES/files/a.md"),
-        away.delete("/v1/memory?everything=true"),
+        away.delete("/v1/memory?everything=true&confirm=true"),
     ):
         assert (refused.status_code, refused.json()["code"]) == (421, "elsewhere") and refused.json()["remedy"]
     found = away.post("/v1/sources/NOTES/search", json={"query": "boats"}).json()["data"]
     assert len(found) == 2, "what was read of them is everybody's"
-    assert one.client().delete("/v1/memory?everything=true").json()["removed"] >= 2
+    assert one.client().delete("/v1/memory?everything=true&confirm=true").json()["removed"] >= 2
     assert upload(away, c=b"Three boats.").json()["files"] == 1
 
 
@@ -449,7 +449,7 @@ def test_a_turn_that_failed_leaves_its_dialogue_to_be_gone_on_with(replica, data
     held_reader.go.set()
     until(lambda: database.run("SELECT dialogue FROM dragoman.ends") == [(dialogue,)])
     assert chat(one.client(), "a", reply, "b").json()["dragoman"]["dialogue"] == dialogue
-    assert one.client().delete("/v1/memory?everything=true").status_code == 200
+    assert one.client().delete("/v1/memory?everything=true&confirm=true").status_code == 200
     assert database.run("SELECT count(*) FROM dragoman.ends") == [(0,)]
 
 

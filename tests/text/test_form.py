@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.form import act_and_core, everything, form, unwrapped
+from dragoman.text.form import act_and_core, form, unwrapped
 
 SOCIAL = [
     ("Hello!", "greeting"),
@@ -107,14 +107,6 @@ def test_requests_to_memory_carry_their_matter(text, act, core):
 
 def test_asking_whether_it_remembers_is_a_question():
     assert form("Do you remember my name?").act == "question"
-
-
-@pytest.mark.parametrize(
-    ("what", "all_of_it"),
-    [("everything", True), ("everything about me", True), ("where I live", False), ("一切", True), ("我的名字", False)],
-)
-def test_forgetting_everything_is_told_from_forgetting_one_thing(what, all_of_it):
-    assert everything(what) is all_of_it
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ ASKING = (
     "And who told you that?",
     "Tell me what the other users have said.",
 )
-FORGETTING = ("Forget my dog.", "Forget that I live in {0}.", "Forget everything about me.")
+FORGETTING = ("Forget my dog.", "Forget that I live in {0}.", "Forget everything about me.", "Yes, delete everything.")
 RECALLING = (None, "dog", "where do I live", "code")
 
 PERSON = st.integers(0, len(PEOPLE) - 1)
@@ -61,6 +61,7 @@ EVERY_FACT_THEN_EVERY_QUESTION = [
     *[("ask", person, asked) for asked in ASKING for person in range(4)],
     *[("together", person, asked) for asked in ASKING[:2] for person in range(4)],
     ("ask", 0, FORGETTING[2]),
+    ("ask", 0, FORGETTING[3]),
     *[("recall", person, query) for query in RECALLING for person in range(4)],
 ]
 

@@ -10,6 +10,7 @@ from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Retrieval, Role
 from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Reply, Request, Source, SourceName
+from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Agent:
         k: int = 3,
         fallback: Fallback = "all",
         names: Mapping[str, str] | None = None,
+        language: str = "en",
     ) -> None:
         if k < 1:
             raise ConfigError(f"k must be at least 1, not {k}.", remedy="Set retriever.k to the passages wanted.")
@@ -52,6 +54,7 @@ class Agent:
         self.refiner = refiner
         self.k = k
         self.fallback = fallback
+        self.language = language
         roles = {"gate": gate, "planner": planner, "retriever": retriever, "reader": reader, "refiner": refiner}
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
         self._graph = SourceGraph(self.sources)
@@ -180,6 +183,9 @@ class Agent:
             turn.notes.append(Note(role, component, share, found_here))
 
     def _read(self, turns: list[TurnState]) -> None:
+        turns = [turn for turn in turns if not self._said(turn)]
+        if not turns:
+            return
         with self._stage("reader", turns) as stage:
             drafts = self.reader.read([ReadTask(turn.context, turn.plan, turn.evidence) for turn in turns])
             require(drafts, turns, stage)
@@ -188,7 +194,21 @@ class Agent:
             turn.draft = draft
             turn.notes.append(Note(role, component, share, draft))
 
+    def _said(self, turn: TurnState) -> bool:
+        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms."""
+        if turn.context.learned.is_empty:
+            return False
+        text = deletion_reply(turn.context.learned, spoken(turn.context.last, self.language))
+        if text is None:
+            return False
+        turn.draft = Draft(text, 1.0, "said")
+        turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
+        return True
+
     def _read_aloud(self, turn: TurnState) -> Iterator[str]:
+        if self._said(turn):
+            yield turn.draft.text
+            return
         draft: Draft | None = None
         with self._stage("reader", [turn]) as stage:
             for piece in self.reader.stream(turn.task()):

@@ -15,7 +15,7 @@ from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
 from dragoman.core.errors import ConfigError, InputError, ServiceError
 from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import Context, Learned, Passage, Receipt, Reply, Scope, Source, Turn
+from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Reply, Scope, Source, Turn
 
 if TYPE_CHECKING:
     from typing import Self
@@ -182,7 +182,10 @@ class Assistant:
         everything = self.memory.learn(contexts)
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
-        notes = [None if learned.is_empty else Note("memory", component, share, learned) for learned in everything]
+        notes = [
+            None if learned.is_empty else Note("memory", component, share, _without_deleted_text(learned))
+            for learned in everything
+        ]
         return [self._told(*pair) for pair in zip(contexts, everything, strict=True)], notes
 
     def _told(self, context: Context, learned: Learned) -> Context:
@@ -238,7 +241,10 @@ class Assistant:
         return tuple(self._memory_method("recall")(self.scope(user), wanted))
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
-        """Erase a fact about a user, or, with nothing named, everything of theirs; the number of rows erased."""
+        """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows.
+
+        Deleting everything asks nobody: show the user `erasure` first. One fact can be restored with `undo_forget`.
+        """
         scope = self.scope(user)
         if what is not None:
             return _count(self._memory_method("forget")(scope, clean(what, most=self._most)))
@@ -246,6 +252,25 @@ class Assistant:
         if hasattr(self.memory, "forget"):
             erased = _count(self._memory_method("forget")(scope, None))
         return erased + self.store.forget(scope)
+
+    def erasure(self, *, user: str = DEFAULT_USER) -> Erasure:
+        """What `forget` without an argument would delete."""
+        if hasattr(self.memory, "erasure"):
+            erasure: Erasure = self._memory_method("erasure")(self.scope(user))
+            return erasure
+        return Erasure(chats=len(self.dialogues(user=user)))
+
+    def awaits_confirmation(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> bool:
+        """Whether the last reply of a dialogue asked the user to confirm that everything is deleted."""
+        asked = getattr(self.memory, "awaits_confirmation", None)
+        return bool(self._learns and asked is not None and asked(self.scope(user), dialogue))
+
+    def undo_forget(self, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
+        """Restore the fact that was deleted last, within a minute and in the same process; the facts that are back.
+
+        Words that the deletion blanked in dialogues stay blank.
+        """
+        return tuple(self._memory_method("undo")(self.scope(user)))
 
     def ingest(
         self,
@@ -291,8 +316,6 @@ class Assistant:
 
     def dialogues(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
         """The names of a user's dialogues, oldest first."""
-        from dragoman.agent.feedback import ASIDE
-
         return tuple(name for name in self.store.dialogues(self.scope(user)) if not name.startswith(ASIDE))
 
     def forget_dialogue(self, dialogue: str, *, user: str = DEFAULT_USER) -> int:
@@ -367,6 +390,11 @@ class Assistant:
             kind = "no memory" if self.memory is None else f"the memory {type(self.memory).__name__}"
             raise ConfigError(f"This agent has {kind}, which cannot {name}.", remedy="Set memory.kind to rules.")
         return method
+
+
+def _without_deleted_text(learned: Learned) -> Learned:
+    """What the trace keeps of a change: the ids of deleted facts, never their words."""
+    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten))
 
 
 def _count(answer: object) -> int:

@@ -124,6 +124,7 @@ def assemble(
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
 
     agent = Agent(
+        language=config.language,
         gate=creator.shared("gate"),
         planner=creator.shared("planner"),
         retriever=creator.shared("retriever"),

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from dragoman.agent.turns import WITHHELD
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.protocols import Store
-from dragoman.core.values import Context, Scope, Turn
+from dragoman.core.values import ASIDE, Context, Scope, Turn
 
 KEY = "feedback"
-ASIDE = "feedback:"
-"""How the names of dialogues begin that nobody held."""
 BETTER = f"{ASIDE}better"
 
 

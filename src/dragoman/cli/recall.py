@@ -39,6 +39,6 @@ def recall(
         typer.echo(json.dumps([encode(fact) for fact in facts], ensure_ascii=False))
     elif facts:
         rendering.out().print(rendering.facts_table(facts))
-        typer.echo(f'Forget one of them: dragoman forget{again(agent, user)} "its words"')
+        typer.echo(f'Delete one of them: dragoman forget{again(agent, user)} "its words"')
     else:
         typer.echo(f'Nothing is remembered about {user}. Begin with: dragoman remember{again(agent, user)} "I am ..."')

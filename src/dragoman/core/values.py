@@ -19,6 +19,8 @@ Speaker: TypeAlias = Literal["user", "agent"]
 
 SHARED_USER = ""
 """The user part of a scope that holds what a whole tenant shares; no person can have this id."""
+ASIDE = "feedback:"
+"""How the names of dialogues begin that nobody held: ratings are kept there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,33 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Erasure:
+    """What erasing everything of a user deletes."""
+
+    facts: int = 0
+    chats: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn changed in a user's memory."""
+    """What a turn changed in a user's memory.
+
+    `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
+    """
 
     added: tuple[Passage, ...] = ()
     superseded: tuple[Passage, ...] = ()
     joined: tuple[Passage, ...] = ()
     forgotten: tuple[Passage, ...] = ()
+    restored: tuple[Passage, ...] = ()
+    pending: Erasure | None = None
+    erased: Erasure | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.added or self.superseded or self.joined or self.forgotten)
+        changed = self.added or self.superseded or self.joined or self.forgotten or self.restored
+        return not (changed or self.pending or self.erased)
 
 
 NOTHING_LEARNED = Learned()

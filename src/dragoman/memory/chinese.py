@@ -11,17 +11,31 @@ from dragoman.memory.patterns import RULES, Rule, around, value_type, words
 
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "instruction": "{}"})
 _CUT = re.compile(r"[，,；;、：:]\s*|\s{1,9}(?=我|他|她|它)")
-_ADVERBS = re.compile(r"(?:现在|目前|如今|今年|已经|也|还|都|很|一直|最近|刚刚?|其实|就|又|真的|确实|平时(?=不)|而且|并且|同时|另外|因为|所以|但是?|不过)+")
+_ADVERBS = re.compile(
+    r"(?:现在|目前|如今|今年|已经|也|还|都|很|一直|最近|刚刚?|其实|就|又|真的|确实|平时(?=不)|而且|并且|同时|另外|因为|所以|但是?|不过)+"
+)
 _ROLE = "|".join(sorted(words("roles_zh") | words("pets_zh"), key=len, reverse=True))
 _SUBJECT = re.compile(
     rf"(?:我|我们)(?:的|家的?)?(?P<role>{_ROLE})|(?P<we>我们|咱们)(?!的|家)|(?:我|我们)(?:家)?的?(?P<matter>{'|'.join(sorted(words('matters_zh'), key=len, reverse=True))})"
     r"|(?P<me>我)|(?P<it>他们|她们|他|她|它)"
 )
-_MENTION = re.compile(rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{1,3}})(?=来|去|一起|$)")
+_MENTION = re.compile(
+    rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{1,3}})(?=来|去|一起|$)"
+)
 _ASKED = re.compile(r"什么|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|可以.*[？?]|是不是|有没有|好不好|[？?]")
 _CORRECTION = re.compile(r"^(?:不是?|不对|错了|更正|说错了|抱歉|对不起)[，,。\s]*")
 _NOT_IN_NAME = frozenset("的是也都今很不会有在对喜叫姓刚已现要住没能坐用最爱怀来了家说就还")
-_MATTERS = {"预算": "budget", "生日": "birthday", "身高": "height", "体重": "weight", "职业": "job", "工作": "job", "地址": "home", "名字": "name", "母语": "language"}
+_MATTERS = {
+    "预算": "budget",
+    "生日": "birthday",
+    "身高": "height",
+    "体重": "weight",
+    "职业": "job",
+    "工作": "job",
+    "地址": "home",
+    "名字": "name",
+    "母语": "language",
+}
 _LONGEST_NAME = 3
 
 

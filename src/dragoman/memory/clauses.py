@@ -72,7 +72,9 @@ _ASKING = frozenset(
 )
 _HYPOTHETICAL = frozenset("if unless whether suppose imagine assuming".split())
 _SUBORDINATE = frozenset("when whenever where wherever until once before after why how what than".split())
-_OPENING = frozenset("since after because due as at in on for from now this last next every during until till with".split())
+_OPENING = frozenset(
+    "since after because due as at in on for from now this last next every during until till with".split()
+)
 _FIRST_PERSON = frozenset(("am", "have", "do", "are"))
 _COMPLEMENT = re.compile(fragment("complement"), re.IGNORECASE)
 _AGE = re.compile(rf"(?:aged? )?(?:{fragment('age')})(?:(?:, | and )(?:{fragment('age')}))*$", re.IGNORECASE)
@@ -262,9 +264,7 @@ class Reader:
             return main
         return nearest or main
 
-    def _apposition(
-        self, tokens: Sequence[str], current: _Open | None, pending: Subject | None
-    ) -> Subject | None:
+    def _apposition(self, tokens: Sequence[str], current: _Open | None, pending: Subject | None) -> Subject | None:
         if not _is_age(tokens):
             return None
         if pending is not None:
@@ -300,7 +300,7 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
         low = tokens[end].lower()
         if low in _CUTS or low in _STOPS or low in _ADVERBS:
             break
-        if end > start + 1 and low in VERBS and not (low in ("work", "love", "name", "call", "plan", "book")):
+        if end > start + 1 and low in VERBS and low not in ("work", "love", "name", "call", "plan", "book"):
             break
         end += 1
     inner = list(tokens[start + 1 : end])
@@ -317,7 +317,7 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
         role = inner[at].lower()
     names = [word for word in inner[at + 1 :] if word[:1].isalpha()]
     plural = role in words("plural_roles")
-    if names and plural or (names and end < len(tokens) and tokens[end].lower() == "and"):
+    if (names and plural) or (names and end < len(tokens) and tokens[end].lower() == "and"):
         more = _more_names(tokens, end)
         if more:
             names += ["and", *more]
@@ -407,10 +407,17 @@ def _is_question(tokens: Sequence[str]) -> bool:
     first = tokens[0].lower()
     if first not in _ASKING:
         return False
-    if first in ("am", "is", "are", "was", "were", "have", "has", "do", "does", "did", "can", "could", "will") and len(tokens) > 1:
-        return tokens[1].lower() in (
-            "i we you he she they it my our your the there a an this that these those any anyone dogs children students".split()
-        ) or tokens[1][:1].isupper()
+    if (
+        first in ("am", "is", "are", "was", "were", "have", "has", "do", "does", "did", "can", "could", "will")
+        and len(tokens) > 1
+    ):
+        return (
+            tokens[1].lower()
+            in (
+                "i we you he she they it my our your the there a an this that these those any anyone dogs children students".split()
+            )
+            or tokens[1][:1].isupper()
+        )
     return True
 
 
@@ -430,11 +437,7 @@ def _verb(tokens: Sequence[str], start: int) -> str:
 
 
 def _shares_copula(current: _Open, tokens: Sequence[str]) -> bool:
-    return (
-        current.subject is not None
-        and bool(_COMPLEMENT.match(_text(tokens)))
-        and _verb(current.tokens, 0) == "be"
-    )
+    return current.subject is not None and bool(_COMPLEMENT.match(_text(tokens))) and _verb(current.tokens, 0) == "be"
 
 
 def _be(subject: Subject | None) -> str:
@@ -463,4 +466,4 @@ def _text(tokens: Sequence[str]) -> str:
 
 
 def _lower(phrase: str) -> str:
-    return phrase[:1].lower() + phrase[1:] if phrase.split(" ")[0] in ("My", "Our", "We") else phrase
+    return phrase[:1].lower() + phrase[1:] if phrase.split(" ", maxsplit=1)[0] in ("My", "Our", "We") else phrase

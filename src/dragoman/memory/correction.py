@@ -24,7 +24,10 @@ _KINDS = tuple(
         rf"(?<![\w.]){fragment('number')}(?:岁|\b)(?! ?(?:january|february|march|april|may|june|july|august))",
     )
 )
-_INSTEAD = re.compile(r"(?P<new>[^,]{1,30}?),? not (?P<old>[^,]{1,30})$|not (?P<old2>[^,]{1,30}?),? (?:but )?(?P<new2>[^,]{1,30})$", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"(?P<new>[^,]{1,30}?),? not (?P<old>[^,]{1,30})$|not (?P<old2>[^,]{1,30}?),? (?:but )?(?P<new2>[^,]{1,30})$",
+    re.IGNORECASE,
+)
 _MOST_WORDS = 6
 
 

@@ -35,7 +35,9 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^�
 _REPORTED = re.compile(
     rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
 )
-_CALL_ME = re.compile(r"(?:you (?:can|may) |please |just )?call me (?P<x>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)", re.IGNORECASE)
+_CALL_ME = re.compile(
+    r"(?:you (?:can|may) |please |just )?call me (?P<x>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)", re.IGNORECASE
+)
 
 
 def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple[Fact, ...]:

@@ -83,7 +83,9 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0912, PLR0915 - one st
         elif not verb and low in ("want", "plan", "wants", "plans") and tokens[1:2] == ["to"]:
             planned = True
             del tokens[:2]
-        elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[1:2] == ["to"]:
+        elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
+            1:2
+        ] == ["to"]:
             if low not in ("like", "likes"):
                 return None
             verb = "like"
@@ -101,7 +103,9 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0912, PLR0915 - one st
                 if low.endswith("ing") or form == low:
                     break
                 perfect = True
-            elif low in ("was", "were", "had") or (not low.endswith(("s", "ing")) and form != low and form not in ("be", "have")):
+            elif low in ("was", "were", "had") or (
+                not low.endswith(("s", "ing")) and form != low and form not in ("be", "have")
+            ):
                 past = True
             verb = form
             tokens.pop(0)

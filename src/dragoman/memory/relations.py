@@ -12,16 +12,22 @@ from dragoman.memory.predicate import Predicate, predicate
 
 _AROUND = around({"afterthought": "(?:{})$", "instruction": "{}"})
 _TAIL = re.compile(
-    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|, so|are|is|was|were|as do)\b.*", re.IGNORECASE
+    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|, so|are|is|was|were|as do)\b.*",
+    re.IGNORECASE,
 )
 _SPLIT_VALUE = re.compile(r"\s*\(.*|,?\s+(?:by the way|you know)\b.*", re.IGNORECASE)
 _ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
 _FOLK = re.compile(rf"\b{fragment('folk')}", re.IGNORECASE)
-_MANNERED = re.compile(r"(?:an? |the )?(?:lot of |bit of )?(?:\w+ )?(?:love|pleasure|joy|care|luck|ease|time|fun|you|it|them|that|this|us)\b")
-_PRONOUN = re.compile(r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE)
+_MANNERED = re.compile(
+    r"(?:an? |the )?(?:lot of |bit of )?(?:\w+ )?(?:love|pleasure|joy|care|luck|ease|time|fun|you|it|them|that|this|us)\b"
+)
+_PRONOUN = re.compile(
+    r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE
+)
 _ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
 _BAD_PART = re.compile(
-    r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b", re.IGNORECASE
+    r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
+    re.IGNORECASE,
 )
 _BODY = frozenset("leg arm knee knees hip hips back foot ankle wrist shoulder eyes eyesight hearing heart legs".split())
 _MATTERS = {
@@ -166,7 +172,9 @@ def _value(relation: Relation, read: Predicate, match: re.Match[str]) -> str:
         return f"no {_ARTICLE.sub('', value)}"
     if relation.value:
         said = {"yes": "no" if read.negated else "yes"}.get(relation.value, relation.value)
-        return said.format(x=value, v={"break": "broken", "sprain": "sprained", "injure": "injured"}.get(read.verb, read.verb))
+        return said.format(
+            x=value, v={"break": "broken", "sprain": "sprained", "injure": "injured"}.get(read.verb, read.verb)
+        )
     return value
 
 
@@ -192,7 +200,7 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
         return
     value = re.sub(r"^(?:called|named|now|in(?= [A-Z])|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words))
     tokens = value.casefold().split()
-    if not tokens or (tokens[-1] in words("passing") or tokens[0] in words("passing")) and not _BAD_PART.match(value):
+    if not tokens or ((tokens[-1] in words("passing") or tokens[0] in words("passing")) and not _BAD_PART.match(value)):
         return
     if matter.split(" ")[-1] in _BODY:
         if _BAD_PART.match(value):
@@ -201,7 +209,11 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     relation = _MATTERS.get(matter, matter)
     if re.match(r"favou?rite ", relation):
         relation = "favourite " + relation.split(" ", 1)[1]
-    if _ASKED.search(value) or value.lower().startswith(("that ", "to ")) or VERBS.get(tokens[0]) and tokens[0].endswith("ing") and relation == matter:
+    if (
+        _ASKED.search(value)
+        or value.lower().startswith(("that ", "to "))
+        or (VERBS.get(tokens[0]) and tokens[0].endswith("ing") and relation == matter)
+    ):
         return
     if relation == "name" and tokens[0] in words("not_names"):
         return

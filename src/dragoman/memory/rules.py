@@ -11,15 +11,30 @@ from dragoman import prompts
 from dragoman.core.caches import clear_caches
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
-from dragoman.core.values import NOTHING_LEARNED, Context, Fact, Learned, Passage, Query, Scope, Source
+from dragoman.core.trace import reply_from_json
+from dragoman.core.values import (
+    ASIDE,
+    NOTHING_LEARNED,
+    Context,
+    Erasure,
+    Fact,
+    Learned,
+    Passage,
+    Query,
+    Scope,
+    Source,
+)
 from dragoman.memory.correction import corrected
 from dragoman.memory.facts import facts, is_instruction, is_lasting
 from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
+from dragoman.memory.undo import Deletion, RecentDeletions
+from dragoman.text.confirmations import is_confirmation, is_undo
+from dragoman.text.forget_requests import forget_request
 from dragoman.text.forgetting import forget_texts
-from dragoman.text.form import everything, form
+from dragoman.text.form import form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
@@ -61,6 +76,9 @@ class RuleMemory:
         self.most_facts: int | None = None
         self.erase_beside: Callable[[Scope], int] | None = None
         """Erases what is kept of a user beside the store, such as uploaded files; how much."""
+        self.count_beside: Callable[[Scope], int] | None = None
+        """Counts the files that `erase_beside` would erase."""
+        self.recent = RecentDeletions()
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -87,7 +105,85 @@ class RuleMemory:
         return tuple(hits.values())[:k]
 
     def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
-        """Erase a user's facts that fit, or everything of theirs; what is returned no longer holds its text.
+        """Erase a user's facts that fit, or, without `what`, everything of theirs; the rows without their text.
+
+        Whoever erases everything has asked the user before. Deleted facts can be restored for a minute (`undo`).
+        """
+        gone = self._erase(scope) if what is None else self._delete(scope, what)
+        return tuple(Passage(passage.id, passage.source, "") for passage in gone)
+
+    def undo(self, scope: Scope) -> Sequence[Passage]:
+        """Restore the facts of the user's last deletion; none where it is over a minute old or was undone.
+
+        What the deletion blanked in dialogues stays blank. A fact that a newer one contradicts is not restored.
+        """
+        deletion = self.recent.take(scope)
+        if deletion is None or self._source is None:
+            return ()
+        live = list(self._store.passages(scope, self._source.name))
+        restored = [old for old in deletion.facts if not any(_contradicts(new, old) for new in live)]
+        there = {passage.id for passage in (*live, *restored)}
+        replaced = [(old, by) for old, by in deletion.replaced if by in there]
+        rows = [*restored, *(old for old, _ in replaced)]
+        if rows:
+            self._store.put(scope, rows, self._encoder.encode([row.indexed for row in rows]))
+            for old, by in replaced:
+                self._store.supersede(scope, old.id, by)
+        return tuple(restored)
+
+    def erasure(self, scope: Scope, *, dialogue: str = "") -> Erasure:
+        """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
+        known = self._store.passages(scope, self._source.name) if self._source is not None else ()
+        chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
+        files = self.count_beside(scope) if self.count_beside is not None else 0
+        return Erasure(sum(1 for _ in known), len(chats), files)
+
+    def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
+        """Whether the last agent turn of a dialogue asked to confirm that everything is erased.
+
+        The store knows, so that the answer may come to another server than the question.
+        """
+        return self._question(scope, dialogue) is not None
+
+    def _question(self, scope: Scope, dialogue: str) -> str | None:
+        trace = self._store.trace(scope, dialogue)
+        if trace is None:
+            return None
+        reply = reply_from_json(trace)
+        notes = reply.trace.of("memory")
+        is_asked = any(isinstance(note.value, Learned) and note.value.pending is not None for note in notes)
+        return reply.text if is_asked else None
+
+    def _is_confirmed(self, context: Context) -> bool:
+        """Whether the last turn says yes to the question of the turn right before it, as the store has it."""
+        if not is_confirmation(context.last):
+            return False
+        question = self._question(context.scope, context.dialogue)
+        if question is None:
+            return False
+        # Turns that a caller brought along from elsewhere stand between the question and the answer.
+        return not context.history or context.history[-1].text == question
+
+    def _erase(self, scope: Scope) -> Sequence[Passage]:
+        """Erase everything of a user."""
+        if self._source is None:
+            return ()
+        self.recent.drop(scope)
+        gone = [
+            passage
+            for superseded in (False, True)
+            for passage in self._store.passages(scope, self._source.name, superseded=superseded)
+        ]
+        # Files first: where they cannot be erased nothing else is, and the user is told.
+        erased = self.erase_beside(scope) if self.erase_beside is not None else 0
+        if self._store.forget(scope) + erased and not gone:
+            gone = [Passage("dialogues", self._source.name, "")]
+        if gone:
+            self._clear_caches()
+        return gone
+
+    def _delete(self, scope: Scope, what: str) -> Sequence[Passage]:
+        """Delete the facts that fit, and hold them for a minute.
 
         With a fact goes what it replaced: nobody could see that, so nobody could ask to forget it.
         """
@@ -95,29 +191,30 @@ class RuleMemory:
             return ()
         live = list(self._store.passages(scope, self._source.name))
         hidden = list(self._store.passages(scope, self._source.name, superseded=True))
-        if what is None or everything(what):
-            gone = [*live, *hidden]
-            # First: where it cannot be erased nothing else is, and the user is told.
-            erased = self.erase_beside(scope) if self.erase_beside is not None else 0
-            if self._store.forget(scope) + erased and not gone:
-                gone = [Passage("dialogues", self._source.name, "")]
-        else:
-            gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
-            gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
-            # Dialogues first: a call that was cut short finds the fact again, and does the rest.
-            if gone:
-                self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
-                self._store.remove(scope, [passage.id for passage in gone])
-        if gone:
-            self._clear_caches()
-        return tuple(Passage(passage.id, passage.source, "") for passage in gone)
+        gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
+        gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
+        if not gone:
+            return ()
+        # Dialogues first: a call that was cut short finds the fact again, and does the rest.
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
+        self._store.remove(scope, [passage.id for passage in gone])
+        self._clear_caches()
+        replaced = tuple(
+            (old, by.id)
+            for old in gone
+            if old in hidden
+            and (by := next((new for new in live if replaces(fact_of(new), fact_of(old))), None)) is not None
+        )
+        self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced))
+        return gone
 
     def _turn(self, context: Context) -> Learned:
-        shape = form(context.last)
         if self._source is None:
             return NOTHING_LEARNED
-        if shape.act == "forget":
-            return Learned(forgotten=tuple(self.forget(context.scope, shape.core)))
+        deletion = self._deletion(context)
+        if deletion is not None:
+            return deletion
+        shape = form(context.last)
         if shape.act == "remember":
             return NOTHING_LEARNED if is_instruction(shape.core) else self.remember(context.scope, shape.core)
         if not self._learn:
@@ -137,6 +234,20 @@ class RuleMemory:
         if not new and shape.act == "statement" and shape.personal:
             new = self._judged(shape.core)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
+
+    def _deletion(self, context: Context) -> Learned | None:
+        """What a turn that deletes, confirms or undoes changes; None for every other turn."""
+        if self._is_confirmed(context):
+            erasure = self.erasure(context.scope)
+            return Learned(forgotten=tuple(self.forget(context.scope)), erased=erasure)
+        if is_undo(context.last):
+            return Learned(restored=tuple(self.undo(context.scope)))
+        request = forget_request(context.last)
+        if request is None:
+            return None
+        if request.everything:
+            return Learned(pending=self.erasure(context.scope, dialogue=context.dialogue))
+        return Learned(forgotten=tuple(self._delete(context.scope, request.what)))
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""
@@ -229,3 +340,8 @@ class RuleMemory:
         known = getattr(self._analyse, "forget", None)
         if callable(known):
             known()
+
+
+def _contradicts(new: Passage, old: Passage) -> bool:
+    """Whether a live fact says the same as an older one, or makes it untrue."""
+    return new.id == old.id or repeats(fact_of(new), fact_of(old)) or replaces(fact_of(new), fact_of(old))

@@ -24,7 +24,10 @@ _CONTRACTIONS = tuple(
         (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
         (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
         (r"\b(he|she|it|who|there|that|here|name|birthday)'s\b", r"\1 is"),
-        (r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|a bit)\b)", r"\1 is"),
+        (
+            r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|a bit)\b)",
+            r"\1 is",
+        ),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
         (r"\bgonna\b", "going to"),

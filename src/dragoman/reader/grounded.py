@@ -19,6 +19,7 @@ from dragoman.reader.phrases import acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
 from dragoman.text.circles import loops
 from dragoman.text.claims import negated, unsupported
+from dragoman.text.confirmations import is_undo
 from dragoman.text.form import form
 
 _PIECES = re.compile(r"\S+\s*|\s+")
@@ -79,7 +80,8 @@ class GroundedReader:
         act = form(task.context.last).act
         noted = acknowledgement(task.context.learned, language)
         if act == "forget" and noted is None:
-            return Draft(phrase("forgotten-none", language), 1.0, "said")
+            missing = "restored-none" if is_undo(task.context.last) else "deleted-none"
+            return Draft(phrase(missing, language), 1.0, "said")
         if task.plan.is_null:
             if noted is not None:
                 return Draft(noted, 1.0, "said")

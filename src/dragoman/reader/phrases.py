@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from dragoman.core.values import Learned
+from dragoman.core.values import Erasure, Learned
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 
@@ -23,8 +24,12 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "noted": "Noted: {facts}",
         "changed": "Noted: {facts} (Before, I had: {old})",
         "known": "Yes, I already have that noted.",
-        "forgotten": "Done. I have forgotten that.",
-        "forgotten-none": "I have nothing noted about that, so there was nothing to forget.",
+        "deleted": 'Deleted: {facts} Say "undo" within a minute to keep it.',
+        "deleted-none": "I have nothing noted about that, so there was nothing to delete.",
+        "erase": 'This deletes {erasure}. It cannot be undone. Say "yes, delete everything" to go on.',
+        "erased": "Deleted: {erasure}.",
+        "restored": "Restored: {facts}",
+        "restored-none": "There is nothing to undo. A deleted fact can be restored for one minute.",
         "told": "You told me: {facts}",
     },
     "zh": {
@@ -41,11 +46,29 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "noted": "记下了：{facts}",
         "changed": "记下了：{facts}（之前记的是：{old}）",
         "known": "好的，这一点我已经记着了。",
-        "forgotten": "好的，我已经忘掉了。",
-        "forgotten-none": "我没有记过这一点，所以没有什么可以忘掉的。",
+        "deleted": "已删除：{facts}如要保留，请在一分钟内说“撤销”。",
+        "deleted-none": "我没有记过这一点，所以没有什么可以删除的。",
+        "erase": "这将删除{erasure}，且无法撤销。如要继续，请说“是的，全部删除”。",
+        "erased": "已删除：{erasure}。",
+        "restored": "已恢复：{facts}",
+        "restored-none": "没有可以撤销的内容。删除的内容可以在一分钟内恢复。",
         "told": "你告诉过我：{facts}",
     },
 }
+
+_MIRROR = tuple(
+    (re.compile(pattern, re.IGNORECASE), word)
+    for pattern, word in (
+        (r"\bi['’]m\b|\bi am\b", "you are"),
+        (r"\bi was\b", "you were"),
+        (r"\bi['’]", "you'"),
+        (r"\b(?:i|me)\b", "you"),
+        (r"\bmyself\b", "yourself"),
+        (r"\bmine\b", "yours"),
+        (r"\bmy\b", "your"),
+        ("我", "您"),
+    )
+)
 
 # What a draft notes for whoever shows it: its confidence is then not that of an answer.
 NO_ANSWER: Mapping[str, str] = {"found": "no answer"}
@@ -69,10 +92,35 @@ def spoken(text: str, configured: str) -> str:
     return "zh" if language_of(text) == "zh" else configured
 
 
-def acknowledgement(learned: Learned, language: str) -> str | None:
-    """What to say about what was just learned or forgotten, if anything."""
+def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") -> str:
+    """What an erasure deletes, in words: "3 facts about you, 2 chats and 1 uploaded file"."""
+    if language == "zh":
+        return f"关于您的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
+    facts, chats, files = (
+        f"{count} {noun if count == 1 else noun + 's'}"
+        for count, noun in ((erasure.facts, "fact"), (erasure.chats, "chat"), (erasure.files, "uploaded file"))
+    )
+    return f"{facts} about {about}, {chats} and {files}"
+
+
+def deletion_reply(learned: Learned, language: str) -> str | None:
+    """What to say about a deletion: asked, carried out or undone; None where the turn was about none."""
+    if learned.pending is not None:
+        return phrase("erase", language, erasure=erasure_text(learned.pending, language))
+    if learned.erased is not None:
+        return phrase("erased", language, erasure=erasure_text(learned.erased, language))
     if learned.forgotten:
-        return phrase("forgotten", language)
+        return phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
+    if learned.restored:
+        return phrase("restored", language, facts=_to_the_user([row.text for row in learned.restored], language))
+    return None
+
+
+def acknowledgement(learned: Learned, language: str) -> str | None:
+    """What to say about what was just learned or deleted, if anything."""
+    deletion = deletion_reply(learned, language)
+    if deletion is not None:
+        return deletion
     if learned.added:
         facts = _joined([passage.text for passage in learned.added], language)
         if learned.superseded:
@@ -80,6 +128,18 @@ def acknowledgement(learned: Learned, language: str) -> str | None:
             return phrase("changed", language, facts=facts, old=old)
         return phrase("noted", language, facts=facts)
     return phrase("known", language) if learned.joined else None
+
+
+def _to_the_user(facts: Sequence[str], language: str) -> str:
+    """Facts as said to the user: "I live in Bern." becomes "you live in Bern."."""
+    addressed = []
+    for fact in facts:
+        text = fact.rstrip(" .。")
+        for pattern, word in _MIRROR:
+            text = pattern.sub(word, text)
+        addressed.append(text)
+    stop, between = ("。", "；") if language == "zh" else (".", "; ")
+    return between.join(text for text in addressed if text) + stop
 
 
 def _joined(texts: Sequence[str], language: str) -> str:

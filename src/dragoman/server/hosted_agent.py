@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Scope, Source
 from dragoman.server.access.caller import Caller
-from dragoman.server.access.quota import Quota, SharedStock, Stock, StorageUsage
-from dragoman.server.data.upload_folders import erase_uploads
+from dragoman.server.access.quota import Quota, SharedStock, Stock, StorageUsage, counted
+from dragoman.server.data.upload_folders import erase_uploads, user_folder
 from dragoman.server.http.problems import absent
 from dragoman.server.turns.dialogue_order import DialogueOrder, Standing, Usher
 
@@ -65,6 +65,8 @@ class Hosted:
             memory.most_facts = quota.facts
         if hasattr(memory, "erase_beside"):
             memory.erase_beside = lambda scope: erase_uploads(self.state, scope, self.stock)
+        if hasattr(memory, "count_beside"):
+            memory.count_beside = lambda scope: counted(user_folder(self.state, scope)).files
         self._call = call
         self.lines: DialogueOrder | None = getattr(assistant.store, "lines", None)
         self.usher = None if self.lines is None else Usher(self.lines, call)

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
-from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
+from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note
 from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
@@ -25,6 +25,7 @@ from dragoman.server.access.quota import QUOTA, Quota
 from dragoman.server.data import user_data
 from dragoman.server.data.upload_folders import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
+from dragoman.server.http.problems import unconfirmed
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
 from dragoman.server.turns.fair_share import FairShare
@@ -166,14 +167,15 @@ class Service:
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.desk.submit, line, eager=eager, whose=caller.whose)
         if hosted.usher is None and len(ask.text) <= SHORT and ("line", *line) not in self._held:
-            return submit(work, around=self._silence(hosted, caller, line, asks_to_forget(ask.text)))
+            return submit(work, around=self._silence(hosted, caller, line, asks_to_forget(ask.text), deletes=True))
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             reading = partial(asks_to_forget, ask.text)
             wish = reading() if len(ask.text) <= SHORT else await self._in(self._askers, reading)
-            around = self._silence(hosted, caller, line, wish)
+            deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
+            around = self._silence(hosted, caller, line, wish, deletes=deletes)
             if hosted.usher is None:
                 return submit(work, around=around)
-            standing = await hosted.stand(caller, ask.dialogue, forgets=around is not None)
+            standing = await hosted.stand(caller, ask.dialogue, forgets=deletes)
             try:
                 return submit(partial(work, place=standing.place), standing=standing, around=around)
             except BaseException:
@@ -181,12 +183,40 @@ class Service:
                 raise
 
     def _silence(
-        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish
+        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish, *, deletes: bool
     ) -> AbstractAsyncContextManager[None] | None:
-        """What a turn needs around it that asks to forget; None for all others."""
+        """What a turn that deletes needs around it; None for all others.
+
+        `deletes` says that it stands apart from the user's other turns on all servers.
+        """
         if wish == "nothing" or hosted.assistant.memory is None:
             return None
-        return self._between_turns(hosted, caller, files=wish == "everything", apart=line)
+        if wish == "confirmation":
+            return self._if_confirmed(hosted, caller, line, deletes=deletes)
+        return self._between_turns(hosted, caller, apart=line)
+
+    @asynccontextmanager
+    async def _if_confirmed(
+        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], *, deletes: bool
+    ) -> AsyncIterator[None]:
+        """Silence around a yes to the question whether everything is to be deleted; nothing around any other yes.
+
+        Entered when the turn is first in its line: only then has the turn before it been answered.
+        """
+        if not await self._is_asked(hosted, caller, line):
+            yield
+        elif not deletes:  # sent before the question was there, so it cannot answer it
+            raise BusyError("The question was not answered yet.", remedy="Confirm again.", seconds=1.0)
+        else:
+            async with self._between_turns(hosted, caller, files=True, apart=line):
+                yield
+
+    async def _is_asked(self, hosted: Hosted, caller: Caller, line: tuple[str, ...]) -> bool:
+        """Whether the last reply of a dialogue asked to confirm that everything is deleted."""
+        return await self._in(
+            self._askers,
+            lambda: hosted.view(caller.tenant).awaits_confirmation(user=caller.user, dialogue=line[-1]),
+        )
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or what costs as much as one, against the caller's limits."""
@@ -299,8 +329,13 @@ class Service:
         async with self._between_turns(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
 
-    async def forget_everything(self, caller: Caller, agent: str) -> int:
-        """Erase all that is the caller's, between their turns and when none of their files is being read; how much."""
+    async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> int:
+        """Erase all that is the caller's, between their turns and when none of their files is being read; how much.
+
+        Without their confirmation it is refused, with what would be deleted.
+        """
+        if not confirmed:
+            raise unconfirmed(await self.do(caller, agent, user_data.erasure))
         async with self._between_turns(self.hosted(agent), caller, files=True):
             return await self.do(caller, agent, user_data.forget_everything)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.text.confirmations import is_undo
+from dragoman.text.forget_requests import forget_request, means_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 
@@ -89,10 +91,15 @@ def act_and_core(text: str) -> tuple[Act, str]:
     social = _social(whole)
     if social is not None:
         return social, whole
+    request = forget_request(text)
+    if request is not None:
+        return "forget", request.what.strip(_EDGES)
+    if is_undo(text):
+        return "forget", ""
     parts = [part for part in _SPLIT.split(whole) if part and part.strip(_EDGES)]
-    asked = _memory_request(whole if len(parts) < 2 else parts[-1])
-    if asked is not None:
-        return asked
+    remembered = _remember_request(whole if len(parts) < 2 else parts[-1])
+    if remembered is not None:
+        return "remember", remembered
     rest = [part for part in parts if part == whole or _social(part) is None] or [whole]
     question = next((part for part in reversed(rest) if _asks(part)), None)
     if question is not None:
@@ -101,11 +108,6 @@ def act_and_core(text: str) -> tuple[Act, str]:
         return ("pastime" if pastime else "question"), core
     joined = " ".join(part.strip() for part in rest)
     return ("pastime" if _P["pastime"].search(joined) else "statement"), joined
-
-
-def everything(what: str) -> bool:
-    """Whether a request to forget means all of it."""
-    return bool(_P["everything"].match(what.strip(_EDGES)))
 
 
 def unwrapped(text: str) -> str:
@@ -155,22 +157,18 @@ def _social(text: str) -> Act | None:
     return None
 
 
-def _memory_request(text: str) -> tuple[Act, str] | None:
+def _remember_request(text: str) -> str | None:
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
     if "?" in bare and not bare.lower().startswith(("can you", "could you", "would you", "please")):
         return None
-    bare = bare.rstrip(" .!?。！？")
-    for act, pattern in (("forget", _P["forget"]), ("remember", _P["remember"])):
-        match = pattern.match(bare)
-        if match:
-            what = next((group for group in match.groups() if group), "").strip(_EDGES)
-            if act == "remember" and (
-                re.match(r"(?:what|when|where|who|how|which|me\b|my \w+\?)", what, re.IGNORECASE)
-                or what.endswith(("吗", "什么", "谁", "哪", "多少"))
-            ):
-                return None
-            return ("forget" if act == "forget" else "remember"), what
-    return None
+    match = _P["remember"].match(bare.rstrip(" .!?。！？"))
+    if match is None:
+        return None
+    what = next((group for group in match.groups() if group), "").strip(_EDGES)
+    is_question = re.match(r"(?:what|when|where|who|how|which|me\b|my \w+\?)", what, re.IGNORECASE)
+    if means_everything(what):  # "don't forget everything" states no fact
+        return None
+    return None if is_question or what.endswith(("吗", "什么", "谁", "哪", "多少")) else what
 
 
 def _asks(text: str) -> bool:

@@ -93,9 +93,13 @@ def test_what_a_turn_taught_is_shown_and_listed_and_forgotten(terminal):
     terminal.type("/memory\n")
     assert "I am tall" in terminal.wait_for("you> ")
     terminal.type("/forget tall\n")
-    assert "Forgotten: 1." in terminal.wait_for("you> ")
+    assert "Deleted: 1." in terminal.wait_for("you> ")
     terminal.type("/memory\n")
     assert "Nothing is remembered" in terminal.wait_for("you> ")
+    terminal.type("/undo\n")
+    assert "Restored: I am tall" in terminal.wait_for("you> ")
+    terminal.type("/undo\n")
+    assert "There is nothing to undo." in terminal.wait_for("you> ")
 
 
 def test_forgetting_everything_asks_first(terminal):
@@ -103,13 +107,13 @@ def test_forgetting_everything_asks_first(terminal):
     terminal.type("I am tall\n")
     terminal.wait_for("you> ")
     terminal.type("/forget\n")
-    terminal.wait_for("Type yes: ")
+    assert "This deletes 1 fact about you, 1 chat and 0 uploaded files." in terminal.wait_for("Type yes: ")
     terminal.type("no\n")
-    assert "Nothing was forgotten." in terminal.wait_for("you> ")
-    terminal.type("/forget\n")
+    assert "Nothing was deleted." in terminal.wait_for("you> ")
+    terminal.type("/forget everything\n")
     terminal.wait_for("Type yes: ")
     terminal.type("yes\n")
-    assert "Forgotten: 1." in terminal.wait_for("you> ")
+    assert "Deleted: 1." in terminal.wait_for("you> ")
 
 
 def test_commands_show_the_trace_the_sources_and_themselves(terminal):
@@ -175,7 +179,7 @@ def test_ctrl_d_at_the_question_forgets_nothing_and_stays(terminal):
     terminal.type("/forget\n")
     terminal.wait_for("Type yes: ")
     terminal.type("\x04")
-    assert "Nothing was forgotten" in terminal.wait_for("you> ")
+    assert "Nothing was deleted" in terminal.wait_for("you> ")
 
 
 def test_a_reply_can_be_called_good_or_bad(terminal):

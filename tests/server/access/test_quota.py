@@ -59,7 +59,7 @@ def test_a_tenant_may_keep_so_many_files_those_of_its_users_included(make_house,
     assert refused(upload(one, "DOCUMENTS", b=note("b")), "This tenant", "3")
     assert refused(upload(started.client(texts[0], **{"x-dragoman-user": "v"}), "NOTES", b=note("b")), "This tenant")
     assert upload(two, "DOCUMENTS", b=note("b")).json()["files"] == 1
-    assert one.delete("/v1/memory?everything=true").status_code == 200
+    assert one.delete("/v1/memory?everything=true&confirm=true").status_code == 200
     assert upload(one, "DOCUMENTS", b=note("b")).json()["files"] == 1
 
 

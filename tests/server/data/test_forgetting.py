@@ -64,11 +64,16 @@ def test_forgetting_everything_in_any_way_takes_the_uploaded_files(make_house, s
     client = started.client()
     assert upload(client, secret=SECRET, other=OTHER).json()["files"] == 2
     if way == "a turn":
-        said = client.post("/v1/turns", json={"text": "Forget everything about me.", "dialogue": "d"})
-        assert started.events(said.text)[-1][0] == "done"
+        question = told(started, "Forget everything about me.")
+        assert "1 chat and 2 uploaded files" in question["text"] and question["memory"]["pending"]["files"] == 2
+        assert len(kept(client)[0]) == 2
+        assert told(started, "yes")["memory"]["erased"] == {"facts": 0, "chats": 1, "files": 2}
     elif way == "a chat":
-        body = {"model": "robin", "messages": [{"role": "user", "content": "Please forget everything about me."}]}
-        assert client.post("/v1/chat/completions", json=body).status_code == 200
+        messages = [{"role": "user", "content": "Please forget everything about me."}]
+        answer = client.post("/v1/chat/completions", json={"model": "robin", "messages": messages}).json()
+        messages += [answer["choices"][0]["message"], {"role": "user", "content": "Yes, delete everything."}]
+        assert "2 uploaded files" in messages[1]["content"] and len(kept(client)[0]) == 2
+        assert client.post("/v1/chat/completions", json={"model": "robin", "messages": messages}).status_code == 200
     else:
         asyncio.run(forget_by_tool(started, {"what": "everything"} if "words" in way else {"everything": True}))
     assert kept(client) == ([], [])
@@ -79,7 +84,68 @@ def test_forgetting_everything_in_any_way_takes_the_uploaded_files(make_house, s
 
 async def forget_by_tool(server, arguments):
     async with over_http(server) as client:
-        assert not (await client.call_tool("forget", arguments)).is_error
+        refused = await client.call_tool("forget", arguments)
+        assert refused.is_error and "2 uploaded files" in refused.content[0].text
+        assert not (await client.call_tool("forget", {**arguments, "confirm": True})).is_error
+
+
+def told(server, text, dialogue="d"):
+    """The end of a turn."""
+    name, done = server.events(server.client().post("/v1/turns", json={"text": text, "dialogue": dialogue}).text)[-1]
+    assert name == "done", done
+    return done
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"),
+    [
+        (["Forget everything about me.", "yes"], []),
+        (["Forget everything about me.", "是的，全部删除"], []),
+        (["Forget everything about me.", "no", "yes"], ["I live in Bern."]),
+        (["Forget everything about me.", "What does a day ticket cost?", "Yes, please."], ["I live in Bern."]),
+        (["yes"], ["I live in Bern."]),
+        (["Would you like to know more?", "yes"], ["I live in Bern."]),
+        (["Forget everything about me.", "Forget everything about me."], ["I live in Bern."]),
+    ],
+)
+def test_everything_is_deleted_by_a_yes_right_after_the_question_alone(make_house, serve, turns, left):
+    started = serve(make_house())
+    started.client().post("/v1/memory", json={"text": "I live in Bern."})
+    for text in turns:
+        told(started, text)
+    assert [fact["text"] for fact in started.client().get("/v1/memory").json()["data"]] == left
+
+
+def test_a_yes_in_another_dialogue_deletes_nothing(make_house, serve):
+    started = serve(make_house())
+    started.client().post("/v1/memory", json={"text": "I live in Bern."})
+    told(started, "Forget everything about me.", "one")
+    told(started, "yes", "two")
+    assert len(started.client().get("/v1/memory").json()["data"]) == 1
+
+
+def test_a_plain_yes_does_not_end_the_users_other_turns(make_house, serve, held_reader):
+    held_reader.held = True
+    started = serve(make_house(reader=held_reader))
+    other = Asking(started.client(), "Hello", "other")
+    until(lambda: held_reader.running == 1)
+    yes = Asking(started.client(), "yes", "d")
+    until(lambda: held_reader.running == 2)
+    held_reader.go.set()
+    for asking in (other, yes):
+        assert started.events(asking.done().text)[-1][0] == "done"
+
+
+def test_a_deleted_fact_comes_back_by_undo(make_house, serve):
+    started = serve(make_house())
+    started.client().post("/v1/memory", json={"text": "I live in Bern."})
+    deleted = told(started, "Forget that I live in Bern.")
+    assert deleted["text"] == 'Deleted: you live in Bern. Say "undo" within a minute to keep it.'
+    assert started.client().get("/v1/memory").json()["data"] == []
+    restored = told(started, "undo")
+    assert restored["text"] == "Restored: you live in Bern."
+    assert [fact["text"] for fact in restored["memory"]["restored"]] == ["I live in Bern."]
+    assert [fact["text"] for fact in started.client().get("/v1/memory").json()["data"]] == ["I live in Bern."]
 
 
 def test_forgetting_a_fact_leaves_the_uploaded_files(make_house, serve):
@@ -100,12 +166,14 @@ def test_what_is_being_uploaded_while_everything_is_forgotten_is_forgotten_too(
     held = Held(store.put)
     monkeypatch.setattr(store, "put", held)
     started = serve(house)
+    if by_talking:
+        told(started, "Forget everything about me.")
     sending = doing(lambda: upload(started.client(), secret=SECRET))
     assert held.begun.wait(60)
     if by_talking:
-        forgetting = Asking(started.client(), "Forget everything about me.")
+        forgetting = Asking(started.client(), "Yes, delete everything.")
     else:
-        forgetting = doing(lambda: started.client().delete("/v1/memory?everything=true"))
+        forgetting = doing(lambda: started.client().delete("/v1/memory?everything=true&confirm=true"))
     time.sleep(0.3)
     held.go.set()
     sending.join(60)
@@ -124,9 +192,9 @@ def test_files_that_cannot_be_removed_are_said_to_be_there(make_house, serve, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(upload_folders.shutil, "rmtree", refused)
-        failed = client.delete("/v1/memory?everything=true")
+        failed = client.delete("/v1/memory?everything=true&confirm=true")
     assert (failed.status_code, failed.json()["code"]) == (500, "store")
-    assert client.delete("/v1/memory?everything=true").status_code == 200 and kept(client) == ([], [])
+    assert client.delete("/v1/memory?everything=true&confirm=true").status_code == 200 and kept(client) == ([], [])
 
 
 def living_in_bern(make_house, serve, reader):
@@ -194,8 +262,9 @@ def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_hou
 
     async def scene():
         house = make_house(workers=1)
+        await (await house.begin(LOCAL, CallerTurn("Forget everything about me."))).outcome()
         reading = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", held))
-        run = await house.begin(LOCAL, CallerTurn("Forget everything about me."))
+        run = await house.begin(LOCAL, CallerTurn("yes"))
         await asyncio.sleep(0.05)
         other = await house.begin(LOCAL, CallerTurn("Hello", dialogue="other"))
         assert (await other.outcome()).reply.text and not run.ended
@@ -242,11 +311,13 @@ def test_a_long_turn_comes_before_the_short_one_after_it(make_house, serve, held
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("Forget everything about me.", "everything"),
-        ("Hello. It rains. Could you forget everything about me?", "everything"),
-        ("忘记关于我的一切", "everything"),
+        ("Forget everything about me.", "nothing"),
+        ("Hello. It rains. Could you forget everything about me?", "nothing"),
+        ("yes", "confirmation"),
+        ("Yes, delete everything.", "confirmation"),
+        ("是的，全部删除", "confirmation"),
         ("\x00Forget that I live in Bern.", "something"),
-        (f"{'It rains. ' * 4000}Forget my dog.", "something"),
+        (f"{'It rains. ' * 4000}Forget my dog.", "nothing"),
         ("I never forget a face.", "nothing"),
         ("", "nothing"),
     ],

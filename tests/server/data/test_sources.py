@@ -173,12 +173,17 @@ def test_forget_me_takes_everything_and_nobody_elses(keyed):
         client.post("/v1/feedback", json={"dialogue": "d", "thumb": "down", "better": "The Zanzibarian badger."})
         upload(client, "NOTES", "badger.md", b"# Badger\n\nMine is Zanzibarian.\n")
     assert ana.delete("/v1/memory").status_code == 422
-    assert ana.delete("/v1/memory?everything=true").json()["removed"] >= 2
+    for path in ("/v1/memory?everything=true", "/v1/memory?everything=true&confirm=false"):
+        unconfirmed = ana.delete(path)
+        assert (unconfirmed.status_code, unconfirmed.json()["code"]) == (409, "unconfirmed")
+        assert "1 fact about you, 1 chat and 1 uploaded file" in unconfirmed.json()["detail"]
+    assert "Zanzibarian" in ana.get("/v1/memory/export").text
+    assert ana.delete("/v1/memory?everything=true&confirm=true").json()["removed"] >= 2
     export = ana.get("/v1/memory/export").json()
     assert not any(export[part] for part in ("facts", "superseded", "passages", "dialogues", "feedback"))
     assert ana.get("/v1/sources/NOTES/files").json()["data"] == []
     assert "Zanzibarian" in ben.get("/v1/memory/export").text
-    assert ben.delete("/v1/memory?everything=true").status_code == 200
+    assert ben.delete("/v1/memory?everything=true&confirm=true").status_code == 200
     left = [path for path in keyed.root.rglob("*") if path.is_file() and b"Zanzibarian" in path.read_bytes()]
     assert left == []
 

@@ -65,9 +65,9 @@ def test_memory_is_shown_corrected_and_forgotten(visit, ask):
     field.press("Enter")
     expect(page.locator(".fact", has_text="fish")).to_be_visible()
     expect(page.locator(".fact", has_text="nuts")).to_have_count(0)
-    page.locator(".fact", has_text="fish").get_by_role("button", name="Forget").click()
+    page.locator(".fact", has_text="fish").get_by_role("button", name="Delete").click()
     expect(page.locator(".fact", has_text="fish")).to_have_count(0)
-    expect(page.locator(".turn.user .bubble").first).to_have_text("(forgotten)")
+    expect(page.locator(".turn.user .bubble").first).to_have_text("(deleted)")
     expect(page.locator(".bubble:empty, .turn.agent .text:empty")).to_have_count(0)
 
 
@@ -85,8 +85,8 @@ def test_everything_is_exported_and_forgotten(visit, ask):
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert [fact["text"] for fact in taken["facts"]] == ["I live in Ellisund."]
     assert taken["dialogues"]
-    page.get_by_role("button", name="Forget everything about me").click()
-    page.get_by_role("button", name="Forget everything", exact=True).click()
+    page.get_by_role("button", name="Delete everything about me").click()
+    page.get_by_role("button", name="Delete everything", exact=True).click()
     expect(page.locator(".facts")).to_contain_text("Nothing yet.")
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator(".dialogues .item")).to_have_count(0)
@@ -143,7 +143,7 @@ def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
     add.fill(f"My name is {HOSTILE}")
     add.press("Enter")
     expect(page.locator(".fact", has_text="onerror")).to_be_visible()
-    page.locator(".fact", has_text="onerror").get_by_role("button", name="Forget").click()
+    page.locator(".fact", has_text="onerror").get_by_role("button", name="Delete").click()
     expect(page.locator(".fact", has_text="onerror")).to_have_count(0)
     page.reload()
     page.wait_for_selector(".turn, .welcome")

@@ -417,7 +417,9 @@ def test_what_runs_while_everything_is_forgotten_is_not_kept(make_house, serve, 
     started = serve(make_house(reader=held_reader))
     asking = Asking(started.client(), "I keep a Zanzibarian badger.")
     until(lambda: held_reader.running == 1)
-    forgetting = threading.Thread(target=lambda: started.client().delete("/v1/memory?everything=true"), daemon=True)
+    forgetting = threading.Thread(
+        target=lambda: started.client().delete("/v1/memory?everything=true&confirm=true"), daemon=True
+    )
     forgetting.start()
     time.sleep(0.3)
     held_reader.go.set()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
 from dragoman.core.errors import DragomanError
+from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -31,7 +32,8 @@ class ChatLoop:
             "/why": (self._why, "the trace and the evidence of the last reply"),
             "/sources": (self._sources, "where this agent can look"),
             "/memory": (self._memory, "what is remembered about you"),
-            "/forget": (self._forget, "forget what matches the words after it; alone, everything about you"),
+            "/forget": (self._forget, "delete what matches the words after it; alone, everything about you"),
+            "/undo": (self._undo, "restore the fact that was deleted last, within a minute"),
             "/good": (self._good, "it was right to look something up for the last reply, or not to"),
             "/bad": (self._bad, "it was wrong: your labels train a gate (dragoman label)"),
             "/help": (self._help, "these commands"),
@@ -93,7 +95,7 @@ class ChatLoop:
             self._dim("Ask for instance:")
             for example in assistant.examples[:3]:
                 self._dim(f"  {rendering.one_line(example)}")
-        self._dim("Commands: /why /good /bad /sources /memory /forget /help /quit")
+        self._dim("Commands: /why /good /bad /sources /memory /forget /undo /help /quit")
 
     def _why(self, _: str) -> None:
         if self._last is None:
@@ -116,12 +118,26 @@ class ChatLoop:
             self._dim("Nothing is remembered about you yet. Say something about yourself.")
 
     def _forget(self, what: str) -> None:
-        if not what and not self._confirms("Forget everything about you, with all dialogues? Type yes: "):
-            self._dim("Nothing was forgotten.")
-            return
-        self._last = None  # /why would show what was forgotten
+        if means_everything(what):
+            what = ""
+        if not what:
+            from dragoman.reader.phrases import erasure_text
+
+            counts = erasure_text(self._assistant.erasure(user=self._user))
+            if not self._confirms(f"This deletes {counts}. It cannot be undone. Type yes: "):
+                self._dim("Nothing was deleted.")
+                return
+        self._last = None  # /why would show what was deleted
         count = self._assistant.forget(what or None, user=self._user)
-        self._dim(f"Forgotten: {count}." if count else "Nothing matched. /memory shows what is remembered.")
+        undo = " /undo restores it for a minute." if what else ""
+        self._dim(f"Deleted: {count}.{undo}" if count else "Nothing matched. /memory shows what is remembered.")
+
+    def _undo(self, _: str) -> None:
+        restored = self._assistant.undo_forget(user=self._user)
+        for fact in restored:
+            self._dim(f"Restored: {rendering.one_line(fact.text)}")
+        if not restored:
+            self._dim("There is nothing to undo. A deleted fact can be restored for one minute.")
 
     def _good(self, _: str) -> None:
         self._rate(True)

@@ -99,7 +99,8 @@ def learned_text(learned: Learned) -> list[str]:
         "remembered": learned.added,
         "replaced": learned.superseded,
         "known already": learned.joined,
-        "forgotten": learned.forgotten,
+        "deleted": learned.forgotten,
+        "restored": learned.restored,
     }
     return [f"{word}: {one_line(passage.text)}" for word, passages in changes.items() for passage in passages]
 
@@ -176,7 +177,8 @@ def _learned(learned: Learned) -> str:
         "remembered": len(learned.added),
         "replaced": len(learned.superseded),
         "known already": len(learned.joined),
-        "forgotten": len(learned.forgotten),
+        "deleted": len(learned.forgotten),
+        "restored": len(learned.restored),
     }
     return ", ".join(f"{word} {count}" for word, count in counts.items() if count) or "nothing new"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from dragoman.agent.feedback import ASIDE, ratings
+from dragoman.agent.feedback import ratings
 from dragoman.core.errors import InputError
-from dragoman.core.values import Learned, Passage, Reply, Source, Turn
+from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Reply, Source, Turn
 from dragoman.server.access.quota import counted, full
 from dragoman.server.data.upload_folders import erase_uploads, user_folder
 from dragoman.server.hosted_agent import Seat
@@ -50,6 +50,11 @@ def forget(seat: Seat, id: str) -> int:
     """Erase one fact, with the turns that tell of it."""
     _fact(seat, id)
     return seat.assistant.forget(id, user=seat.user)
+
+
+def erasure(seat: Seat) -> Erasure:
+    """What `forget_everything` would delete."""
+    return replace(seat.assistant.erasure(user=seat.user), files=counted(user_folder(seat.state, seat.scope)).files)
 
 
 def forget_everything(seat: Seat) -> int:

@@ -22,6 +22,8 @@ from dragoman.core.errors import (
     StoreLockedError,
     StoreTwiceError,
 )
+from dragoman.core.values import Erasure
+from dragoman.reader.phrases import erasure_text
 from dragoman.server.http.views import View, dumps
 
 _log = logging.getLogger("dragoman.server")
@@ -38,6 +40,7 @@ CODES: dict[str, tuple[int, str]] = {
     "method-not-allowed": (405, "This cannot be done here"),
     "slow-sender": (408, "The request came too slowly"),
     "quota": (409, "There is no room for more"),
+    "unconfirmed": (409, "This needs a confirmation"),
     "request-answered": (409, "The request was answered meanwhile"),
     "forgotten": (410, "The answer has been forgotten"),
     "too-large": (413, "The request is too large"),
@@ -160,6 +163,15 @@ def of_validation(errors: Any) -> ApiProblem:
     first = places[0] if places else {"at": "", "message": ""}
     at = f"{first['at'] or 'the ' + str(first.get('in', 'request'))}: " if places else ""
     return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places))
+
+
+def unconfirmed(erasure: Erasure) -> ServiceError:
+    """The refusal to delete everything of a user who has not confirmed it."""
+    return ServiceError(
+        f"This deletes {erasure_text(erasure)}. It cannot be undone.",
+        remedy="Ask the user, then send it again with confirm=true.",
+        code="unconfirmed",
+    )
 
 
 def absent(what: str) -> AbsentError:

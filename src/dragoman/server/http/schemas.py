@@ -151,11 +151,20 @@ class FactView(BaseModel):
     origin: str
 
 
+class ErasureView(BaseModel):
+    facts: int
+    chats: int
+    files: int
+
+
 class LearnedView(BaseModel):
     added: list[FactView]
     superseded: list[FactView]
     joined: list[FactView]
     forgotten: list[str]
+    restored: list[FactView] = []
+    pending: ErasureView | None = None
+    erased: ErasureView | None = None
 
 
 class NoteView(BaseModel):

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Retrieval
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Source, Turn, Verdict
+from dragoman.core.values import Draft, Erasure, Evidence, Learned, Passage, Plan, Source, Turn, Verdict
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 
 if TYPE_CHECKING:
@@ -75,7 +75,14 @@ def learned(value: Learned | None) -> View | None:
         "superseded": [fact(row) for row in value.superseded],
         "joined": [fact(row) for row in value.joined],
         "forgotten": [row.id for row in value.forgotten],
+        "restored": [fact(row) for row in value.restored],
+        "pending": None if value.pending is None else erasure(value.pending),
+        "erased": None if value.erased is None else erasure(value.erased),
     }
+
+
+def erasure(value: Erasure) -> View:
+    return {"facts": value.facts, "chats": value.chats, "files": value.files}
 
 
 def refinement(value: Refinement) -> View:

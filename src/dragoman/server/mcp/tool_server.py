@@ -22,7 +22,7 @@ from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.problems import problem_of
 from dragoman.server.http.schemas import FactView, Gate, LearnedView, Plan, Said, SourceEvidence
 from dragoman.server.service import CallerTurn
-from dragoman.text.form import everything as means_everything
+from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,22 +140,26 @@ class _Tools:
             return _result("\n".join(lines) or "Nothing new.", LearnedView.model_validate(learned))
 
     async def forget(
-        self, context: Call, what: Annotated[str, Field(max_length=2000)] = "", everything: bool = False
+        self,
+        context: Call,
+        what: Annotated[str, Field(max_length=2000)] = "",
+        everything: bool = False,
+        confirm: Annotated[bool, Field(description="The user has agreed to delete everything.")] = False,
     ) -> Annotated[CallToolResult, Forgotten]:
-        """Erase a fact about the user, for good: `what` is its id, as `recall` gives it, or its words.
+        """Delete a fact about the user: `what` is its id, as `recall` gives it, or its words.
 
-        With `everything` all that is kept about the user goes: facts, dialogues, files. There is no way back; be sure
-        that the user asked for it.
+        With `everything` all that is kept about the user goes: facts, chats, uploaded files. Without `confirm` that is
+        refused, with what would be deleted: tell the user, and call again with `confirm` only if they agree.
         """
         with _told():
             caller, agent = await self._who(context)
             if everything == bool(what):
                 raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
             if everything or means_everything(what):
-                erased = await self._house.forget_everything(caller, agent)
+                erased = await self._house.forget_everything(caller, agent, confirmed=confirm)
             else:
                 erased = await self._house.forgetting(caller, agent, _forget, what)
-            return _result(f"Erased: {erased}.", Forgotten(erased=erased))
+            return _result(f"Deleted: {erased}.", Forgotten(erased=erased))
 
     async def search(
         self, query: Said, context: Call, source: Annotated[str, Field(max_length=200)] = "", k: K = 5

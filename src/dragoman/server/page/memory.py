@@ -45,7 +45,7 @@ class MemoryPanel:
                 el("div", classes="dialog", role="alertdialog", aria_label=words["memory.sure"]),
             ):
                 heading(words["memory.sure"], level=2)
-                el("p", words["memory.sure_more"])
+                self._erasure = el("p", "")
                 with el("div", classes="row end"):
                     button(words["cancel"], self._sure.close, "quiet")
                     button(words["memory.sure_yes"], self._everything, "danger filled")
@@ -123,8 +123,13 @@ class MemoryPanel:
             everything = await self._visit.do(user_data.export)
             ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
 
-    def _ask(self) -> None:
-        self._sure.open()
+    async def _ask(self) -> None:
+        """Ask whether everything is to be deleted, and name what goes."""
+        with telling_errors(self._words):
+            erasure = await self._visit.do(user_data.erasure)
+            counts = {"facts": erasure.facts, "chats": erasure.chats, "files": erasure.files}
+            self._erasure.set_text(self._words["memory.sure_more"].format(**counts))
+            self._sure.open()
 
     async def _everything(self) -> None:
         self._sure.close()

@@ -126,8 +126,8 @@ class PageSession:
         await self.house.forget_dialogue(await self.caller(), self.agent, dialogue)
 
     async def forget_everything(self) -> None:
-        """Erase all that is of whoever looks, as the API does."""
-        await self.house.forget_everything(await self.caller(), self.agent)
+        """Delete all that is of whoever looks and has confirmed it, as the API does."""
+        await self.house.forget_everything(await self.caller(), self.agent, confirmed=True)
 
     async def begin(self, ask: CallerTurn) -> RunningTurn:
         """Take a turn in."""

@@ -40,10 +40,16 @@ async def forget_me(
     request: Request,
     caller: Who,
     everything: Annotated[Literal["true"], Query(description="Say so: all of the user's facts, dialogues and files.")],
+    confirm: Annotated[
+        bool, Query(description="The user has agreed. Without it the answer is 409, with what would be deleted.")
+    ] = False,
     agent: AgentName = "",
 ) -> Response:
-    """Forget everything of the user: no byte of it is left in any file. Turns that run are ended."""
-    return answer({"removed": await house_of(request).forget_everything(caller, agent)})
+    """Delete everything of the user: no byte of it is left in any file. Turns that run are ended.
+
+    Without `confirm=true` nothing is deleted, and the problem says how much would be.
+    """
+    return answer({"removed": await house_of(request).forget_everything(caller, agent, confirmed=confirm)})
 
 
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
@@ -62,5 +68,8 @@ async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Forget one fact, with the turns that tell of it. Turns that run are ended."""
+    """Delete one fact, and blank the turns that mention it. Turns that run are ended.
+
+    The user can restore it by saying "undo" in a chat within a minute.
+    """
     return answer({"removed": await house_of(request).forgetting(caller, agent, user_data.forget, id)})

@@ -1,4 +1,4 @@
-"""Whether a turn asks to forget: that concerns the user's other turns, and their files, before it is answered."""
+"""Detect turns that delete: they must not run beside other turns of the user, which would write back what goes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from typing import Literal, TypeAlias
 
 from dragoman.agent.turns import MOST_CHARACTERS, clean
 from dragoman.core.errors import InputError
-from dragoman.text.form import act_and_core, everything
+from dragoman.text.confirmations import is_confirmation
+from dragoman.text.forget_requests import forget_request
 
-Wish: TypeAlias = Literal["nothing", "something", "everything"]
+Wish: TypeAlias = Literal["nothing", "something", "confirmation"]
+"""`something` deletes a fact; a `confirmation` deletes everything where the agent has just asked for it."""
 SHORT = 400
 """A text of so many characters is read in a millisecond; longer ones are for a thread."""
 
 
 def asks_to_forget(text: str) -> Wish:
-    """What a turn asks to forget, read as the memory reads it; the last sentence asks."""
+    """What a turn may delete, read as the memory reads it. To ask for everything deletes nothing yet."""
     try:
-        act, core = act_and_core(clean(text[-MOST_CHARACTERS:]))
+        said = clean(text[-MOST_CHARACTERS:])
     except InputError:
         return "nothing"  # it is refused when its turn comes
-    if act != "forget":
-        return "nothing"
-    return "everything" if everything(core) else "something"
+    if is_confirmation(said):
+        return "confirmation"
+    request = forget_request(said)
+    return "nothing" if request is None or request.everything else "something"

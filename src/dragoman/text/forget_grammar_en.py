@@ -1,0 +1,260 @@
+"""English forget requests, sentence by sentence: lead-in, head, verb, object, close."""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.text.spelling import spelt
+
+EVERYTHING = "everything"
+_STEPS = 8
+"""Lead-ins, closes and qualifiers that are taken off at most."""
+
+# Words that a request turns on, for typos; forms that mean something else are not taken for them.
+_KEYWORDS = ("forget", "delete", "erase", "remove", "everything", "please", "could", "would", "about", "information")
+_OTHER_WORDS = frozenset(
+    "forgot forgets forged forge deleted deletes deleter erased erases eraser removed removes remover pleased pleases "
+    "abort above cloud wood world mould could would about around reuse tease lease crease phase elite".split()
+)
+_WORD = re.compile(r"[A-Za-z]{5,12}")
+
+_LEAD_IN = re.compile(
+    r"(?:(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|day)|dear)"
+    r"(?: (?:there|again|robot|bot|assistant|friend|all|(?-i:[A-Z])\w+))?"
+    r"|ok(?:ay)?|alright|all right|right|well|so|now|and|also|then|but|oh|ah|hm+|um+|actually|please|kindly"
+    r"|just|sorry"
+    r"|excuse me|(?:thanks|thank you)(?: a lot| for [\w' ]{2,30}(?=,))?|yes|yeah|yep|no|nope|sure"
+    r"|fine|look|listen|btw|by the way|on second thoughts?|never ?mind|anyway|finally|one (?:more|last) thing"
+    r"|go ahead(?: and)?|do|i beg you|i mean it|seriously|if you (?:can|could|please|would|don'?t mind)|next|first"
+    r"|immediately|at once|right now|quickly|cool|great|perfect|good)(?:\s*[,!:;–—-]+\s*|\s+)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?P<name>[A-Z]\w+),\s+")
+_PEOPLE = frozenset(
+    "mum mom mommy mummy dad daddy mama papa kids children guys folks everyone everybody people honey darling "
+    "sweetheart grandma grandpa boss sir madam doctor ladies gentlemen students team class".split()
+)
+_ADVERBS = r"(?:(?:please|kindly|just|now|also|maybe|possibly|perhaps|simply|quickly|immediately|completely) )?+"
+_VERB = (
+    r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|get rid of)"
+    r"(?: (?:please|now))?+"
+)
+_WANT = (
+    r"i(?:(?:'d|’d| would) (?:really )?(?:like|love|prefer)| (?:really )?(?:want|need|ask|order|command|beg)"
+    r"|(?:'m|’m| am) asking)"
+)
+_POLITE = re.compile(
+    rf"(?:(?:can|could|would|will) you {_ADVERBS}{_ADVERBS}|{_WANT} you (?:please )?to {_ADVERBS}"
+    rf"|make sure (?:that )?you ){_VERB}\b",
+    re.IGNORECASE,
+)
+_MIND = re.compile(
+    r"(?:would|do) you mind (?P<verb>forgetting|deleting|erasing|removing|wiping|clearing)\b", re.IGNORECASE
+)
+_PERMISSIVE = re.compile(rf"you (?:can|may|should|must|have to|need to) {_ADVERBS}{_VERB}\b", re.IGNORECASE)
+_PASSIVE = re.compile(
+    rf"{_WANT} (?P<object>.+?)(?: to be)? (?:completely )?(?P<verb>deleted|erased|forgotten|removed|wiped|gone)"
+    rf"(?: (?:please|now|at once|immediately|right now|for good))?$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
+
+_CLOSE = re.compile(
+    r"[\s,]+(?:please|thanks(?: a lot)?|thank you(?: very much)?|now|right now|right away|straight away|immediately"
+    r"|at once|asap|again|for me|for good|forever|permanently|completely|entirely|too|as well|ok(?:ay)?|will you"
+    r"|would you|can you|could you|today|then|already|i beg you|i mean it|goodbye|bye|and start (?:over|again|afresh)"
+    r"|and start from scratch|if you (?:can|could|please|would|don'?t mind|still have it)"
+    r"|(?:from|in|out of) (?:your|the) (?:memory|memories|mind|records?|notes?|database|system|storage))$",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"(?:\s*[,;–—]\s*|\s+-+\s+|\s+(?=because\b|since i\b|as i\b))"
+    r"(?:(?:i|i['’](?:m|ve|d|ll)|it|it['’]s|that['’]?s|this|you|your|we|because|since|as|so|thanks|thank|please"
+    r"|ok|okay"
+    r"|and i|or else|no|don['’]?t|my)\b.{0,120})$",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"\b(?:said|says|told|whispered|shouted|replied|thought|wrote|cried|answered|murmured|muttered"
+    r"|asked)\b(?! you\b)",
+    re.IGNORECASE,
+)
+
+_BASE = re.compile(
+    r"(?:(?:absolutely|simply|literally) )?(?:(?P<open>what|whatever|anything|all that|all the things"
+    r"|(?:all )?(?:of )?the (?:data|facts?|information|info|things|stuff|details))"
+    r"|(?:everything|all of (?:it|that|this)|it all|all data|all facts|the (?:whole )?lot"
+    r"|every(?: single)? (?:thing|fact|detail)|(?:your|the) (?:entire |whole )?memory|all))(?=\s|$)",
+    re.IGNORECASE,
+)
+_OWN_DATA = re.compile(
+    r"(?:about )?(?:me(?: completely)?|(?:all |all of |every bit of )?my "
+    r"(?:(?:personal|private|stored|saved|own|entire) )?(?:data|information|info|memory|memories|facts|details"
+    r"|records?|profile))$",
+    re.IGNORECASE,
+)
+_SAID = (
+    r"(?:that )?(?:i|we)(?:'ve|’ve| have|'d|’d| had)?(?: (?:ever|just|already))? (?:said|told(?: you)?|shared"
+    r"|mentioned"
+    r"|wrote|typed|written|discussed|talked about|taught you|gave you|given you|sent you|entered)(?: to you"
+    r"| with you| here)?"
+)
+_KNOWN = (
+    r"(?:that )?you(?:'ve|’ve)?(?: (?:still|currently|already|ever|might|may|have))? (?:know|have|hold|store|stored"
+    r"|remember|remembered|keep|kept|save|saved|learn|learned|learnt|noted|collected|got|wrote down"
+    r"|written down)(?: on file)?"
+)
+_QUALIFIER = re.compile(
+    rf"\s+(?:{_SAID}|{_KNOWN}|(?:about|on|of|from|regarding|concerning|related to) (?:me|myself)"
+    r"|so far|until now|up to now|today|yesterday|before|here|in this chat|in (?:our|my) chats?|to date)(?=\s|$)",
+    re.IGNORECASE,
+)
+_WRAPPER = re.compile(
+    r"(?:about|that|the fact that|the (?:part|bit|thing) (?:about|that|where)"
+    r"|(?:all|everything|anything) (?:you know )?about|what you know about)\s+",
+    re.IGNORECASE,
+)
+_TOLD_ABOUT = re.compile(rf"(?:what|everything|all|anything|the things|that) {_SAID} (?:about|of) ", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"(?:i|i['’](?:m|ve|d|ll)|we|we['’](?:re|ve))\s|(?:what|where|who|when|how|which|whether|why|if)\s(?:\w+\s){0,2}"
+    r"(?:i|i['’]m|my|we|our)\b",
+    re.IGNORECASE,
+)
+_NOUN = re.compile(r"(?:my|our)\s+\S", re.IGNORECASE)
+_IDIOM = re.compile(r"i (?:asked|said (?:that|anything|it|so|something)|mentioned it|exist(?:ed)?)$", re.IGNORECASE)
+_POINTER = re.compile(r"(?:about )?(?:it|that|this|him|her|them|us|that one|this one)$", re.IGNORECASE)
+_DEVICE = re.compile(
+    r"\b(?:photos?|pictures?|files?|folders?|e?mails?|accounts?|history|apps?|cache|cookies?|inbox|posts?"
+    r"|tweets?|code"
+    r"|lines?|columns?|rows?|tables?|comments?|drafts?|phone|laptop|computer|browser|disk|drive|essay)\b(?! number)",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"\s(?:from|off|with|by|using|on (?:the|my)|in (?:the|my|this))\s", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:if|unless|whenever|only when)\b", re.IGNORECASE)
+
+
+def requested(sentence: str) -> str | None:
+    """What a sentence asks to forget: `EVERYTHING`, the words for one fact, or None where it asks for nothing."""
+    is_question = "?" in sentence
+    said = spelt(" ".join(_spelled(sentence).split()).rstrip(" .!?;"))
+    said, name = _led_in(said)
+    if name.lower() in _PEOPLE:
+        return None
+    asked = _PASSIVE.match(said)
+    if asked is not None:
+        is_polite, rest, verb = True, asked["object"], "forget"
+    else:
+        asked = _POLITE.match(said) or _MIND.match(said)
+        is_polite = asked is not None
+        is_permissive = asked is None and (asked := _PERMISSIVE.match(said)) is not None
+        asked = asked or _BARE.match(said)
+        if asked is None:
+            return None
+        verb = asked["verb"]
+        rest = said[asked.end() :].strip(" ,:")
+        if is_permissive and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
+            return None
+    if is_question and not is_polite and not re.search(r"\bplease\b", sentence, re.IGNORECASE):
+        return None
+    what = _object(rest, verb.lower())
+    if what == EVERYTHING and name and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
+        return None  # more likely a scene with somebody of that name
+    return what
+
+
+def is_everything(what: str) -> bool:
+    """Whether an object names all that is kept about the user."""
+    bare = " ".join(_spelled(what).split())
+    if _OWN_DATA.match(bare):
+        return True
+    base = _BASE.match(bare)
+    if base is None:
+        return False
+    place, qualified = base.end(), False
+    for _ in range(_STEPS):
+        qualifier = _QUALIFIER.match(bare, place)
+        if qualifier is None:
+            break
+        place, qualified = qualifier.end(), True
+    return place == len(bare) and (qualified or base["open"] is None)
+
+
+def _object(rest: str, verb: str) -> str | None:
+    """What the words after the verb ask to forget."""
+    bare = _closed(rest)
+    whole = _closed(_REASON.sub("", bare))
+    if not whole or _REPORT.search(bare[len(whole) :]):
+        return None
+    if is_everything(whole):
+        return EVERYTHING
+    if _POINTER.match(whole):  # "forget it" is an idiom
+        return None if verb.startswith("forget") else whole
+    return _fact(whole, forgets=verb.startswith("forget"))
+
+
+def _fact(whole: str, *, forgets: bool) -> str | None:
+    """The words for one fact, where they name something of the user's."""
+    told = _TOLD_ABOUT.match(whole)
+    core = whole[told.end() :] if told else whole
+    for _ in range(3):
+        wrapper = _WRAPPER.match(core)
+        if wrapper is None:
+            break
+        core = core[wrapper.end() :]
+    if not core or _IDIOM.match(core) or _CONDITION.search(core):
+        return None
+    if told or _CLAUSE.match(core) or _is_quotation(core):
+        return core
+    is_elsewhere = not forgets and (_DEVICE.search(core) or _ELSEWHERE.search(core))
+    return core if _NOUN.match(core) and not is_elsewhere else None
+
+
+def _is_quotation(text: str) -> bool:
+    return len(text) == 1 and 0xE000 <= ord(text) < 0xE100
+
+
+def _led_in(said: str) -> tuple[str, str]:
+    """The sentence without greetings and politeness before it, and the name that it calls somebody by."""
+    name = ""
+    for _ in range(_STEPS):
+        if (lead := _LEAD_IN.match(said)) is not None:
+            said = said[lead.end() :]
+        elif not name and (called := _NAME.match(said)) is not None:
+            name, said = called["name"], said[called.end() :]
+        else:
+            break
+    return said, name
+
+
+def _closed(rest: str) -> str:
+    """The object without politeness after it."""
+    for _ in range(_STEPS):
+        shorter = _CLOSE.sub("", rest).rstrip(" ,.!")
+        if shorter == rest:
+            break
+        rest = shorter
+    return rest
+
+
+def _spelled(text: str) -> str:
+    """The text with typos in the words that a request turns on set right."""
+    return _WORD.sub(lambda word: _corrected(word[0]), text)
+
+
+def _corrected(word: str) -> str:
+    lowered = word.lower()
+    if lowered in _OTHER_WORDS or lowered in _KEYWORDS:
+        return word
+    return next((known for known in _KEYWORDS if _is_typo(lowered, known)), word)
+
+
+def _is_typo(word: str, known: str) -> bool:
+    """Whether one letter is missing, added, wrong, or swapped with its neighbour; the first letter is right."""
+    if word[0] != known[0] or abs(len(word) - len(known)) > 1:
+        return False
+    start = next((i for i, pair in enumerate(zip(word, known, strict=False)) if pair[0] != pair[1]), len(word))
+    left, right = word[start:], known[start:]
+    if len(left) == len(right):
+        swapped = len(left) > 1 and left[:2] == right[1::-1] and left[2:] == right[2:]
+        return swapped or left[1:] == right[1:]
+    return left[1:] == right or left == right[1:]

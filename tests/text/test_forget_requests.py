@@ -1,0 +1,128 @@
+"""Requests to forget: those to the agent are understood, whatever else mentions forgetting asks for nothing."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dragoman
+from dragoman.text.forget_requests import MOST_CHARACTERS, ForgetRequest, forget_request, means_everything
+from dragoman.text.form import form
+
+GROUPS = tomllib.loads((Path(__file__).parent / "data" / "forget_requests.toml").read_text(encoding="utf-8"))["group"]
+IDLE = [text for group in GROUPS if group["asks"] == "nothing" for text in group["sentences"]]
+EVERYTHING = [text for group in GROUPS if group["asks"] == "everything" for text in group["sentences"]]
+ONE = [tuple(pair) for group in GROUPS if group["asks"] == "one" for pair in group["sentences"]]
+FACTS = ["I live in Bern.", "My name is Ana.", "My dog is called Rufus.", "我对花生过敏。"]
+AGENT = """
+[[sources]]
+name = "MEMORY"
+about = "user"
+private = true
+[models.language]
+kind = "model.scripted.v1"
+default = "I would not know."
+[models.encoder]
+kind = "encoder.hashing.v1"
+[memory]
+ask_model = false
+"""
+
+
+def test_the_corpus_is_large_and_half_of_it_did_not_shape_the_recogniser():
+    assert len(set(IDLE)) >= 300 and len({*EVERYTHING, *(text for text, _ in ONE)}) >= 100
+    held = sum(len(group["sentences"]) for group in GROUPS if group.get("held"))
+    assert 0.4 <= held / sum(len(group["sentences"]) for group in GROUPS) <= 0.6
+
+
+@pytest.mark.parametrize("text", IDLE)
+def test_a_mention_of_forgetting_asks_for_nothing(text):
+    assert forget_request(text) is None
+    assert form(text).act != "forget"
+
+
+@pytest.mark.parametrize("text", EVERYTHING)
+def test_a_request_for_everything_is_understood(text):
+    assert forget_request(text) == ForgetRequest(True, "everything")
+    assert form(text).act == "forget"
+
+
+@pytest.mark.parametrize(("text", "about"), ONE)
+def test_a_request_for_one_fact_is_understood_with_its_words(text, about):
+    request = forget_request(text)
+    assert request is not None and not request.everything
+    assert about.lower() in request.what.lower()
+
+
+@pytest.mark.parametrize("text", [*EVERYTHING, *(text for text, _ in ONE)])
+def test_a_request_inside_a_quotation_a_report_or_a_long_text_asks_for_nothing(text):
+    assert forget_request(f"“{text}”") is None
+    assert forget_request(f"> {text}") is None
+    assert forget_request(f"```\n{text}\n```") is None
+    assert forget_request(f"She wrote this to me:\n{text}") is None
+    assert forget_request(f"{'It rained all day in the town. ' * 20}{text}") is None
+
+
+@pytest.mark.trust
+def test_no_idle_mention_deletes_anything_of_a_real_assistant(tmp_path):
+    (tmp_path / "agent.toml").write_text(AGENT, encoding="utf-8")
+    with dragoman.load(tmp_path) as assistant:
+        for fact in FACTS:
+            assistant.remember(fact, user="ana")
+        assistant.ask("Hello there.", user="ana", dialogue="old")
+        for place, text in enumerate(IDLE[::3]):
+            reply = assistant.ask(text, user="ana", dialogue=f"d{place}")
+            assert "elete" not in reply.text or "would not know" in reply.text, text
+        assert {fact.text for fact in assistant.recall(user="ana")} >= set(FACTS)
+        assert len(assistant.dialogues(user="ana")) == 1 + len(IDLE[::3])
+        assert not any("[forgotten]" in turn.text for turn in assistant.history(user="ana", dialogue="d0"))
+
+
+def test_quoted_words_may_name_the_fact():
+    assert forget_request('Please forget "I live in Bern".') == ForgetRequest(False, '"I live in Bern"')
+    assert forget_request('Forget my "secret project".') == ForgetRequest(False, 'my "secret project"')
+
+
+@pytest.mark.parametrize(
+    ("what", "all_of_it"),
+    [
+        ("everything", True),
+        ("everything about me", True),
+        ("all my data", True),
+        ("where I live", False),
+        ("everything on my phone", False),
+        ("一切", True),
+        ("我的名字", False),
+        ("", False),
+    ],
+)
+def test_everything_is_told_from_one_thing(what, all_of_it):
+    assert means_everything(what) is all_of_it
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "please ",
+        "forget ",
+        "hi, ",
+        "请",
+        "把",
+        "everything about me ",
+        "thanks, ",
+        "全部",
+        "'a ",
+        "a.",
+        "忘",
+        "i want ",
+    ],
+)
+def test_long_texts_cost_time_in_proportion_at_most(piece):
+    for length in (MOST_CHARACTERS, 32_000):
+        text = piece * (length // len(piece))
+        began = time.perf_counter()
+        forget_request(text)
+        assert time.perf_counter() - began < 0.5
