@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask, Source
 from dragoman.reader import ExtractiveReader
-from dragoman.reader.choose import _shares, rank
+from dragoman.decision.choose import _shares, rank
 from dragoman.text.analyse import analyse
 
 DOCS = Plan((("PERSONA",), ("DOCUMENTS",)))

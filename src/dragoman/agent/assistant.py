@@ -16,6 +16,7 @@ from dragoman.agent.warm import WarmUp
 from dragoman.core.errors import ConfigError, InputError, ServiceError
 from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Reply, Scope, Source, Turn
+from dragoman.text.ask_back import Resumed, resumed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -136,8 +137,9 @@ class Assistant:
         contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts)
         replies = self.agent.run(learned)
-        told = zip(learned, replies, notes, asks, strict=True)
-        return [self._keep(context, reply, note, ask) for context, reply, note, ask in told]
+        said = [context.last for context in contexts]
+        kept = zip(learned, said, replies, notes, asks, strict=True)
+        return [self._keep(context, text, reply, note, ask) for context, text, reply, note, ask in kept]
 
     def stream(
         self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
@@ -150,6 +152,7 @@ class Assistant:
         """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
         self.warm_up()
         context, length = self._context(ask)
+        said = context.last
         (context,), (note,) = self._learn([context])
         if note is not None:
             yield note
@@ -157,7 +160,7 @@ class Assistant:
             if not isinstance(piece, Reply):
                 yield piece
                 continue
-            reply = self._keep(context, piece, note, ask)
+            reply = self._keep(context, said, piece, note, ask)
             if context.learned.forgotten:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
@@ -179,16 +182,25 @@ class Assistant:
         if self.memory is None or not self._learns:
             return contexts, [None] * len(contexts)
         started = perf_counter()
-        everything = self.memory.learn(contexts)
+        resumptions = [resumed(context) for context in contexts]
+        everything = self.memory.learn(
+            [
+                context if again is None else replace(context, turns=(*context.history, Turn("user", again.statement)))
+                for context, again in zip(contexts, resumptions, strict=True)
+            ]
+        )
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [
             None if learned.is_empty else Note("memory", component, share, _without_deleted_text(learned))
             for learned in everything
         ]
-        return [self._told(*pair) for pair in zip(contexts, everything, strict=True)], notes
+        return [self._told(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
 
-    def _told(self, context: Context, learned: Learned) -> Context:
+    def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
+        """The context that the agent answers; an answer to a question back resumes the question before it."""
+        if again is not None and not learned.forgotten:
+            context = replace(context, turns=again.turns)
         if learned.is_empty:
             return context
         if learned.forgotten:  # what was forgotten stood in the turns that were read before
@@ -215,10 +227,10 @@ class Assistant:
             )
         return found.dialogue, Kept(reply_from_json(found.trace), found.place)
 
-    def _keep(self, context: Context, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
+    def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
-        turns = kept_turns(context.last, reply)
+        turns = kept_turns(said, reply)
         once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))

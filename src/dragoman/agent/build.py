@@ -22,6 +22,7 @@ from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel
+    from dragoman.core.values import Source
     from dragoman.sources.ingest import IngestProgress
     from dragoman.sources.tools import McpTool
 
@@ -102,6 +103,7 @@ def assemble(
     tables = {role: config.table(role) for role in DEFAULT_KINDS}
     fallback = tables["planner"].pop("fallback", "all")
     k = tables["retriever"].pop("k", 3)
+    personal = tables["retriever"].pop("personal", True)
     sources = config.declared()
     analyse = Analyser(language=config.language if config.language in SNOWBALL else "auto")
     base = {"name": config.name, "language": config.language, "analyse": analyse, "sources": sources}
@@ -122,6 +124,12 @@ def assemble(
         from dragoman.retriever.tools import ToolRetriever
 
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
+    if personal and _has_user_and_world(sources):
+        from dragoman.decision.joint import JointRanker
+        from dragoman.retriever.personal import PersonalRetriever
+
+        ranker = JointRanker(encoder=encoder, analyse=analyse)
+        creator.hold(retriever=PersonalRetriever(creator.shared("retriever"), ranker=ranker, sources=sources))
 
     agent = Agent(
         language=config.language,
@@ -188,6 +196,13 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
         return None
     parts = (creator.shared("critic"), creator.shared("retriever"), creator.shared("reader"))
     return Refiner(*parts, **settings.model_dump())
+
+
+def _has_user_and_world(sources: tuple[Source, ...]) -> bool:
+    """Whether there are private facts about users, and documents that they may bear on."""
+    return any(source.about == "user" and source.private for source in sources) and any(
+        source.about == "world" for source in sources
+    )
 
 
 def _own_option(tables: dict[str, dict[str, Any]], role: str, name: str, *, default: object) -> object:

@@ -25,9 +25,10 @@ class SimilarityPlanner:
     A question about the user is for the sources about the user alone, one about the bot for its persona.
     One that says "you" may mean the house that the bot speaks for: the persona is asked only where it is
     nearer than the documents by `margin`. All else goes to the sources about the world whose best candidate
-    passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found;
-    a question that mentions the user takes their memory along where that passes `personal`. Where the documents
-    clearly know nothing, a memory or a persona that clearly does is asked instead.
+    passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found.
+    The user's memory is taken along where a fact bears on the question with a probability of at least `personal`,
+    as the retriever scored it together with the documents, whether or not the question says "my". Where the
+    documents clearly know nothing, a memory or a persona that clearly does is asked instead.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class SimilarityPlanner:
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         graph = SourceGraph(sources)
         requests = [
-            Request(context, (source,), k=1, without=_just_told(context)) for context in turns for source in sources
+            Request(context, (source,), k=1, without=_only_told(context)) for context in turns for source in sources
         ]
         found = self._retriever.retrieve(requests)
         width = len(sources)
@@ -64,6 +65,8 @@ class SimilarityPlanner:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
+        bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
+        personal = personal or bears >= self._personal
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
@@ -92,8 +95,10 @@ def matter_of(context: Context) -> tuple[str, bool]:
     return matter, shape.personal
 
 
-def _just_told(context: Context) -> frozenset[str]:
-    """What the turn itself told is no evidence for it."""
+def _only_told(context: Context) -> frozenset[str]:
+    """What a turn that asks nothing has told is no evidence for its reply."""
+    if form(context.last).act == "question":
+        return frozenset()
     return frozenset(passage.id for passage in (*context.learned.added, *context.learned.joined))
 
 

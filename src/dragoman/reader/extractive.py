@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.reader.choose import Quote, rank
+from dragoman.decision.choose import Quote, rank
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken
 from dragoman.text.form import form, owned_thing
 from dragoman.text.spelling import spelt

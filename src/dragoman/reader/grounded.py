@@ -1,24 +1,29 @@
-"""The default reader: the model may speak, but never says less than quoting would.
+"""The default reader: decides, then speaks; the model's words must obey the decision.
 
-Small talk and what was learned are answered with a phrase, questions with the best quotation. Where a
-draft of the model is asked for, it is said only if it holds up against the evidence; otherwise the
-quotation is given.
+Small talk and what was learned are answered with a phrase. A question is answered by what the user's facts and the
+rules of the documents give together, else by the best quotation. A language model that is good enough says the same in
+its own words, checked against all evidence and facts; otherwise the composed reply is given.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
-from dragoman.core.values import Draft, ReadTask, Source
+from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.decision.joint import JointRanker
+from dragoman.reader.compose import Answer, attribution, compose
+from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
 from dragoman.reader.phrases import acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
+from dragoman.reader.voice import Voice
 from dragoman.text.circles import loops
-from dragoman.text.claims import negated, unsupported
+from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
 from dragoman.text.form import form
 
@@ -29,9 +34,10 @@ _PIECES = re.compile(r"\S+\s*|\s+")
 class GroundedReader:
     """Quotes or drafts, whichever holds.
 
-    `drafts` says for which answers the model is asked: `never`; `talk` (default), only where nothing was looked up,
-    for pastimes and for questions that the gate or the planner left to it; `always`, for every answer, at the price
-    of the model's time.
+    `drafts` says for which answers the model is asked: `never`; `talk`, only where nothing was looked up, for pastimes
+    and for questions that the gate or the planner left to it; `always`, for every answer, at the price of the model's
+    time; `auto` (default), `always` for a model that says it writes well (`writes_well`: remote ones and large files),
+    `talk` for the embedded one.
     """
 
     def __init__(
@@ -47,25 +53,42 @@ class GroundedReader:
         floor: float = 0.14,
         sure: float = 0.35,
         consistency: float = 0.5,
-        drafts: Literal["never", "talk", "always"] = "talk",
-        max_tokens: int = 64,
+        drafts: Literal["never", "talk", "auto", "always"] = "auto",
+        max_tokens: int = 96,
     ) -> None:
         self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
         self._quote = ExtractiveReader(
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
-        self._critic = critic
+        self._ranker = JointRanker(encoder=encoder, analyse=analyse)
+        self._about = {source.name: source.about for source in sources}
+        self._floor = floor
+        self._writes_well = bool(getattr(language_model, "writes_well", False))
+        self._voice = Voice(
+            language_model=language_model,
+            critic=critic,
+            analyse=analyse,
+            language=language,
+            name=name,
+            max_tokens=max_tokens,
+            consistency=consistency,
+        )
         self._language = language
         self._name = name
-        self._consistency = consistency
         self._drafts = drafts
 
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         safe = [self._safe(task) for task in tasks]
         drafting = [i for i, task in enumerate(tasks) if self._wants_draft(task, safe[i])]
-        drafts = self._draft.read([self._narrow(tasks[i], safe[i]) for i in drafting])
-        for i, draft in zip(drafting, drafts, strict=True):
-            safe[i] = self._better(tasks[i], draft, safe[i])
+        talk = [i for i in drafting if tasks[i].plan.is_null]
+        for i, draft in zip(talk, self._draft.read([tasks[i] for i in talk]), strict=True):
+            safe[i] = self._talk(tasks[i], draft, safe[i])
+        decided = [i for i in drafting if not tasks[i].plan.is_null]
+        if decided:
+            facts = [self._facts(tasks[i]) for i in decided]
+            drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
+            for i, draft in zip(decided, drafts, strict=True):
+                safe[i] = self._better(tasks[i], draft, safe[i])
         return safe
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
@@ -87,45 +110,61 @@ class GroundedReader:
                 return Draft(noted, 1.0, "said")
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
-        answer = self._quote.read([task])[0]
+        answer = self._personal(task, language) or self._quote.read([task])[0]
         if answer.method == "said" and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
-        return answer
+        return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
+
+    def _personal(self, task: ReadTask, language: str) -> Draft | None:
+        """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""
+        shape = form(task.context.last)
+        facts = self._facts(task)
+        passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
+        if shape.act != "question" or shape.about == "user" or not passages:
+            return None
+        options = self._ranker.rank(task.context, facts, passages)
+        answer = decide(task.context, options, facts, floor=self._floor)
+        return None if answer is None else _composed(answer, language)
 
     def _wants_draft(self, task: ReadTask, safe: Draft) -> bool:
         if self._drafts == "never":
             return False
         if task.plan.is_null:
-            act = form(task.context.last).act
-            return act in ("pastime", "question")
-        return self._drafts == "always" and safe.method == "quoted"
+            return form(task.context.last).act in ("pastime", "question")
+        drafting = self._drafts == "always" or (self._drafts == "auto" and self._writes_well)
+        return drafting and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
 
-    def _narrow(self, task: ReadTask, safe: Draft) -> ReadTask:
-        """The quoted evidence alone: a short prompt, and less to mix up."""
-        return ReadTask(task.context, task.plan, tuple(piece for piece in task.evidence if piece.id in safe.quoted))
+    def _facts(self, task: ReadTask) -> list[Evidence]:
+        return [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
 
     def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
-        reason = self._fault(task, draft, safe)
-        if reason:
-            return Draft(
-                safe.text, safe.confidence, safe.method, safe.quoted, draft.usage, {**safe.notes, "rejected": reason}
-            )
+        """The checked draft, or what can be said without the model, with the reason noted."""
+        checked = self._voice.check(task, draft, safe)
+        if checked.fault:
+            return replace(safe, usage=draft.usage, notes={**safe.notes, "rejected": checked.fault})
+        pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
+        world = next((piece for piece in pieces if self._about.get(piece.source) == "world"), None)
+        source = attribution(world, spoken(task.context.last, self._language)) if world else ""
+        return Draft(checked.text + source, draft.confidence, "drafted", safe.quoted, draft.usage, safe.notes)
+
+    def _talk(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
+        """A draft of small talk, which has no evidence to be held to but the dialogue."""
+        supports = [turn.text for turn in task.context.turns]
+        fault = "empty" if not draft.text.strip() else "repeats itself" if loops(draft.text) else ""
+        strange = unsupported(draft.text, [*supports, self._name])
+        if fault or strange:
+            reason = fault or f"unsupported: {', '.join(strange[:3])}"
+            return replace(safe, usage=draft.usage, notes={**safe.notes, "rejected": reason})
         return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage)
 
-    def _fault(self, task: ReadTask, draft: Draft, safe: Draft) -> str:
-        """Why a draft cannot be said, or nothing."""
-        text = draft.text.strip()
-        if not text:
-            return "empty"
-        if loops(text):
-            return "repeats itself"
-        pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
-        supports = [piece.passage.indexed for piece in pieces] + [turn.text for turn in task.context.turns]
-        strange = unsupported(text, [*supports, self._name])
-        if strange:
-            return f"unsupported: {', '.join(strange[:3])}"
-        if pieces and negated(text) != negated(safe.text):
-            return "differs in negation"
-        if pieces and max(self._critic.consistency([(piece, text) for piece in pieces])) < self._consistency:
-            return "not consistent with the evidence"
-        return ""
+
+def _composed(answer: Answer, language: str) -> Draft:
+    notes: dict[str, str | float] = {"rule": answer.options[0].sentence}
+    if answer.facts:
+        notes["fact"] = " ".join(fact.text for fact in answer.facts)
+    if answer.decision is not None:
+        notes |= {"decision": answer.decision.verdict, "by": answer.decision.by}
+        notes |= {key: text for key in ("reason", "missing", "value") if (text := str(getattr(answer.decision, key)))}
+    confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence
+    pieces = (*(option.evidence for option in answer.options), *answer.facts)
+    return Draft(compose(answer, language), confidence, "composed", tuple(piece.id for piece in pieces), notes=notes)

@@ -31,6 +31,12 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "restored": "Restored: {facts}",
         "restored-none": "There is nothing to undo. A deleted fact can be restored for one minute.",
         "told": "You told me: {facts}",
+        "verdict-yes": "Yes. ",
+        "verdict-no": "No. ",
+        "value": "{value}. ",
+        "and": " and ",
+        "rule-and-fact": "{rule}, and you told me that {fact}.",
+        "depends": "That depends on something I don't know about you: {rule}{source} {ask}",
     },
     "zh": {
         "greeting": "你好！我是{name}。想了解点什么？",
@@ -53,6 +59,12 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "restored": "已恢复：{facts}",
         "restored-none": "没有可以撤销的内容。删除的内容可以在一分钟内恢复。",
         "told": "你告诉过我：{facts}",
+        "verdict-yes": "可以。",
+        "verdict-no": "不行。",
+        "value": "{value}。",
+        "and": "，",
+        "rule-and-fact": "{rule}；你告诉过我{fact}。",
+        "depends": "这要看情况，我还不知道：{rule}{source}{ask}",
     },
 }
 

@@ -1,0 +1,254 @@
+"""Joint scores of facts and sentences: which sentence answers a question, and which fact about the user bears on it.
+
+PK-ICR ranks persona and knowledge together; this is its grid at the level of sentences. Every sentence of the candidate
+passages is scored for the question alone and together with each fact about the user. A trained pair scorer reads the
+best of these pairs; without one, similarity decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+from dragoman.core.caches import keeps_texts
+from dragoman.core.protocols import Encoder
+from dragoman.core.values import Context, Evidence
+from dragoman.decision.choose import Analyse, Quote, rank
+from dragoman.text.language import language
+from dragoman.text.query import standalone
+from dragoman.text.sentences import sentences
+
+MOST_FACTS = 20
+"""Facts that are scored with every sentence; of more, those nearest to the question and its passages."""
+_PAIRS_READ = 24
+_GAIN = 0.75
+"""How much of what a fact adds to a sentence's similarity counts beside the sentence's own score."""
+_CODE = 0.35
+"""What a rule that code can decide by a fact gains in the ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """What a scorer says of a question, a fact (or none) and a sentence: probabilities in [0, 1].
+
+    `verdict` holds the probabilities of yes, no, unknown and none; it is empty where a scorer does not decide.
+    """
+
+    answers: float
+    bears: float = 0.0
+    verdict: Mapping[str, float] = field(default_factory=dict)
+
+
+class PairScorer(Protocol):
+    """Scores (fact, sentence) pairs of one question in one pass; the fact is "" for the question alone."""
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> Sequence[PairScore]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A sentence that may answer, with the fact that bears on it, if any; `following` is the sentence after it."""
+
+    sentence: str
+    following: str
+    evidence: Evidence
+    fact: Evidence | None
+    score: float
+    probability: float
+    bears: float
+    verdict: Mapping[str, float] = field(default_factory=dict)
+    quote: Quote | None = None
+
+
+Bearing = Callable[[str, str, str], bool]
+"""Whether code can decide a rule by a fact: (sentence, fact, question)."""
+
+
+class JointRanker:
+    """Ranks the sentences of passages for a question and the facts about its user.
+
+    `scorer` is a trained pair scorer for English; `decides` says whether code can decide a sentence by a fact.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: Encoder,
+        analyse: Analyse,
+        scorer: PairScorer | None = None,
+        decides: Bearing | None = None,
+    ) -> None:
+        self._encoder = encoder
+        self._analyse = analyse
+        self._scorer = scorer
+        self._decides = decides
+        self._scores: OrderedDict[tuple[str, str, str], PairScore] = OrderedDict()
+        self._lock = Lock()
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Drop the scores of earlier turns."""
+        with self._lock:
+            self._scores.clear()
+
+    def rank(self, context: Context, facts: Sequence[Evidence], passages: Sequence[Evidence]) -> list[Option]:
+        """The options, best first: every sentence alone, and with the fact that bears on it most."""
+        quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
+        if not quotes:
+            return []
+        question = standalone(context)
+        following = _following(passages)
+        alone = [
+            Option(
+                quote.text,
+                following.get((quote.evidence.id, quote.text), ""),
+                quote.evidence,
+                None,
+                quote.score,
+                quote.probability,
+                0.0,
+                quote=quote,
+            )
+            for quote in quotes
+        ]
+        joined = self._joined(question.turn, facts, alone) if facts else []
+        options = sorted([*alone, *joined], key=lambda option: -option.score)
+        if self._scorer is not None and language(question.turn) != "zh":
+            options = self._read(question.text, options)
+        return options
+
+    def _joined(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
+        """Each sentence with the fact that adds most to it."""
+        facts = self._nearest(question, facts, alone)
+        if language(question) == "zh":
+            added, near = self._shared_characters(question, facts, alone)
+        else:
+            added, near = self._similarities(question, facts, alone)
+        options = []
+        for j, option in enumerate(alone):
+            best: tuple[float, float, Evidence] | None = None
+            for i, fact in enumerate(facts):
+                decided = self._decides is not None and self._decides(option.sentence, fact.text, question)
+                gain = _GAIN * added[i][j] + (_CODE if decided else 0.0)
+                bears = _probability(-2.0 + 14.0 * added[i][j] + 3.0 * near[i][j] + (3.0 if decided else 0.0))
+                if best is None or gain > best[0]:
+                    best = (gain, bears, fact)
+            if best is not None:
+                gain, bears, fact = best
+                odds = math.log(max(option.probability, 1e-6) / max(1.0 - option.probability, 1e-6))
+                options.append(
+                    Option(
+                        option.sentence,
+                        option.following,
+                        option.evidence,
+                        fact,
+                        option.score + gain,
+                        _probability(odds + 6.0 * max(0.0, gain)),
+                        bears,
+                        quote=option.quote,
+                    )
+                )
+        return options
+
+    def _nearest(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> Sequence[Evidence]:
+        if len(facts) <= MOST_FACTS:
+            return facts
+        vectors = self._encoder.encode([fact.text for fact in facts])
+        wanted = self._encoder.encode([question, *(option.sentence for option in alone)])
+        near = (vectors @ wanted.T).max(axis=1)
+        order = sorted(range(len(facts)), key=lambda i: -float(near[i]))[:MOST_FACTS]
+        return [facts[i] for i in order]
+
+    def _similarities(
+        self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
+    ) -> tuple[list[list[float]], list[list[float]]]:
+        """What each fact adds to the similarity of question and sentence, and its own similarity to the sentence."""
+        count = len(facts)
+        vectors = self._encoder.encode(
+            [
+                question,
+                *(fact.text for fact in facts),
+                *(f"{fact.text} {question}" for fact in facts),
+                *(option.sentence for option in alone),
+            ]
+        )
+        asked, told, both = vectors[:1], vectors[1 : 1 + count], vectors[1 + count : 1 + 2 * count]
+        units = vectors[1 + 2 * count :]
+        added = (both @ units.T) - (asked @ units.T)
+        return added.tolist(), (told @ units.T).tolist()
+
+    def _shared_characters(
+        self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
+    ) -> tuple[list[list[float]], list[list[float]]]:
+        """The same for Chinese, which the default encoder does not read: by the words that fact and sentence share."""
+        asked = frozenset(self._analyse(question))
+        units = [frozenset(self._analyse(option.sentence)) for option in alone]
+        shares = []
+        for fact in facts:
+            own = frozenset(self._analyse(fact.text)) - asked
+            shares.append([len(own & unit) / len(own) if own else 0.0 for unit in units])
+        return [[0.4 * share for share in row] for row in shares], shares
+
+    def _read(self, question: str, options: Sequence[Option]) -> list[Option]:
+        """The best options as the trained scorer reads them, then the rest as they are."""
+        assert self._scorer is not None
+        head = options[:_PAIRS_READ]
+        keys = [(question, option.fact.text if option.fact else "", _placed(option)) for option in head]
+        with self._lock:
+            missing = [key for key in dict.fromkeys(keys) if key not in self._scores]
+        fresh = self._scorer.score(question, [(fact, text) for _, fact, text in missing]) if missing else ()
+        with self._lock:
+            self._scores.update(zip(missing, fresh, strict=True))
+            scores = [self._scores.get(key) for key in keys]
+            while len(self._scores) > 4096:
+                self._scores.popitem(last=False)
+        read = [_rescored(option, score) for option, score in zip(head, scores, strict=True) if score is not None]
+        return [*sorted(read, key=lambda option: -option.score), *options[_PAIRS_READ:]]
+
+
+def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
+    """How much each fact bears on the best options, by the fact's id."""
+    found: dict[str, float] = {}
+    for option in options[:most]:
+        if option.fact is not None:
+            found[option.fact.id] = max(found.get(option.fact.id, 0.0), option.bears)
+    return found
+
+
+def _rescored(option: Option, score: PairScore) -> Option:
+    return Option(
+        option.sentence,
+        option.following,
+        option.evidence,
+        option.fact,
+        option.score + score.answers,
+        score.answers,
+        score.bears if option.fact is not None else 0.0,
+        score.verdict,
+        option.quote,
+    )
+
+
+def _placed(option: Option) -> str:
+    """A sentence under its headings, as the scorer was trained to read it."""
+    passage = option.evidence.passage
+    path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
+    text = f"{option.sentence} {option.following}".strip()
+    return f"{path}: {text}" if path else text
+
+
+def _following(passages: Sequence[Evidence]) -> dict[tuple[str, str], str]:
+    """The sentence after each sentence of a passage."""
+    after: dict[tuple[str, str], str] = {}
+    for piece in passages:
+        units = sentences(piece.text)
+        after.update({(piece.id, unit): then for unit, then in zip(units, units[1:], strict=False)})
+    return after
+
+
+def _probability(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

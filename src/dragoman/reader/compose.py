@@ -1,0 +1,62 @@
+"""Compose a personal answer without a language model: the answer first, then the rule, the user's fact and the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.core.values import Evidence
+from dragoman.decision.applies import Decision
+from dragoman.decision.joint import Option
+from dragoman.reader.phrases import phrase
+from dragoman.text.second_person import second_person
+
+_END = " .。!！"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reply says: the rule or rules it quotes, the facts it rests on, and the decision, if there is one."""
+
+    options: tuple[Option, ...]
+    facts: tuple[Evidence, ...] = ()
+    decision: Decision | None = None
+
+
+def compose(answer: Answer, language: str) -> str:
+    """The reply to a question: verdict, rule, the user's fact, source."""
+    rule = quoted([option.sentence for option in answer.options], language)
+    source = attribution(answer.options[0].evidence, language) if answer.options else ""
+    decision = answer.decision
+    reason = told([fact.text for fact in answer.facts], language)
+    if decision is not None and decision.verdict == "unknown" and decision.ask:
+        return phrase("depends", language, rule=rule, source=source, ask=decision.ask)
+    opening = ""
+    if decision is not None and decision.verdict in ("yes", "no"):
+        opening = phrase(f"verdict-{decision.verdict}", language)
+    elif decision is not None and decision.value:
+        opening = phrase("value", language, value=decision.value)
+    if reason:
+        key = "rule-and-fact"
+        return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source
+    return opening + rule + source
+
+
+def told(facts: Sequence[str], language: str) -> str:
+    """Facts said back to the user, joined into one clause: "you are 24 and your son Leo is five"."""
+    clauses = [second_person(fact).rstrip(_END) for fact in facts]
+    clauses = [clause for clause in dict.fromkeys(clauses) if clause]
+    return phrase("and", language).join(clauses)
+
+
+def quoted(texts: Sequence[str], language: str) -> str:
+    """Sentences of the evidence one after the other."""
+    return ("" if language == "zh" else " ").join(dict.fromkeys(text.strip() for text in texts))
+
+
+def attribution(piece: Evidence, language: str) -> str:
+    """Where a quotation stands, in brackets: title and headings."""
+    path = list(dict.fromkeys(part for part in (piece.passage.title, *piece.passage.headings) if part))
+    if not path:
+        return ""
+    return f"（{' › '.join(path)}）" if language == "zh" else f" ({' › '.join(path)})"

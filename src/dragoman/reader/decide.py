@@ -1,0 +1,138 @@
+"""Decide what a reply says: which rule of the documents, which facts about the user, and what follows from both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.core.values import Context, Evidence
+from dragoman.decision.applies import Decision, applies
+from dragoman.decision.joint import Option
+from dragoman.reader.compose import Answer
+from dragoman.text.query import standalone
+from dragoman.text.question_kind import question_kind
+
+_CONSIDERED = 8
+_NEAR = 0.4
+"""How far below the best option's score a rule may stand to be considered too."""
+_BEARS = 0.5
+_SURE = 0.85
+"""From which probability on a verdict of the trained scorer is taken."""
+_EXCEPTION = re.compile(
+    r"(?:except|unless|but|however|only|exception|apart from|instead)\b|除|但|不过|只有", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    option: Option
+    decision: Decision
+
+
+def decide(context: Context, options: Sequence[Option], facts: Sequence[Evidence], *, floor: float) -> Answer | None:
+    """The answer to a question, or None where nothing about the user bears on it and plain quoting is better.
+
+    An option that answers with a probability below `floor` is not considered.
+    """
+    usable = _by_sentence([option for option in options if option.probability >= floor])
+    if not usable:
+        return None
+    question = standalone(context).text
+    near = [option for option in usable[:_CONSIDERED] if option.score >= usable[0].score - _NEAR]
+    judged = [_Judged(option, _decision(option, facts, question)) for option in near]
+    kind = question_kind(context.last)
+    if kind == "polar":
+        answer = _polar(judged, facts)
+    elif kind == "choice":
+        answer = _choice(judged, facts)
+    else:
+        answer = _valued(judged, facts)
+    if answer is not None:
+        return answer
+    best = usable[0]
+    if best.fact is not None and best.bears >= _BEARS:
+        return Answer((best,), (best.fact,))
+    return None
+
+
+def _by_sentence(options: Sequence[Option]) -> list[Option]:
+    """The options, each sentence once: with the fact that bears on it, where one does."""
+    best: dict[tuple[str, str], Option] = {}
+    for option in options:
+        key = (option.evidence.id, option.sentence)
+        held = best.get(key)
+        if held is None:
+            best[key] = option
+        elif held.fact is None and option.fact is not None and option.bears >= _BEARS:
+            best[key] = replace(option, score=max(held.score, option.score))
+    return sorted(best.values(), key=lambda option: -option.score)
+
+
+def _decision(option: Option, facts: Sequence[Evidence], question: str) -> Decision:
+    """By code where code can; else by the scorer, where it is sure."""
+    rule = option.sentence
+    if option.following and _EXCEPTION.search(option.following):
+        rule = f"{rule} {option.following}"
+    decision = applies(rule, [fact.text for fact in facts], question)
+    if decision.verdict != "none" or option.fact is None or option.bears < _BEARS:
+        return decision
+    verdict, probability = max(option.verdict.items(), key=lambda pair: pair[1], default=("none", 0.0))
+    if verdict in ("yes", "no") and probability >= _SURE:
+        return replace(
+            decision,
+            verdict="yes" if verdict == "yes" else "no",
+            fact=option.fact.text,
+            confidence=probability,
+            by="model",
+        )
+    return decision
+
+
+def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+    """A refusal outweighs what is missing, which outweighs a permission: every rule must be met."""
+    for verdict in ("no", "unknown", "yes"):
+        for each in judged:
+            if each.decision.verdict == verdict and (verdict != "unknown" or each.decision.ask):
+                return _answer([each], facts)
+    return None
+
+
+def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+    """What applies to the user; what does not is left out."""
+    fitting = [each for each in judged if each.decision.verdict == "yes"]
+    if fitting:
+        answer = _answer(fitting[:2], facts)
+        return replace(answer, decision=None)
+    open_options = [each for each in judged if each.decision.verdict != "no"]
+    if len(open_options) < len(judged) and open_options:
+        best = open_options[0].option
+        return Answer((best,), (best.fact,) if best.fact and best.bears >= _BEARS else ())
+    return None
+
+
+def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+    """The value that the rule gives to this user, such as a price."""
+    for each in judged:
+        if each.decision.value:
+            return _answer([each], facts)
+    best = judged[0]
+    if best.decision.verdict == "unknown" and best.decision.ask:
+        return _answer([best], facts)
+    fitting = [each for each in judged if each.decision.verdict == "yes"]
+    if fitting:
+        return replace(_answer(fitting[:1], facts), decision=None)
+    return None
+
+
+def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
+    by_text = {fact.text: fact for fact in facts}
+    used = {each.decision.fact: by_text[each.decision.fact] for each in judged if each.decision.fact in by_text}
+    return Answer(tuple(_with_exception(each.option) for each in judged), tuple(used.values()), judged[0].decision)
+
+
+def _with_exception(option: Option) -> Option:
+    """The rule with the exception that stands in the sentence after it."""
+    if option.following and _EXCEPTION.match(option.following):
+        return replace(option, sentence=f"{option.sentence} {option.following}", following="")
+    return option

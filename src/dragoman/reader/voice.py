@@ -1,0 +1,126 @@
+"""A language model says the decided answer in its own words; what it says is checked sentence by sentence.
+
+The model reads the question, the user's facts, the evidence and the decision. A sentence stays if its numbers and names
+are supported, if it does not turn the decision round, and if the critic finds it consistent with the evidence. A text that says
+less than the composed reply, or the opposite, is dropped whole: the composed reply remains.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman import prompts
+from dragoman.core.protocols import Critic, LanguageModel
+from dragoman.core.values import Draft, Evidence, Passage, Prompt, ReadTask
+from dragoman.text.circles import loops
+from dragoman.text.claims import negated, numbers, unsupported
+from dragoman.text.sentences import sentences
+
+_COVERED = 0.5
+"""The share of the composed reply's words that a model's text must keep."""
+_YES = re.compile(r"\s*(?:yes|sure|certainly|of course|you can|you may)\b|\s*(?:可以|能|是的)", re.IGNORECASE)
+_NO = re.compile(
+    r"\s*(?:no|sorry|unfortunately|you cannot|you can't|you may not)\b|\s*(?:不|抱歉|很遗憾)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A model's text with its faulty sentences left out; `fault` says why nothing of it can be said."""
+
+    text: str
+    fault: str = ""
+
+
+class Voice:
+    """Writes decided answers with a language model, and checks them."""
+
+    def __init__(
+        self,
+        *,
+        language_model: LanguageModel,
+        critic: Critic,
+        analyse: Callable[[str], tuple[str, ...]],
+        language: str,
+        name: str,
+        max_tokens: int,
+        consistency: float,
+    ) -> None:
+        self._model = language_model
+        self._critic = critic
+        self._analyse = analyse
+        self._language = language
+        self._name = name
+        self._max_tokens = max_tokens
+        self._consistency = consistency
+
+    def write(
+        self, tasks: Sequence[ReadTask], composed: Sequence[Draft], facts: Sequence[Sequence[Evidence]]
+    ) -> list[Draft]:
+        """The model's drafts for tasks whose answers are decided."""
+        asked = [self._prompt(*each) for each in zip(tasks, composed, facts, strict=True)]
+        return list(self._model.generate(asked, max_tokens=self._max_tokens))
+
+    def check(self, task: ReadTask, draft: Draft, composed: Draft) -> Checked:
+        """What of a draft can be said."""
+        text = draft.text.strip()
+        if not text:
+            return Checked("", "empty")
+        if loops(text):
+            return Checked("", "repeats itself")
+        supports = [piece.passage.indexed for piece in task.evidence] + [turn.text for turn in task.context.turns]
+        kept = [sentence for sentence in sentences(text) if not unsupported(sentence, [*supports, self._name])]
+        if not kept:
+            return Checked("", f"unsupported: {', '.join(unsupported(text, supports)[:3])}")
+        said = " ".join(kept)
+        decision = str(composed.notes.get("decision", ""))
+        fault = _turned_round(said, decision, composed.text) or self._thinner(said, composed)
+        if fault:
+            return Checked("", fault)
+        if not self._consistent(task, said, composed):
+            return Checked("", "not consistent with the evidence")
+        return Checked(said)
+
+    def _thinner(self, said: str, composed: Draft) -> str:
+        """Why a text says less than the composed reply."""
+        value = str(composed.notes.get("value", ""))
+        if value and not numbers(value) <= numbers(said):
+            return "leaves out the value"
+        rule = str(composed.notes.get("rule", composed.text))
+        words = frozenset(self._analyse(rule))
+        covered = len(words & frozenset(self._analyse(said))) / len(words) if words else 1.0
+        return "" if covered >= _COVERED else "says less than the rule"
+
+    def _consistent(self, task: ReadTask, said: str, composed: Draft) -> bool:
+        pieces = [piece for piece in task.evidence if piece.id in composed.quoted]
+        if not pieces:
+            return True
+        whole = Passage("evidence", pieces[0].source, " ".join(piece.passage.indexed for piece in pieces))
+        return max(self._critic.consistency([(Evidence(whole, 1.0), said)])) >= self._consistency
+
+    def _prompt(self, task: ReadTask, composed: Draft, facts: Sequence[Evidence]) -> Prompt:
+        told = "\n".join(f"- {fact.text}" for fact in facts) or "-"
+        passages = [piece for piece in task.evidence if piece not in facts]
+        decision = composed.text
+        return prompts.get("decided.v1", self._language).format(
+            name=self._name,
+            facts=told,
+            evidence=prompts.evidence(passages, self._language),
+            decision=decision,
+            dialogue=prompts.dialogue(task.context, self._language, last=4),
+        )
+
+
+def _turned_round(said: str, decision: str, composed: str) -> str:
+    """Whether a text says the opposite of the decision."""
+    if decision == "yes" and _NO.match(said):
+        return "says no where the decision is yes"
+    if decision == "no" and (_YES.match(said) or not (negated(said) or _NO.match(said))):
+        return "says yes where the decision is no"
+    if decision == "unknown" and not re.search(r"[?？]", said):
+        return "does not ask back"
+    if not decision and negated(said) != negated(composed):
+        return "differs in negation"
+    return ""

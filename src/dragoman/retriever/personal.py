@@ -1,0 +1,140 @@
+"""Facts about the user and documents retrieved together, around any other retriever.
+
+A source about the user gives the facts that bear on the question given what the documents say, not those that merely
+resemble it: "I am allergic to shellfish" resembles no question about a soup. Documents are searched for the question
+alone and together with the facts that bear on it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TypeAlias
+
+from dragoman.core.caches import keeps_texts
+from dragoman.core.protocols import Retriever
+from dragoman.core.trace import Found
+from dragoman.core.values import Context, Evidence, Request, Source
+from dragoman.core.warming import warm
+from dragoman.decision.joint import JointRanker, Option, bearing_facts
+from dragoman.text.form import form
+
+_ALL_FACTS = 48
+_CANDIDATES = 6
+_SEARCHED_WITH = 3
+"""With how many facts the documents are searched once more."""
+_KEPT = 32
+Key: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The facts and passages of one turn, and the options that they give together."""
+
+    facts: tuple[Evidence, ...]
+    passages: tuple[Evidence, ...]
+    options: tuple[Option, ...]
+
+
+NO_JOINT = Joint((), (), ())
+
+
+class PersonalRetriever:
+    """Another retriever, whose sources about the user are ranked together with the documents."""
+
+    def __init__(self, inner: Retriever, *, ranker: JointRanker, sources: Sequence[Source]) -> None:
+        self._inner = inner
+        self._ranker = ranker
+        self._user = tuple(source for source in sources if source.about == "user" and source.private)
+        self._world = tuple(source for source in sources if source.about == "world")
+        self._joint: OrderedDict[Key, Joint] = OrderedDict()
+        self._lock = Lock()
+        describe: Callable[[Request], str] | None = getattr(inner, "describe", None)
+        if describe is not None:
+            self.describe = describe
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Drop what was retrieved for earlier turns."""
+        with self._lock:
+            self._joint.clear()
+
+    def warm_up(self) -> None:
+        """Load what the other retriever needs."""
+        warm(self._inner)
+
+    def retrieve(self, requests: Sequence[Request]) -> list[Sequence[Evidence]]:
+        results: list[Sequence[Evidence]] = list(self._inner.retrieve(requests))
+        for nth, request in enumerate(requests):
+            abouts = {source.about for source in request.sources}
+            if not self._user or not self._world or not abouts & {"user", "world"}:
+                continue
+            joint = self._of(request.context)
+            if not joint.facts:
+                continue
+            if abouts == {"user"}:
+                results[nth] = self._facts(request, results[nth], joint)
+            elif abouts == {"world"}:
+                results[nth] = self._documents(request, results[nth], joint)
+        return results
+
+    def _of(self, context: Context) -> Joint:
+        learned = (*context.learned.added, *context.learned.joined, *context.learned.forgotten)
+        key: Key = (context.turns, context.scope, context.dialogue, tuple(passage.id for passage in learned))
+        with self._lock:
+            known = self._joint.get(key)
+        if known is not None:
+            return known
+        joint = self._search(context)
+        with self._lock:
+            self._joint[key] = joint
+            while len(self._joint) > _KEPT:
+                self._joint.popitem(last=False)
+        return joint
+
+    def _search(self, context: Context) -> Joint:
+        requests = [
+            Request(context, self._user, k=_ALL_FACTS),
+            Request(context, self._world, k=_CANDIDATES),
+        ]
+        facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
+        if not facts:
+            return NO_JOINT
+        options = self._ranker.rank(context, facts, passages)
+        bearing = bearing_facts(options, most=len(options))
+        told = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
+        again = [
+            Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),)) for fact in told[:_SEARCHED_WITH]
+        ]
+        known = {piece.id for piece in passages}
+        more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in known]
+        if more:
+            passages += list({piece.id: piece for piece in more}.values())
+            options = self._ranker.rank(context, facts, passages)
+        return Joint(tuple(facts), tuple(passages), tuple(options))
+
+    def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
+        """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
+        about_user = form(request.context.last).about == "user"
+        bearing = bearing_facts(joint.options)
+        ranked = []
+        for fact in joint.facts:
+            if fact.id in request.without:
+                continue
+            bears = bearing.get(fact.id, 0.0)
+            relevance = fact.relevance if about_user else bears
+            ranked.append(Evidence(fact.passage, relevance, {**fact.scores, "bears": bears}))
+        ranked.sort(key=lambda fact: -fact.relevance)
+        return Found(ranked[: request.k], getattr(plain, "warnings", ()))
+
+    def _documents(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
+        """What the question alone finds, with the passages of the best joint options put first."""
+        found = {piece.id: piece for piece in plain}
+        by_id = {piece.id: piece for piece in joint.passages}
+        first = dict.fromkeys(option.evidence.id for option in joint.options[:3])
+        wanted = [key for key in first if key not in request.without and key in by_id]
+        order = list(dict.fromkeys([*wanted[:2], *found]))
+        pieces = [found.get(key) or by_id[key] for key in order]
+        return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))

@@ -1,0 +1,49 @@
+"""What kind of reply a question wants: yes or no, a choice, an amount, or something else."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from dragoman.text.expect import wants
+from dragoman.text.form import unwrapped
+from dragoman.text.language import language
+from dragoman.text.spelling import spelt
+
+QuestionKind: TypeAlias = Literal["polar", "choice", "amount", "open"]
+
+_LEAD = r"^(?:and |but |so |then |or |also |in that case |ok(?:ay)? |well )?"
+_POLAR = re.compile(
+    _LEAD
+    + r"(?:is|are|was|were|am|do|does|did|can|could|may|might|will|would|shall|should|must|has|have|had|isn'?t|aren'?t"
+    r"|don'?t|doesn'?t|didn'?t|can'?t|won'?t|any chance|(?:am )?i allowed|allowed)\b",
+    re.IGNORECASE,
+)
+_POLAR_LATER = re.compile(
+    r"[,;:.!] *(?:so |then |and |but )?(?:can|could|may|am|is|are|do|does|should|will|would|must) (?:i|we|he|she|they|it|my|our|the|there|[A-Z]\w+)\b"
+    r"|\b(?:if|whether) (?:i|we|my|he|she) (?:can|could|may|am|have to|need)\b",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(_LEAD + r"(?:which|what|where|who|whose)\b|\bwhich\b", re.IGNORECASE)
+_ZH_POLAR = re.compile(r"吗|能不能|可不可以|可以不|行不行|是不是|有没有|要不要|需不需要|用不用|好不好|会不会")
+_ZH_CHOICE = re.compile(r"哪|什么|谁")
+
+
+@lru_cache(maxsize=2048)
+def question_kind(text: str) -> QuestionKind:
+    """The kind of a question, by its form."""
+    core = unwrapped(spelt(text))
+    if language(core) == "zh":
+        if "price" in wants(core) or "count" in wants(core):
+            return "amount"
+        return "polar" if _ZH_POLAR.search(core) else "choice" if _ZH_CHOICE.search(core) else "open"
+    if re.search(
+        r"\bhow (?:much|many)\b|\bprice\b|\bcosts?\b|\bfee\b|\bfare\b", core, re.IGNORECASE
+    ) and not _POLAR.match(core):
+        return "amount"
+    if _POLAR.match(core) or (
+        _POLAR_LATER.search(core) and not re.match(r"(?:which|what|where|when|how)\b", core, re.IGNORECASE)
+    ):
+        return "polar"
+    return "choice" if _CHOICE.search(core) else "open"
