@@ -16,8 +16,8 @@ from dragoman.agent.check import (
     require_sources,
 )
 from dragoman.core.errors import InputError, UnknownNameError
-from dragoman.core.trace import Trace
-from dragoman.core.values import Plan, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import Plan, Verdict
 
 TWO = """
 [[conversation]]

@@ -13,7 +13,7 @@ from dragoman.core.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
-    from dragoman.core.values import Reply
+    from dragoman.core.trace import Reply
 
 PROMPT = "you> "
 

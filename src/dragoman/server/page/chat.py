@@ -10,8 +10,8 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note
-from dragoman.core.values import Draft, Plan, Reply
+from dragoman.core.trace import Note, Reply
+from dragoman.core.values import Draft, Plan
 from dragoman.server.http.problems import CODES, problem_of
 from dragoman.server.http.views import View
 from dragoman.server.page.elements import Phrases, button, el, icon_button, on

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.feedback import thumbs
 from dragoman.agent.turns import WITHHELD
-from dragoman.core.values import Evidence, Reply, Source, Turn
+from dragoman.core.trace import Reply
+from dragoman.core.values import Evidence, Source, Turn
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import admin_only
