@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Evidence, Passage, Plan, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Evidence, Passage, Plan, Verdict
 from dragoman.evaluate.contract import Judged, Metric, mean_scores
 from dragoman.evaluate.metrics import calibration, curves, gate, overlap, plan, ranking, tokens
 from dragoman.evaluate.significance import Draws, interval

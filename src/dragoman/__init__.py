@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         StoreError,
         UnknownNameError,
     )
-    from dragoman.core.trace import Note, Refinement, Retrieval, Trace
+    from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
     from dragoman.core.values import (
         Context,
         Draft,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         Passage,
         Plan,
         ReadTask,
-        Reply,
         Request,
         Scope,
         Source,
@@ -56,7 +55,7 @@ _HOMES = {
         "StoreError",
         "UnknownNameError",
     ),
-    "dragoman.core.trace": ("Note", "Refinement", "Retrieval", "Trace"),
+    "dragoman.core.trace": ("Note", "Refinement", "Reply", "Retrieval", "Trace"),
     "dragoman.core.values": (
         "Context",
         "Draft",
@@ -65,7 +64,6 @@ _HOMES = {
         "Passage",
         "Plan",
         "ReadTask",
-        "Reply",
         "Request",
         "Scope",
         "Source",

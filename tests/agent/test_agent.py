@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dragoman.agent.agent import Agent
 from dragoman.agent.refine import Refiner
 from dragoman.core.errors import ConfigError, DragomanError, ModelError, PlanError, SourceError
-from dragoman.core.trace import Note, Retrieval, Trace
-from dragoman.core.values import NULL_PLAN, Context, Passage, Plan, Reply, Source, Verdict
+from dragoman.core.trace import Note, Reply, Retrieval, Trace
+from dragoman.core.values import NULL_PLAN, Context, Passage, Plan, Source, Verdict
 from dragoman.testing.stubs import StubCritic, StubGate, StubPlanner, StubReader, StubRetriever
 
 PERSONA = Source("PERSONA", "who", about="bot")

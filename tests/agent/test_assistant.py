@@ -9,8 +9,8 @@ import pytest
 from dragoman.agent.agent import Agent
 from dragoman.agent.assistant import Assistant, UserTurn
 from dragoman.core.errors import ConfigError, InputError, ModelError, PlanError
-from dragoman.core.trace import Note
-from dragoman.core.values import Learned, Passage, Plan, Reply, Scope, Source, Turn
+from dragoman.core.trace import Note, Reply
+from dragoman.core.values import Learned, Passage, Plan, Scope, Source, Turn
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.testing.stubs import StubEncoder, StubGate, StubMemory, StubPlanner, StubReader, StubRetriever
 

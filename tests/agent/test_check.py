@@ -17,8 +17,8 @@ from dragoman.agent.check import (
     shared_texts,
 )
 from dragoman.core.errors import InputError, UnknownNameError
-from dragoman.core.trace import Trace
-from dragoman.core.values import Evidence, Passage, Plan, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import Evidence, Passage, Plan, Verdict
 
 TWO = """
 [[conversation]]

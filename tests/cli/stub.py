@@ -6,8 +6,8 @@ import sys
 import time
 
 from dragoman.core.errors import InputError
-from dragoman.core.trace import Note, Retrieval, Trace
-from dragoman.core.values import Draft, Erasure, Evidence, Learned, Passage, Plan, Reply, Scope, Source, Verdict
+from dragoman.core.trace import Note, Reply, Retrieval, Trace
+from dragoman.core.values import Draft, Erasure, Evidence, Learned, Passage, Plan, Scope, Source, Verdict
 
 FERRY = Passage("ferry-1", "DOCUMENTS", "A return ticket costs 34 francs.", title="Ferry", origin="docs/ferry.md")
 SMALL_TALK = ("hello", "thanks")

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from dragoman.cli.judge import app
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Passage, Source, Verdict
 from dragoman.evaluate.results import Outcome, Result, SystemRow, Table
 from dragoman.evaluate.running.kept_turns import write_turns
 from dragoman.evaluate.running.run_folder import RunFolder

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace, reply_from_json, reply_to_json
+from dragoman.core.values import Draft, Evidence, Learned, Plan, Verdict
 
 numbers = st.floats(0, 1)
 roles = st.sampled_from(["memory", "gate", "planner", "retriever", "reader", "refiner"])

@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.core.errors import ConfigError, DragomanError, StoreCorruptError, UnknownNameError
 from dragoman.core.examples import Example, Gold, Problem
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Passage, Source, Verdict
 from dragoman.evaluate.aggregate import Measured, aggregate
 from dragoman.evaluate.columns import MeasuredColumn, Measures
 from dragoman.evaluate.contract import About, mean_scores

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Plan, ReadTask, Source
-from dragoman.reader import ExtractiveReader
 from dragoman.decision.choose import _shares, rank
+from dragoman.reader import ExtractiveReader
 from dragoman.text.analyse import analyse
 
 DOCS = Plan((("PERSONA",), ("DOCUMENTS",)))

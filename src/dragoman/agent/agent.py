@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
-from dragoman.core.trace import Note, Refinement, Retrieval, Role
-from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Reply, Request, Source, SourceName
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
+from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
 from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
 from dragoman.core.errors import ConfigError, InputError, ServiceError
-from dragoman.core.trace import Note, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Reply, Scope, Source, Turn
+from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
+from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed
 
 if TYPE_CHECKING:

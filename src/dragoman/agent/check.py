@@ -23,7 +23,8 @@ from dragoman.agent.declared import read_declared
 from dragoman.config import DEFAULT_KINDS, Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
 from dragoman.core.registry import REGISTRIES
-from dragoman.core.values import Learned, Passage, Reply, SourceName
+from dragoman.core.trace import Reply
+from dragoman.core.values import Learned, Passage, SourceName
 from dragoman.text.claims import unsupported
 
 if TYPE_CHECKING:

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.values import Scope
 
 if TYPE_CHECKING:
-    from dragoman.agent.assistant import Assistant
     from dragoman.config import AgentConfig
+    from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import IngestProgress
 
 _log = logging.getLogger("dragoman.agent")
 
 
+class Holder(Protocol):
+    """Holds what the files are read into; an assistant is one."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def memory(self) -> Memory | None: ...
+
+
 def read_declared(
-    config: AgentConfig, folder: Path, assistant: Assistant, *, progress: IngestProgress | None = None
+    config: AgentConfig, folder: Path, holder: Holder, *, progress: IngestProgress | None = None
 ) -> tuple[Failure, ...]:
     """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
     from dragoman.sources.ingest import ingest
     from dragoman.sources.seed import seed
 
-    store, encoder = assistant.store, assistant.encoder
+    store, encoder = holder.store, holder.encoder
     failed: list[Failure] = []
     for entry in config.sources:
         if entry.path is None:
@@ -39,7 +52,7 @@ def read_declared(
             )
         source = entry.source()
         if source.private:
-            remember = getattr(assistant.memory, "remember", None) if source.about == "user" else None
+            remember = getattr(holder.memory, "remember", None) if source.about == "user" else None
             seed(store, encoder, source, path, config.tenant, remember=remember)
             continue
         report = ingest(

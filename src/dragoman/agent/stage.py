@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note, Role, Trace
-from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Reply, Source, Verdict
+from dragoman.core.trace import Note, Reply, Role, Trace
+from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, Verdict
 
 if TYPE_CHECKING:
     from typing import Self

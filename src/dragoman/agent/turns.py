@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from dragoman.core.errors import InputError
-from dragoman.core.values import Reply, Turn
+from dragoman.core.trace import Reply
+from dragoman.core.values import Turn
 
 MOST_CHARACTERS = 32_000
 WITHHELD = "[forgotten]"

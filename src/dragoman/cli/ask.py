@@ -21,8 +21,7 @@ from dragoman.cli.terminal.agent_options import (
     piped,
 )
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
-from dragoman.core.trace import reply_to_json
-from dragoman.core.values import Reply
+from dragoman.core.trace import Reply, reply_to_json
 
 Dialogue = Annotated[
     str | None,

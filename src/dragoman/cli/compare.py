@@ -10,7 +10,7 @@ import typer
 from dragoman.cli.terminal import rendering
 
 if TYPE_CHECKING:
-    from dragoman.core.values import Reply
+    from dragoman.core.trace import Reply
     from dragoman.evaluate.show.compare import Change, Compared
 
 _TEXT_WIDTH = 300

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
-from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, SourceName, Verdict
+from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Verdict
 
 Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "refiner"]
 
@@ -116,6 +116,19 @@ def _note(item: Json) -> Note:
     if not isinstance(seconds, int | float):
         raise InputError("A trace note lacks its seconds.", remedy="Was this file written by Dragoman?")
     return Note(role, str(item.get("component", "")), float(seconds), value)  # type: ignore[arg-type]  # checked above
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the user gets, and why."""
+
+    text: str
+    verdict: Verdict
+    plan: Plan
+    evidence: tuple[Evidence, ...]
+    trace: Trace
+    confidence: float = 1.0
 
 
 def reply_to_json(reply: Reply) -> dict[str, Json]:

@@ -11,7 +11,6 @@ from dragoman.core.quick import quick
 
 if TYPE_CHECKING:
     from dragoman.core.codec import Json
-    from dragoman.core.trace import Trace
 
 SourceName: TypeAlias = str
 About: TypeAlias = Literal["world", "user", "bot"]
@@ -270,19 +269,6 @@ class Draft:
     quoted: tuple[str, ...] = ()
     usage: Usage = Usage()
     notes: Mapping[str, str | float] = field(default_factory=dict)
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the user gets, and why."""
-
-    text: str
-    verdict: Verdict
-    plan: Plan
-    evidence: tuple[Evidence, ...]
-    trace: Trace
-    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 
 from dragoman.core.codec import Json
 from dragoman.core.examples import Example, Label
-from dragoman.core.values import Reply, Usage
+from dragoman.core.trace import Reply
+from dragoman.core.values import Usage
 
 if TYPE_CHECKING:
     import numpy as np

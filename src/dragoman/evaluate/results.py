@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.codec import Json
 from dragoman.core.quick import quick
-from dragoman.core.values import Reply, Usage
+from dragoman.core.trace import Reply
+from dragoman.core.values import Usage
 
 NO_USAGE = Usage()
 Status: TypeAlias = Literal[

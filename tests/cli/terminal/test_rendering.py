@@ -9,8 +9,8 @@ from rich.console import Console
 
 from dragoman.cli.terminal import rendering
 from dragoman.core.errors import InputError
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace
-from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Passage, Plan, Reply, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
+from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Passage, Plan, Verdict
 
 FERRY = Evidence(Passage("f", "DOCUMENTS", "34 francs", origin="documents/ferry.md"), 0.91)
 SAID = Evidence(Passage("m", "MEMORY", "I am vegetarian"), 0.4)

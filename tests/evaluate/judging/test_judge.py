@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Passage, Reply, Source, Turn, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Passage, Source, Turn, Verdict
 from dragoman.evaluate.judging.answers import Item, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
 from dragoman.evaluate.judging.sheets import (
     COLUMNS,

@@ -3,8 +3,8 @@
 import pytest
 
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Note, Retrieval, Trace
-from dragoman.core.values import Context, Evidence, Passage, Plan, Reply, Source, Verdict
+from dragoman.core.trace import Note, Reply, Retrieval, Trace
+from dragoman.core.values import Context, Evidence, Passage, Plan, Source, Verdict
 from dragoman.evaluate.contract import Judged
 
 PERSONA = Source("PERSONA")

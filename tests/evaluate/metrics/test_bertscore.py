@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.bertscore import BertScore, TokenEncoder, bertscore, matched
 from dragoman.models.onnx.encoder import OnnxEncoder

@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
-from dragoman.core.trace import Note, Refinement, Trace
-from dragoman.core.values import NULL_PLAN, Context, Draft, Reply, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Draft, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.confidence import Confidence, Least, last_draft
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, InputError, UnknownNameError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import Context, Passage, Plan, Reply, Source, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import Context, Passage, Plan, Source, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.consistency import Consistency, case, consistency, joined
 

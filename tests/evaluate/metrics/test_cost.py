@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace
-from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Passage, Reply, Usage, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
+from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Passage, Usage, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.cost import Cost, Latency, quantiles, seconds, usage_of
 

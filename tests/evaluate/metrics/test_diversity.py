@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.metrics.diversity import Distinct, Empty, Length, Repeated, distinct, repeated
 

@@ -12,8 +12,8 @@ from sacrebleu.metrics import BLEU
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.registry import metrics
-from dragoman.core.trace import Trace
-from dragoman.core.values import NULL_PLAN, Context, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import NULL_PLAN, Context, Verdict
 from dragoman.evaluate.contract import Judged, Metric
 from dragoman.evaluate.metrics.overlap import Bleu, Rouge, bleu, rouge
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Usage, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Usage, Verdict
 from dragoman.evaluate.results import Outcome
 from dragoman.evaluate.running import run_folder as folders
 from dragoman.evaluate.running.outcome_lines import outcome_lines, outcome_of

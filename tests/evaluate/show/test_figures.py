@@ -4,8 +4,8 @@ import pytest
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example, Gold
-from dragoman.core.trace import Trace
-from dragoman.core.values import Context, Plan, Reply, Verdict
+from dragoman.core.trace import Reply, Trace
+from dragoman.core.values import Context, Plan, Verdict
 from dragoman.evaluate.contract import Judged
 from dragoman.evaluate.results import Cell, Column, Figure, Series, SystemRow, Table
 from dragoman.evaluate.show.draw import svg

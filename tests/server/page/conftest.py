@@ -123,7 +123,7 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser, address):
+def page_session(browser, address):
     """Opens the page for a new visitor; nothing may go wrong in the browser meanwhile."""
     contexts, wrong = [], []
 

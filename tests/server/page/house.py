@@ -79,13 +79,13 @@ def main(folder: Path, state: Path) -> None:
         assistant = dragoman.load(place, state=state / place.name)
         assistant.agent.reader = PatientReader(assistant.agent.reader)
         agents[place.name] = (assistant, state / place.name)
-    house = Service(agents)
-    app = make_app(house, runs_of=TwoRuns())
+    service = Service(agents)
+    app = make_app(service, runs_of=TwoRuns())
     add_page(app)
     listening = uvicorn_server.bind("127.0.0.1", 0)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     started = partial(print, address, flush=True)
-    uvicorn_server.serve(with_request_limits(app, house), listening, grace=2.0, started=started)
+    uvicorn_server.serve(with_request_limits(app, service), listening, grace=2.0, started=started)
 
 
 if __name__ == "__main__":

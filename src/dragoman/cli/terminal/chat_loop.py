@@ -14,7 +14,7 @@ from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
-    from dragoman.core.values import Reply
+    from dragoman.core.trace import Reply
 
 PROMPT = "you> "
 

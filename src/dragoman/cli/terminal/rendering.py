@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace, Value
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace, Value
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
-from dragoman.core.trace import Note
-from dragoman.core.values import Reply
+from dragoman.core.trace import Note, Reply
 
 if TYPE_CHECKING:
     from rich.console import Console

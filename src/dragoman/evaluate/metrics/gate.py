@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Label
 from dragoman.core.registry import metrics
-from dragoman.core.values import Reply
+from dragoman.core.trace import Reply
 from dragoman.evaluate.contract import About, Judged, Scores, folded_scores, mean_scores, quotient
 from dragoman.evaluate.metrics.curves import average_precision_of, pr_curve_of, roc_auc_of, roc_curve_of
 from dragoman.evaluate.metrics.options import one_of

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Example, Label
 from dragoman.core.registry import metrics
-from dragoman.core.trace import Retrieval
-from dragoman.core.values import Evidence, Passage, Reply, SourceName
+from dragoman.core.trace import Reply, Retrieval
+from dragoman.core.values import Evidence, Passage, SourceName
 from dragoman.evaluate.contract import About, Judged, Scores, mean_scores, quotient
 from dragoman.evaluate.metrics.options import at_least, one_of
 

@@ -10,8 +10,8 @@ import json
 from typing import Any, cast
 
 from dragoman.core.codec import Json, decode, encode
-from dragoman.core.trace import Note, Refinement, Retrieval, Trace, Value
-from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Reply, Usage, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace, Value
+from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Usage, Verdict
 from dragoman.evaluate.results import Outcome
 
 _DEFAULTS: dict[str, object] = {"title": "", "headings": (), "parent": None, "position": 0, "origin": "", "meta": {}}

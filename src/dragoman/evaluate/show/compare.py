@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from dragoman.core.errors import InputError, UnknownNameError
-from dragoman.core.values import Reply
+from dragoman.core.trace import Reply
 from dragoman.evaluate.contract import mean_scores
 from dragoman.evaluate.results import Column, Outcome, Result
 from dragoman.evaluate.running.kept_turns import KeptTurn, read_scores, read_turns

@@ -16,8 +16,8 @@ from dragoman.agent.refine import Mode, Refiner
 from dragoman.core.errors import DragomanError
 from dragoman.core.protocols import Critic, Reader, Retriever
 from dragoman.core.quick import quick
-from dragoman.core.trace import Note, Refinement, Trace
-from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Reply, Request, Source, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Trace
+from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Request, Source, Verdict
 from dragoman.evaluate.results import NO_USAGE
 from dragoman.evaluate.systems.meter import Meter, MeterReading, split
 

@@ -7,12 +7,9 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dragoman.core.errors import AccessError, InputError
-
-if TYPE_CHECKING:
-    from dragoman.server.access.ledger import UsageLedger
 
 PREFIX = "dk"
 _NOBODY = hashlib.sha256(b"").digest()
@@ -34,8 +31,18 @@ class Key:
     revoked: float | None = None
 
 
+class KeyStore(Protocol):
+    """Keeps keys with their digests; every ledger is one."""
+
+    def add(self, key: Key, digest: bytes) -> None: ...
+
+    def find(self, id: str) -> tuple[Key, bytes] | None:
+        """A key and its digest, revoked or not."""
+        ...
+
+
 def create(
-    ledger: UsageLedger,
+    ledger: KeyStore,
     name: str,
     *,
     tenant: str = "local",
@@ -60,7 +67,7 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def recognise(ledger: UsageLedger, text: str) -> Key:
+def recognise(ledger: KeyStore, text: str) -> Key:
     """The key that a text is. One that is unknown, wrong or revoked is refused in the same words and time."""
     parts = text.split("_", 2)
     found = ledger.find(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None

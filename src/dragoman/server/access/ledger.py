@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from dragoman.core.errors import LimitError
+from dragoman.server.access.keys import Key, KeyStore
 
 if TYPE_CHECKING:
     from dragoman.server.access.caller import Limits
-    from dragoman.server.access.keys import Key
 
 DAY = 86_400
 
@@ -25,7 +25,7 @@ class Spent:
 
 
 @runtime_checkable
-class UsageLedger(Protocol):
+class UsageLedger(KeyStore, Protocol):
     """Keys and counters, shared by every process that opens the same ledger.
 
     `is_near` says that a call takes microseconds, so that it may run on the event loop; one that goes over a network
@@ -33,12 +33,6 @@ class UsageLedger(Protocol):
     """
 
     is_near: bool
-
-    def add(self, key: Key, digest: bytes) -> None: ...
-
-    def find(self, id: str) -> tuple[Key, bytes] | None:
-        """A key and its digest, revoked or not."""
-        ...
 
     def listed(self) -> Sequence[Key]:
         """All keys, oldest first."""

@@ -9,7 +9,8 @@ from typing import Literal
 
 from dragoman.agent.feedback import ratings
 from dragoman.core.errors import InputError
-from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Reply, Source, Turn
+from dragoman.core.trace import Reply
+from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
 from dragoman.server.access.quota import counted, full
 from dragoman.server.data.upload_folders import erase_uploads, user_folder
 from dragoman.server.hosted_agent import Seat

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dragoman.core.trace import Note, Refinement, Retrieval
-from dragoman.core.values import Draft, Evidence, Learned, Plan, Reply, SourceName, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval
+from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Verdict
 from dragoman.reader.phrases import NEAREST, NO_ANSWER
 from dragoman.server.page.text_diff import Span, quoted_spans
 

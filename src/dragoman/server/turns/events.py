@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dragoman.core.trace import Note, Refinement, Retrieval
-from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Reply, Turn, Usage, Verdict
+from dragoman.core.trace import Note, Refinement, Reply, Retrieval
+from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Turn, Usage, Verdict
 
 Kind: TypeAlias = Literal["memory", "gate", "plan", "evidence", "refined"]
 _KINDS: dict[str, Kind] = {
