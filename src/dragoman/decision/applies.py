@@ -1,0 +1,203 @@
+"""Does a rule apply to this user? Conditions are compared by code; what code cannot decide goes to a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from dragoman.decision import hazards, prices
+from dragoman.decision.categories import categories
+from dragoman.decision.clauses import State, decided_by, state, unknown
+from dragoman.decision.conditions import Clause, clauses
+from dragoman.decision.facts import Situation, situation
+from dragoman.decision.questions import Question, coverage, unshared
+from dragoman.decision.questions import question as read_question
+from dragoman.decision.values import Decision, Entailment, Premise, Verdict
+
+__all__ = ["Decision", "Entailment", "Premise", "Verdict", "applies"]
+
+_LEAST_COVERAGE = 0.34
+_LEAST_COVERAGE_PLAIN = 0.6
+"""A clause without conditions says yes or no to everything, so that more of the question must stand in it."""
+
+_MOST_UNSHARED = 0.5
+_ROOT = 6
+_LONGEST_RULE = 4000
+_LONGEST_FACT = 1000
+"""Characters: whatever is longer is no rule and no fact, and reading it would take its time."""
+
+
+def applies(
+    rule: str,
+    facts: Sequence[str],
+    question: str = "",
+    *,
+    today: date | None = None,
+    entailment: Entailment | None = None,
+) -> Decision:
+    """Decide whether a rule lets, refuses or prices what a user asks for.
+
+    `rule` is one sentence or a few that belong together, with or without a heading in front (`The lighthouse: ...`).
+    `facts` are the user's own sentences, oldest first. Without a question the rule's own matter is asked about.
+    `today` gives a meaning to `today`, `tomorrow` and dates of birth.
+    """
+    if len(rule) > _LONGEST_RULE:
+        decision = _none("too long for a rule")
+    else:
+        decision = _by_code(rule, [fact[:_LONGEST_FACT] for fact in facts], question[:_LONGEST_FACT], today)
+    if decision.verdict != "none" or entailment is None:
+        return decision
+    probabilities = entailment([Premise(rule, tuple(facts), question)])[0]
+    verdict: Verdict = max(probabilities, key=lambda name: probabilities[name])
+    return Decision(verdict, reason="entailment", confidence=probabilities[verdict], by="model")
+
+
+def _none(reason: str) -> Decision:
+    return Decision("none", reason=reason, confidence=0.1)
+
+
+def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None) -> Decision:
+    asked = read_question(question)
+    if asked.target == "other":
+        return _none("the question asks for something else")
+    current = situation(facts, question, today)
+    shared = coverage(asked, rule, current.people)
+    if asked.target == "permit":
+        decision = hazards.decide(rule, current, shared)
+        if decision is not None:
+            return decision
+    if shared < _LEAST_COVERAGE:
+        return _none("another topic")
+    states = [
+        _narrowed(state(clause, current), asked)
+        for clause in clauses(rule)
+        if clause.effect != "none" and _concerns(clause, asked, current)
+    ]
+    if asked.target in ("price", "pay", "free", "discount"):
+        return prices.decide(asked.target, states, current) or _none("no price")
+    if asked.target == "require":
+        return _duty(asked, states, shared)
+    return _permission(asked, states, shared)
+
+
+def _narrowed(current: State, asked: Question) -> State:
+    """A clause with a narrowing word that the question does not share can only be read by a model."""
+    unread = [word for word in current.clause.residue if word[:_ROOT] not in asked.text]
+    return replace(current, opaque=True) if unread else current
+
+
+def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
+    """Whether a clause about things is about one that the user asks about: `dogs` does not concern a cat."""
+    if not clause.things or not asked.text or clause.effect in ("price", "free", "discount"):
+        return True
+    taxonomy = categories(clause.language)
+    theirs = {k.name for k in current.known if k.attribute == "thing" and k.asked}
+    theirs |= {kind for name, kind in current.people.names.items() if kind and name in asked.text}
+    theirs |= {
+        k.name
+        for k in current.known
+        if k.attribute == "thing"
+        and k.truth
+        and any(taxonomy.is_a(k.name, t) or taxonomy.is_a(t, k.name) for t in theirs)
+    }
+    if any(taxonomy.is_a(own, thing) for own in theirs for thing in clause.things):
+        return True
+    # A vehicle or a bag may be meant without being named: "Can I park here?"
+    return not theirs and any(c.attribute in ("height", "length", "weight", "count") for c in clause.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    """What one clause says about the question, and how specific it is."""
+
+    holds: bool | None
+    weight: float
+    state: State
+
+
+def _permission(asked: Question, states: Sequence[State], shared: float) -> Decision:
+    votes = []
+    for current in states:
+        clause = current.clause
+        if clause.effect in ("permit", "forbid"):
+            allowed = None if current.truth is None else current.truth == (clause.effect == "permit")
+            votes.append(_Vote(allowed, _weight(current), current))
+        elif clause.effect == "require":
+            vote = _company(asked, current)
+            if vote is not None:
+                votes.append(vote)
+    return _verdict(asked, votes, shared, flip=asked.target == "forbid", need=bool(asked.text))
+
+
+def _company(asked: Question, current: State) -> _Vote | None:
+    """A demand as an answer to `may I`: who asks to do without it may not, who has it may."""
+    if current.items:
+        item = current.items[0]
+        holds = False if asked.without else item.truth
+        return _Vote(holds, 3, State(current.clause, holds, item, current.opaque))
+    if current.truth is None:
+        return _Vote(None, 3, current)
+    if asked.without:
+        return _Vote(not current.truth, _weight(current), current)
+    if current.truth and current.clause.company and current.outcome is not None:
+        english = current.clause.language == "en"
+        outcome = replace(
+            current.outcome,
+            truth=None,
+            missing="adult",
+            ask="Will an adult come along?" if english else "有成人陪同吗？",
+        )
+        return _Vote(None, 3, replace(current, truth=None, outcome=outcome))
+    return None
+
+
+def _weight(current: State) -> float:
+    """How much a clause's word counts: one whose conditions hold before one that speaks to all, before a converse."""
+    if current.truth is None:
+        return 3
+    if current.excepted or (current.truth and current.clause.conditions):
+        return 3
+    if current.truth:
+        return 2 if current.clause.things else 1
+    return 2.5 if current.clause.exclusive else 0.5
+
+
+def _duty(asked: Question, states: Sequence[State], shared: float) -> Decision:
+    votes = []
+    for current in states:
+        effect = current.clause.effect
+        if effect == "require":
+            votes.append(_Vote(current.truth, _weight(current), current))
+        elif effect == "waive" and current.truth:
+            votes.append(_Vote(False, _weight(current), current))
+        elif effect == "permit" and current.clause.exclusive and _demanded(asked, current):
+            votes.append(_Vote(True, 1, current))
+    return _verdict(asked, votes, shared, need=True)
+
+
+def _demanded(asked: Question, current: State) -> bool:
+    return any(re.search(re.escape(item.condition.name), asked.text) for item in current.items)
+
+
+def _verdict(
+    asked: Question, votes: Sequence[_Vote], shared: float, *, flip: bool = False, need: bool = True
+) -> Decision:
+    usable = [vote for vote in votes if vote.state.readable]
+    opaque = [vote for vote in votes if not vote.state.readable]
+    if not usable:
+        return _none("a condition that code cannot read" if opaque else "no rule")
+    decided = [vote for vote in usable if vote.holds is not None]
+    best = max(decided, key=lambda vote: vote.weight, default=None)
+    open_votes = [vote for vote in usable if vote.holds is None]
+    if opaque and (best is None or best.weight < 3):
+        return _none("a condition that code cannot read")
+    if open_votes and (best is None or best.weight < 3):
+        return unknown(open_votes[0].state) or _none("no bound")
+    if best is None or any(v.weight >= best.weight - 0.1 and v.holds != best.holds for v in decided):
+        return _none("clauses disagree")
+    plain = not best.state.clause.conditions and not best.state.clause.exceptions
+    if need and plain and (shared < _LEAST_COVERAGE_PLAIN or unshared(asked, best.state.clause.text) > _MOST_UNSHARED):
+        return _none("another topic")
+    return decided_by(best.state, "yes" if best.holds != flip else "no", shared, converse=best.weight < 1)

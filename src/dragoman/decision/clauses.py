@@ -1,0 +1,131 @@
+"""Whether a clause as a whole holds: all its conditions, alternatives among them, and its exceptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.decision.compare import Outcome, compare
+from dragoman.decision.conditions import Clause
+from dragoman.decision.facts import Situation
+from dragoman.decision.values import Decision, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A clause with its truth in a situation; `outcome` is the condition that decided or that is missing."""
+
+    clause: Clause
+    truth: bool | None
+    outcome: Outcome | None = None
+    opaque: bool = False
+    excepted: bool = False
+    items: tuple[Outcome, ...] = ()
+
+    @property
+    def readable(self) -> bool:
+        """Whether code may decide by it: it was read as a whole, or fails whatever the rest says."""
+        return not self.opaque or (self.truth is False and not self.excepted)
+
+
+def state(clause: Clause, situation: Situation) -> State:
+    """Evaluate a clause."""
+    outcomes = [compare(condition, clause, situation) for condition in clause.conditions]
+    items = tuple(outcome for outcome in outcomes if outcome.condition.attribute == "item")
+    truth, outcome = _together(clause, outcomes)
+    opaque = clause.opaque or any(o.truth is None and not o.missing for o in outcomes)
+    if truth is False or not clause.exceptions:
+        return State(clause, truth, outcome, opaque, items=items)
+    return _excepted(State(clause, truth, outcome, opaque, items=items), situation)
+
+
+def _together(clause: Clause, outcomes: Sequence[Outcome]) -> tuple[bool | None, Outcome | None]:
+    groups = _alternatives(clause, outcomes)
+    results = [_any(group) for group in groups]
+    failed = [outcome for truth, outcome in results if truth is False]
+    if failed:
+        return False, failed[0]
+    missing = [outcome for truth, outcome in results if truth is None]
+    if missing:
+        return None, next((outcome for outcome in missing if outcome.missing), missing[0])
+    return True, results[0][1] if results else None
+
+
+def _alternatives(clause: Clause, outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """Conditions of which one is enough: `students and pensioners`, `students and people over 60`."""
+    people = [outcome for outcome in outcomes if outcome.condition.attribute == "status"]
+    rest = [outcome for outcome in outcomes if outcome.condition.attribute != "status"]
+    groups = [[outcome] for outcome in rest]
+    if not people:
+        return groups
+    ages = [outcome for outcome in rest if outcome.condition.attribute == "age"]
+    if ages and _joined(clause.text, people[0].condition.text, ages[0].condition.text):
+        return [[*people, ages[0]], *([outcome] for outcome in rest if outcome is not ages[0])]
+    return [people, *groups]
+
+
+def _joined(text: str, first: str, second: str) -> bool:
+    places = sorted(((text.find(first), len(first)), (text.find(second), len(second))))
+    between = text[places[0][0] + places[0][1] : places[1][0]]
+    return re.search(r"\b(?:and|or)\b|,|和|或|及|、", between) is not None
+
+
+def _any(group: Sequence[Outcome]) -> tuple[bool | None, Outcome]:
+    for truth in (True, None, False):
+        for outcome in group:
+            if outcome.truth is truth:
+                return truth, outcome
+    raise AssertionError("a group has outcomes")
+
+
+def _excepted(current: State, situation: Situation) -> State:
+    """A clause whose exception holds says the opposite. A thing is no exception unless it is known to be one."""
+    # Several conditions of one exception narrow it; several names are alternatives.
+    outcomes = [compare(condition, current.clause, situation) for condition in current.clause.exceptions]
+    named = [o for o in outcomes if o.condition.attribute in ("status", "thing", "item")]
+    measured = [[o] for o in outcomes if o.condition.attribute not in ("status", "thing", "item")]
+    results = [_any(group) for group in ([named] if named else []) + measured]
+    if all(result is True for result, _ in results):
+        truth = None if current.truth is None else not current.truth
+        return replace(current, truth=truth, outcome=results[0][1], excepted=True)
+    if any(result is False for result, _ in results):
+        failed = next(o for result, o in results if result is False)
+        return replace(current, outcome=current.outcome or failed)
+    missing = next(o for result, o in results if result is None)
+    return replace(current, truth=None, outcome=missing, opaque=current.opaque or not missing.missing)
+
+
+def unknown(current: State) -> Decision | None:
+    """The decision that a fact is missing; None where code cannot say which."""
+    outcome = current.outcome
+    if outcome is None or not outcome.missing:
+        return None
+    return Decision(
+        "unknown",
+        missing=outcome.missing,
+        ask=outcome.ask,
+        fact=outcome.fact,
+        clause=outcome.condition.text.replace("maymonth", "may"),
+        reason=outcome.reason,
+        confidence=0.8,
+    )
+
+
+def decided_by(
+    current: State, verdict: Verdict, shared: float = 1.0, *, value: str = "", converse: bool = False
+) -> Decision:
+    """A decision with what decided it."""
+    outcome = current.outcome
+    confidence = 0.95 * (0.7 + 0.3 * shared) * (0.85 if converse else 1.0)
+    if outcome is not None and not outcome.clear:
+        confidence *= 0.75
+    clause = outcome.condition.text if outcome else current.clause.text
+    return Decision(
+        verdict,
+        fact=outcome.fact if outcome else "",
+        clause=clause.replace("maymonth", "may"),
+        value=value,
+        reason=outcome.reason if outcome else current.clause.effect,
+        confidence=round(confidence, 3),
+    )

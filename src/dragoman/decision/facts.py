@@ -1,0 +1,255 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
+"""What a user's sentences say about age, size, days, counts, status and diet, and about whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from dragoman.decision.categories import categories
+from dragoman.decision.moments import Clock, Day, clocks, days, relative, spread, weekdays
+from dragoman.decision.numerals import normalise
+from dragoman.decision.quantities import Quantity, quantities
+from dragoman.decision.subjects import USER, People, people, singular, subject_of_fact, subject_of_question
+from dragoman.text.language import Language, language
+from dragoman.text.sentences import sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One value that a sentence gives. `low` and `high` differ where the value is known within limits only."""
+
+    attribute: str
+    subject: frozenset[str]
+    text: str
+    low: float = 0.0
+    high: float = 0.0
+    unit: str = ""
+    name: str = ""
+    truth: bool = True
+    day: Day | None = None
+    days: frozenset[int] = frozenset()
+    clock: Clock | None = None
+    asked: bool = False
+    """Whether the question itself says it."""
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything known when a question is asked."""
+
+    known: tuple[Known, ...]
+    people: People
+    subject: frozenset[str]
+    today: date | None = None
+
+
+_SEGMENT = re.compile(
+    r"[,;] (?=who|which|he|she|it|my|i|we|our|and )|\band (?=my |our |i |i'm|he |she |we |it )|, (?=aged)|[，；。]|\. |! "
+)
+_BARE_AGE = re.compile(
+    r"(?:\b(?:am|is|are|turned|just|only|now|aged)|'m|'s|'re) (?:only |now |just |already )?$|今年$|^我$|[\u4e00-\u9fff]$"
+)
+_NO_AGE = re.compile(
+    r"^(?:'?s)?(?: and \d+)?(?: years?(?: old)?| yrs)?(?=$|[ .,;!?])(?! (?:of|minutes|hours|days|weeks|per|%|times|away))"
+)
+_FUZZY = re.compile(
+    r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between|soon|will be|was|were|when i)\b|大约|快|将近|左右|不到|曾"
+)
+_PRESENCE = re.compile(
+    r"\b(?:arriv\w*|com(?:e|es|ing)|visit\w*|travel\w*|there|stay\w*|go(?:ing)?|be|will|plan\w*|park|take|get|am in|are in|am|on holiday"
+    r"|book\w*|delivery|want|would like|land|set off|leave)\b|到|去|来|在|想|坐|能|可以|参观|开放"
+)
+_HABIT = re.compile(
+    r"\b(?:born|birthday|work|usually|every|always|never|last|bought|since|ago)\b|生日|出生|上班|买|昨天|上周"
+)
+_BOUGHT = re.compile(r"\b(?:bought|purchased|ordered|received|got it)\b|买|收到")
+_AGO = re.compile(r" ?(?:ago|earlier)\b|前")
+_NOT = re.compile(r"\b(?:not|no longer|never|neither|without|no|none|cannot)\b|n't\b|不是|没有|不再|没|无")
+_USED = re.compile(
+    r"\b(?:used to|was|were|would like to|want to become|will become|if i were|hope to|soon)\b|以前|曾经|想成为"
+)
+_HAVE = re.compile(r"\b(?:have|has|hold|own|got|with|bring|carry|booked|reserved|show)\b|有|带|持|预约|预订")
+_AVOID = re.compile(
+    r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|不能吃|不耐受|忌口"
+)
+_LONG = re.compile(r"\b(?:long|length|wide)\b|长|宽")
+_ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
+_GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
+_BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
+_YES = re.compile(r"^(?P<question>.+)\? (?P<answer>yes|no)\b.*$", re.IGNORECASE)
+
+
+def situation(facts: Sequence[str], question: str, today: date | None = None) -> Situation:
+    """Read the user's sentences and what the question itself says."""
+    return _situation(tuple(facts), question, today)
+
+
+@lru_cache(maxsize=64)
+def _situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
+    # Many rules are judged by the same facts in one turn.
+    known_people = people([*facts, question])
+    known: list[Known] = []
+    for fact in facts:
+        known.extend(_read(fact, known_people, today))
+    subject = subject_of_question(question, known_people)
+    known.extend(_read(question, known_people, today, asked=subject))
+    return Situation(tuple(known), known_people, subject, today)
+
+
+def _read(fact: str, known: People, today: date | None, asked: frozenset[str] | None = None) -> list[Known]:
+    tongue = language(fact)
+    answered = _YES.match(fact) if asked is None else None
+    statement = fact
+    if answered:
+        statement = _statement(answered["question"], answered["answer"].lower() == "yes")
+    found: list[Known] = []
+    subject = USER
+    for sentence in sentences(statement) or (statement,):
+        for piece in _SEGMENT.split(spread(normalise(sentence))):
+            segment = (piece or "").strip(" .!?。！？")
+            if not segment:
+                continue
+            subject = asked if asked is not None else subject_of_fact(segment, known, subject)
+            found.extend(_segment(segment, subject, fact, tongue, today, asked is not None))
+    return found
+
+
+def _statement(question: str, yes: bool) -> str:
+    """An answered question as the statement it makes: `Are you a student? No` is `I am not a student`."""
+    text = normalise(question)
+    for start, affirmed, denied in (
+        ("are you ", "i am ", "i am not "),
+        ("do you have ", "i have ", "i do not have "),
+        ("have you ", "i have ", "i have not "),
+        ("do you ", "i ", "i do not "),
+    ):
+        if text.startswith(start):
+            return (affirmed if yes else denied) + text[len(start) :]
+    return ""
+
+
+def _segment(  # noqa: PLR0917  # one sentence's context
+    segment: str, subject: frozenset[str], text: str, tongue: Language, today: date | None, asked: bool
+) -> list[Known]:
+    found: list[Known] = []
+
+    def add(attribute: str, **values: object) -> None:
+        found.append(Known(attribute, subject, text, asked=asked, **values))  # type: ignore[arg-type]  # fields of Known by name
+
+    _moments(segment, today, asked, add)
+    taken = [span for _, span in (*days(segment), *clocks(segment))]
+    for quantity in quantities(segment):
+        if not any(span.start <= quantity.start < span.end for span in taken):
+            _quantity(segment, quantity, asked, add)
+    born = _BORN.search(segment)
+    if born and today:
+        years = today.year - int(born["year"] or born["zh"])
+        add("age", low=12 * (years - 1), high=12 * years + 11, unit="month", shown=f"{years - 1} or {years}")
+    if not asked or subject != USER:
+        _traits(segment, tongue, add)
+    _things(segment, tongue, add)
+    return found
+
+
+def _moments(segment: str, today: date | None, asked: bool, add: Callable[..., None]) -> None:
+    present = asked or (_PRESENCE.search(segment) and not _HABIT.search(segment))
+    on = relative(segment, today)
+    if on is not None and present:
+        add("date", day=Day(on.month, on.day, on.year), days=frozenset({on.weekday()}), shown=on.isoformat())
+    for named, span in weekdays(segment):
+        if present:
+            add("weekday", days=named, shown=segment[span.start : span.end])
+    for day, span in days(segment):
+        shown = segment[span.start : span.end].replace("maymonth", "may")
+        if present:
+            add("date", day=day, days=_weekday_of(day, today), shown=shown)
+        elif _BOUGHT.search(segment) and today and day.day:
+            then = date(day.year or today.year, day.month, day.day)
+            if not day.year and then > today:
+                then = date(today.year - 1, day.month, day.day)
+            add("since", low=(today - then).days * 86400, high=(today - then).days * 86400, unit="s", shown=shown)
+    for clock, span in clocks(segment):
+        if present:
+            add("time", clock=clock, shown=segment[span.start : span.end].removeprefix("at "))
+
+
+def _weekday_of(day: Day, today: date | None) -> frozenset[int]:
+    year = day.year or (today.year if today else 0)
+    if not (year and day.day):
+        return frozenset()
+    try:
+        on = date(year, day.month, day.day)
+        if today and not day.year and on < today:
+            on = date(year + 1, day.month, day.day)
+    except ValueError:
+        return frozenset()
+    return frozenset({on.weekday()})
+
+
+def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., None]) -> None:
+    before, after = segment[: quantity.start], segment[quantity.end :]
+    fuzzy = _FUZZY.search(before[-18:])
+    value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
+    age = quantity.kind == "age" or (
+        quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
+        and (_BARE_AGE.search(before) or re.search(r"\d+ and $", before)) and _NO_AGE.match(after)
+    )  # fmt: skip
+    if fuzzy:
+        return
+    if age:
+        months = quantity.value if quantity.unit == "month" else quantity.value * 12
+        years = quantity.kind == "number" or "y" in quantity.shown or "岁" in quantity.shown
+        shown = str(int(months // 12)) if years else quantity.shown
+        add("age", low=months, high=months + (11 if years else 0), unit="month", shown=shown)
+    elif quantity.kind == "number" and _GROUP_SIZE.search(before):
+        add("count", **{**value, "unit": "people"})
+    elif quantity.kind == "length":
+        add("length" if _LONG.search(segment) else "height", **value)
+    elif quantity.kind == "mass":
+        add("weight", **value)
+    elif quantity.kind == "volume":
+        add("volume", **value)
+    elif quantity.kind == "money":
+        add("amount", **value)
+    elif quantity.kind == "count":
+        add("count", **value)
+    elif quantity.kind == "duration":
+        add("since" if _AGO.match(after) else "duration", **value)
+
+
+def _traits(segment: str, tongue: Language, add: Callable[..., None]) -> None:
+    taxonomy = categories(tongue)
+    denied = _NOT.search(segment)
+    past = _USED.search(segment)
+    for status, pattern in taxonomy.statuses.items():
+        match = pattern.search(segment)
+        if match and not past and not re.match("证|卡| card| ticket| discount| pass", segment[match.end() :]):
+            add("status", name=status, truth=not (denied and denied.start() < match.start()), shown=match[0])
+    if _AVOID.search(segment):
+        words = [singular(match["word"]) for match in taxonomy.food_words.finditer(segment)]
+        for word in words:
+            add("avoids", name=word, shown=word)
+    for diet in taxonomy.diets:
+        if diet in segment and not denied:
+            add("diet", name=diet, shown=diet)
+    aid = taxonomy.aid.search(segment)
+    if aid and not denied:
+        add("aid", name=aid[0], shown=aid[0])
+    if _HAVE.search(segment) and not past:
+        for match in taxonomy.item_words.finditer(segment):
+            before = _ITEM.search(segment[: match.start()])
+            modifier = (before["before"] or "").strip().removesuffix("'s") if before and tongue == "en" else ""
+            add("item", name=f"{modifier} {match['word']}".strip(), truth=not denied, shown=match[0])
+        if re.search(r"\b(?:booked|reserved)\b|预约|预订", segment):
+            add("item", name="reservation" if tongue == "en" else "预约", truth=not denied, shown="booked")
+
+
+def _things(segment: str, tongue: Language, add: Callable[..., None]) -> None:
+    for match in categories(tongue).thing_words.finditer(segment):
+        word = match["word"].replace(" ", "-")
+        add("thing", name={"犬": "狗"}.get(word, word), truth=not _NOT.search(segment), shown=match[0])

@@ -1,0 +1,159 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
+"""Whose fact it is and whom a question is about: the user, a person of theirs by name or relation, or a thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dragoman.decision.numerals import normalise
+
+_RELATIONS = {
+    "son": "son sons boy boys stepson",
+    "daughter": "daughter daughters girl girls stepdaughter",
+    "child": "child children kid kids twins toddler",
+    "baby": "baby",
+    "nephew": "nephew nephews",
+    "niece": "niece nieces",
+    "brother": "brother brothers",
+    "sister": "sister sisters",
+    "mother": "mother mum mom mummy",
+    "father": "father dad daddy",
+    "wife": "wife",
+    "husband": "husband",
+    "partner": "partner girlfriend boyfriend fiance",
+    "grandson": "grandson grandsons",
+    "granddaughter": "granddaughter granddaughters",
+    "grandmother": "grandmother grandma granny",
+    "grandfather": "grandfather grandpa",
+    "friend": "friend",
+    "uncle": "uncle",
+    "aunt": "aunt",
+    "cousin": "cousin",
+}
+_ZH_RELATIONS = {
+    "儿子": "son", "女儿": "daughter", "孩子": "child", "小孩": "child", "宝宝": "baby", "弟弟": "brother", "哥哥": "brother",
+    "妹妹": "sister", "姐姐": "sister", "妈妈": "mother", "母亲": "mother", "爸爸": "father", "父亲": "father", "奶奶": "grandmother",
+    "爷爷": "grandfather", "外婆": "grandmother", "外公": "grandfather", "孙子": "grandson", "孙女": "granddaughter", "妻子": "wife",
+    "老婆": "wife", "丈夫": "husband", "老公": "husband", "朋友": "friend", "侄子": "nephew",
+}  # fmt: skip
+RELATION = {word: relation for relation, words in _RELATIONS.items() for word in words.split()} | _ZH_RELATIONS
+CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaughter", "nephew", "niece"})
+_EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, reverse=True))
+_ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
+_OWN = re.compile(rf"\b(?:my|our) (?:[a-z0-9-]+ ){{0,2}}?(?P<relation>{_EN})\b", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\b(?:[Mm]y|[Oo]ur|an?|[Tt]he) (?:[\w-]+ ){0,2}?(?P<what>[a-z]+),? (?:called |named )?(?P<name>[A-Z][a-zé]+)\b"
+)
+_ZH_OWN = re.compile(
+    rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
+)
+_THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is|are|weighs?|comes|measures|has)\b)")
+_ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
+_USER = re.compile(r"\b(?:i|i'm|i've|i'll|me|we|we're|us)\b|我|咱")
+_PRONOUN = re.compile(r"\b(?:he|she|it|they|who|which)\b|他|她|它")
+_FIRST_NAME = re.compile(r"\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
+_NOT_NAMES = frozenset(
+    "My The There It This That He She We They I Our Who What A An Is His Her Its Today Tomorrow".split()
+)
+
+USER = frozenset({"user"})
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Names that the facts introduce, each with what it names: `leo` is a `son`, `rex` is a `dog`."""
+
+    names: dict[str, str]
+
+    def keys(self, name: str) -> frozenset[str]:
+        """A name with its relation."""
+        return frozenset({name, self.names[name]} if self.names.get(name) else {name})
+
+
+def people(texts: Iterable[str]) -> People:
+    """Everyone whom the texts name."""
+    names: dict[str, str] = {}
+    for text in texts:
+        for match in _NAMED.finditer(text):
+            names[match["name"].lower()] = RELATION.get(match["what"], match["what"])
+        for match in _ZH_OWN.finditer(normalise(text)):
+            if match["name"]:
+                names[match["name"]] = RELATION[match["relation"]]
+        for match in _FIRST_NAME.finditer(text):
+            if match["name"] not in _NOT_NAMES:
+                names.setdefault(match["name"].lower(), "")
+    return People(names)
+
+
+def subject_of_fact(segment: str, known: People, before: frozenset[str]) -> frozenset[str]:  # noqa: PLR0911  # in order of certainty
+    """Whom a piece of a fact is about: keys of a person or thing; `before` is whom the piece before was about."""
+    named = _mentioned(segment, known)
+    own = _OWN.search(segment)
+    if named:
+        return named
+    if own:
+        return frozenset({RELATION[own["relation"].lower()]})
+    chinese = _ZH_OWN.search(segment)
+    if chinese:
+        return frozenset({RELATION[chinese["relation"]]})
+    thing = _THING.search(segment) or _ZH_THING.search(segment)
+    if thing:
+        return frozenset({singular(thing["thing"])})
+    aged = re.search(rf"year-old (?P<relation>{_EN})\b", segment)
+    if aged:
+        return frozenset({RELATION[aged["relation"]]})
+    if _USER.search(segment):
+        return USER
+    if _PRONOUN.search(segment) or before != USER:
+        return before
+    return USER
+
+
+def subject_of_question(question: str, known: People) -> frozenset[str]:
+    """Whom a question is about; a thing's own name (`my dog`) is left to the rule."""
+    named = _mentioned(question.lower(), known)
+    if named:
+        return named
+    own = _OWN.search(question)
+    if own:
+        return frozenset({RELATION[own["relation"].lower()]})
+    chinese = re.search(rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})", question)
+    if chinese:
+        return frozenset({RELATION[chinese["relation"]]})
+    aged = re.search(rf"year-old(?: (?P<relation>{_EN}))?\b", question)
+    if aged:
+        return frozenset({RELATION[aged["relation"]] if aged["relation"] else "child"})
+    return USER
+
+
+def _mentioned(text: str, known: People) -> frozenset[str]:
+    for name in known.names:
+        if re.search(rf"\b{re.escape(name)}\b", text) if name.isascii() else name in text:
+            return known.keys(name)
+    return frozenset()
+
+
+def same(fact: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether a fact's subject is the one asked about: `my children` covers a son and a daughter."""
+    named_asked = {key for key in asked if key not in RELATION.values() and key != "user"}
+    if named_asked:
+        return bool(named_asked & fact)
+    if USER in (asked, fact):
+        return asked == fact
+    return bool(asked & fact) or ("child" in asked and bool(fact & CHILDREN))
+
+
+def is_person(keys: frozenset[str], known: People) -> bool:
+    """Whether keys stand for the user or a person."""
+    return (
+        "user" in keys or any(key in RELATION.values() for key in keys) or any(known.names.get(k) == "" for k in keys)
+    )
+
+
+def singular(noun: str) -> str:
+    """A noun without its plural ending."""
+    if noun.endswith("ies") and len(noun) > 4:
+        return noun[:-3] + "y"
+    return noun[:-1] if noun.endswith("s") and not noun.endswith("ss") and len(noun) > 3 else noun

@@ -1,0 +1,51 @@
+"""The verdict on one rule, and the contract of a model that decides what code cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+Verdict: TypeAlias = Literal["yes", "no", "unknown", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a rule lets, refuses or prices what a user asks for, and what decided it.
+
+    `yes`: what the question asks for holds for this user; `no`: it does not; `unknown`: one missing fact decides;
+    `none`: the sentence is no rule that bears on the question.
+    """
+
+    verdict: Verdict
+    missing: str = ""
+    """The attribute that is missing: `age`, `date`, `membership`."""
+    ask: str = ""
+    """The question to ask back, in the language of the rule."""
+    fact: str = ""
+    """The user's sentence that decided."""
+    clause: str = ""
+    """The condition of the rule that decided."""
+    value: str = ""
+    """What the rule grants this user, such as a price."""
+    reason: str = ""
+    """What was compared: `age 24 < 27`."""
+    confidence: float = 0.0
+    by: Literal["code", "model"] = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """One question for an entailment model: a rule, what the user has said, and what is asked."""
+
+    rule: str
+    facts: tuple[str, ...]
+    question: str
+
+
+class Entailment(Protocol):
+    """A model that judges what code cannot decide."""
+
+    def __call__(self, premises: Sequence[Premise]) -> Sequence[dict[Verdict, float]]:
+        """For each premise, the probabilities of the four verdicts."""
+        ...

@@ -1,0 +1,87 @@
+"""Questions that rows of a table answer by comparing them."""
+
+import pytest
+
+from dragoman.decision import pick
+
+BOATS = (
+    "boat: Gull; days: Monday to Friday; departure: 08:15; duration: 50 minutes; fare: 12 euros",
+    "boat: Tern; days: daily; departure: 10:30; duration: 1 hour; fare: 9.50 euros",
+    "boat: Petrel; days: Saturday and Sunday; departure: 17:45; duration: 35 minutes; fare: 15 euros",
+    "boat: Heron; days: daily except Tuesday; departure: 19:00; duration: 80 minutes; fare: 11 euros",
+)
+WALKS = (
+    "| Walk | Length | Ages | Surface |",
+    "|---|---|---|---|",
+    "| Dune path | 3.5 km | 4 to 8 | sand |",
+    "| Old wall | 900 m | 6 to 12 | stone |",
+    "| Marsh round | 6 km | 10 to 16 | sand |",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "labels", "answer"),
+    [
+        ("Which is the cheapest boat?", ("Tern",), "9.50 euros"),
+        ("Which boat is the most expensive?", ("Petrel",), "15 euros"),
+        ("What is the longest crossing?", ("Heron",), "80 minutes"),
+        ("Which boat is the fastest?", ("Petrel",), "35 minutes"),
+        ("When does the last boat leave?", ("Heron",), "19:00"),
+        ("When is the first boat on Sunday?", ("Tern",), "10:30"),
+        ("What is the cheapest boat on Saturday?", ("Tern",), "9.50 euros"),
+        ("How many boats are there on Sunday?", ("Tern", "Petrel", "Heron"), "3"),
+        ("How many boats go on Tuesday?", ("Gull", "Tern"), "2"),
+        ("Which of them go on Sundays?", ("Tern", "Petrel", "Heron"), "Tern, Petrel, Heron"),
+        ("Which boats leave after 5 pm?", ("Petrel", "Heron"), "Petrel, Heron"),
+        ("Which boats cost less than 12 euros?", ("Tern", "Heron"), "Tern, Heron"),
+    ],
+)
+def test_boats(question, labels, answer):
+    choice = pick(question, BOATS)
+    assert choice is not None
+    assert (choice.labels, choice.answer) == (labels, answer)
+    assert choice.compared
+
+
+@pytest.mark.parametrize(
+    ("question", "labels"),
+    [
+        ("Which walk is the shortest?", ("Old wall",)),
+        ("Which walk is the longest on sand?", ("Marsh round",)),
+        ("Which walk is for a 9-year-old?", ("Old wall",)),
+        ("Which walks suit a 11 year old?", ("Old wall", "Marsh round")),
+    ],
+)
+def test_markdown_rows(question, labels):
+    choice = pick(question, WALKS)
+    assert choice is not None
+    assert choice.labels == labels
+
+
+def test_chinese_rows():
+    rows = ("茶: 龙井; 价格: 38元", "茶: 普洱; 价格: 52元", "茶: 茉莉; 价格: 25元")
+    choice = pick("最便宜的茶是哪种？", rows)
+    assert choice is not None
+    assert choice.labels == ("茉莉",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Who built the boats?", "Which boat is the heaviest?", "Where do the boats leave?", "How many boats are there?"],
+)
+def test_question_that_the_table_does_not_answer(question):
+    assert pick(question, BOATS) is None
+
+
+def test_two_currencies_are_not_compared():
+    assert pick("Which is the cheapest?", ("room: A; price: 40 euros", "room: B; price: 38 pounds")) is None
+
+
+def test_row_without_a_value_is_not_passed_over():
+    assert pick("Which is the cheapest?", ("room: A; price: 40 euros", "room: B; price: on request")) is None
+
+
+def test_ties_name_every_row():
+    choice = pick("Which is the cheapest?", ("room: A; price: 40", "room: B; price: 40", "room: C; price: 41"))
+    assert choice is not None
+    assert choice.labels == ("A", "B")
