@@ -28,7 +28,8 @@ _REFUSAL = re.compile(
 # Words that limit a rule: "only from 16 on" refuses a child as plainly as "not under 16", and "exempt" says that one
 # need not pay.
 _LIMITS = re.compile(
-    r"\b(?:only|except|exempt|free|at least|refused|prohibited|excluded|too (?:young|old|small|short|tall|large|big|heavy|late|early))\b"
+    r"\b(?:only|except|exempt|free|at least|refused|prohibited|excluded)\b"
+    r"|\btoo (?:young|old|small|short|tall|large|big|heavy|late|early)\b"
     r"|仅|只[能限有收接]|须满|才[能可]|拒绝|谢绝|除外|免",
     re.IGNORECASE,
 )
