@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dragoman.core.values import Evidence
 from dragoman.decision.applies import Decision
+from dragoman.decision.cells import row_sentence
 from dragoman.decision.joint import Option
 from dragoman.reader.phrases import phrase
 from dragoman.text.second_person import second_person
@@ -25,7 +26,7 @@ class Answer:
 
 def compose(answer: Answer, language: str) -> str:
     """The reply to a question: verdict, rule, the user's fact, source."""
-    rule = quoted([option.sentence for option in answer.options], language)
+    rule = quoted([row_sentence(option.sentence) for option in answer.options], language)
     source = attribution(answer.options[0].evidence, language) if answer.options else ""
     decision = answer.decision
     reason = told([fact.text for fact in answer.facts], language)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import Decision, applies
+from dragoman.decision.cells import cell_for
+from dragoman.decision.choose import Analyse
 from dragoman.decision.joint import Option
 from dragoman.reader.compose import Answer
+from dragoman.text.claims import negated
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 
-_CONSIDERED = 8
+_CONSIDERED = 12
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
 _BEARS = 0.5
@@ -30,29 +33,46 @@ class _Judged:
     decision: Decision
 
 
-def decide(context: Context, options: Sequence[Option], facts: Sequence[Evidence], *, floor: float) -> Answer | None:
+def decide(
+    context: Context, options: Sequence[Option], facts: Sequence[Evidence], *, floor: float, analyse: Analyse
+) -> Answer | None:
     """The answer to a question, or None where nothing about the user bears on it and plain quoting is better.
 
-    An option that answers with a probability below `floor` is not considered.
+    An option that answers with a probability below `floor` is not considered by itself; beside one that does, all
+    sentences of its passage are, since the rules of one matter stand together.
     """
-    usable = _by_sentence([option for option in options if option.probability >= floor])
-    if not usable:
+    ranked = _by_sentence(options)
+    if not ranked or ranked[0].probability < floor:
         return None
     question = standalone(context).text
-    near = [option for option in usable[:_CONSIDERED] if option.score >= usable[0].score - _NEAR]
-    judged = [_Judged(option, _decision(option, facts, question)) for option in near]
+    best = ranked[0]
+    near = [
+        option
+        for option in ranked
+        if (option.probability >= floor and option.score >= best.score - _NEAR)
+        or option.evidence.id == best.evidence.id
+    ][:_CONSIDERED]
     kind = question_kind(context.last)
-    if kind == "polar":
-        answer = _polar(judged, facts)
-    elif kind == "choice":
-        answer = _choice(judged, facts)
-    else:
-        answer = _valued(judged, facts)
-    if answer is not None:
-        return answer
-    best = usable[0]
+    if kind == "amount":
+        cell = _cell(near, facts, question, analyse)
+        if cell is not None:
+            return cell
+    judged = [_Judged(option, _decision(option, facts, question)) for option in near]
+    chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
+    if chosen is not None:
+        return chosen
     if best.fact is not None and best.bears >= _BEARS:
         return Answer((best,), (best.fact,))
+    return None
+
+
+def _cell(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+    """The cell of the best table row that the question names or that applies to the user."""
+    for option in options[:3]:
+        cell = cell_for(question, option.sentence, [fact.text for fact in facts], analyse)
+        if cell is not None:
+            used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
+            return Answer((replace(option, sentence=cell.text),), tuple(used))
     return None
 
 
@@ -74,7 +94,11 @@ def _decision(option: Option, facts: Sequence[Evidence], question: str) -> Decis
     rule = option.sentence
     if option.following and _EXCEPTION.search(option.following):
         rule = f"{rule} {option.following}"
-    decision = applies(rule, [fact.text for fact in facts], question)
+    headings = option.evidence.passage.headings
+    heading = headings[-1] if headings else option.evidence.passage.title
+    decision = applies(f"{heading}: {rule}" if heading else rule, [fact.text for fact in facts], question)
+    if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
+        return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     if decision.verdict != "none" or option.fact is None or option.bears < _BEARS:
         return decision
     verdict, probability = max(option.verdict.items(), key=lambda pair: pair[1], default=("none", 0.0))

@@ -61,6 +61,7 @@ class GroundedReader:
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
         self._ranker = JointRanker(encoder=encoder, analyse=analyse)
+        self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor
         self._writes_well = bool(getattr(language_model, "writes_well", False))
@@ -110,7 +111,7 @@ class GroundedReader:
                 return Draft(noted, 1.0, "said")
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
-        answer = self._personal(task, language) or self._quote.read([task])[0]
+        answer = self._personal(task, language) or self._quote.read([self._impersonal(task)])[0]
         if answer.method == "said" and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
@@ -123,8 +124,18 @@ class GroundedReader:
         if shape.act != "question" or shape.about == "user" or not passages:
             return None
         options = self._ranker.rank(task.context, facts, passages)
-        answer = decide(task.context, options, facts, floor=self._floor)
+        answer = decide(task.context, options, facts, floor=self._floor, analyse=self._analyse)
         return None if answer is None else _composed(answer, language)
+
+    def _impersonal(self, task: ReadTask) -> ReadTask:
+        """The task without facts about the user, which are no answer to a question about the world."""
+        if form(task.context.last).about == "user" or all(
+            self._about.get(name) == "user" for name in task.plan.sources
+        ):
+            return task
+        return replace(
+            task, evidence=tuple(piece for piece in task.evidence if self._about.get(piece.source) != "user")
+        )
 
     def _wants_draft(self, task: ReadTask, safe: Draft) -> bool:
         if self._drafts == "never":

@@ -1,0 +1,86 @@
+"""Table rows as sentences, and the cell of a row that answers a question for this user.
+
+Readers of files turn a row into `ticket: day ticket; adults: 28 euros; students: 22 euros`. The cell that counts is the
+one whose column the question names ("for adults"), or whose column applies to the user by a fact ("I am a student").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman.decision.applies import applies
+from dragoman.decision.values import Decision
+from dragoman.text.language import language
+
+_MOST_COLUMNS = 12
+_PART = re.compile(r"[;；]\s*")
+_COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*(?P<value>.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A table row: its label (the first cell) and its other cells as (column, value)."""
+
+    label: str
+    cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a row, and the decision that chose its column, where a fact about the user did."""
+
+    text: str
+    value: str
+    decision: Decision | None = None
+
+
+def read_row(text: str) -> Row | None:
+    """The row that a line of text holds; None for an ordinary sentence."""
+    parts = [_COLUMN.fullmatch(part.strip()) for part in _PART.split(text.strip())]
+    cells = [(part["name"].strip(), part["value"].strip()) for part in parts if part]
+    if len(cells) < 2 or len(cells) != len(parts) or len(cells) > _MOST_COLUMNS:
+        return None
+    return Row(cells[0][1], tuple(cells[1:]))
+
+
+def row_sentence(text: str) -> str:
+    """A row in words: `day ticket: adults 28 euros, students 22 euros`; other text as it is."""
+    row = read_row(text)
+    if row is None:
+        return text
+    if language(text) == "zh":
+        return f"{row.label}：{'，'.join(f'{name}{value}' for name, value in row.cells)}"
+    return f"{row.label}: {', '.join(f'{name} {value}' for name, value in row.cells)}"
+
+
+def cell_for(
+    question: str, text: str, facts: Sequence[str], analyse: Callable[[str], tuple[str, ...]]
+) -> Cell | None:
+    """The cell of a row that answers a question: by the column that it names, else by the user's facts."""
+    row = read_row(text)
+    if row is None or len(row.cells) < 2:
+        return None
+    asked = frozenset(analyse(question)) - frozenset(analyse(row.label))
+    named = [cell for cell in row.cells if asked & frozenset(analyse(cell[0]))]
+    if len(named) == 1:
+        return _cell(row, *named[0], None)
+    personal = [(cell, _decision(cell, facts, question)) for cell in row.cells]
+    fitting = [(cell, decision) for cell, decision in personal if decision.verdict == "yes" and decision.fact]
+    if len(fitting) == 1:
+        (name, value), decision = fitting[0]
+        return _cell(row, name, value, decision)
+    return None
+
+
+def _decision(cell: tuple[str, str], facts: Sequence[str], question: str) -> Decision:
+    name, value = cell
+    chinese = language(name) == "zh"
+    rule = f"{name}收费{value}。" if chinese else f"{name[:1].upper()}{name[1:]} pay {value}."
+    return applies(rule, facts, question)
+
+
+def _cell(row: Row, name: str, value: str, decision: Decision | None) -> Cell:
+    text = f"{row.label}，{name}：{value}" if language(name) == "zh" else f"{row.label}, {name}: {value}"
+    return Cell(text, value, decision)
