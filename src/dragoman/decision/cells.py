@@ -55,9 +55,7 @@ def row_sentence(text: str) -> str:
     return f"{row.label}: {', '.join(f'{name} {value}' for name, value in row.cells)}"
 
 
-def cell_for(
-    question: str, text: str, facts: Sequence[str], analyse: Callable[[str], tuple[str, ...]]
-) -> Cell | None:
+def cell_for(question: str, text: str, facts: Sequence[str], analyse: Callable[[str], tuple[str, ...]]) -> Cell | None:
     """The cell of a row that answers a question: by the column that it names, else by the user's facts."""
     row = read_row(text)
     if row is None or len(row.cells) < 2:

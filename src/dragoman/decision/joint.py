@@ -8,16 +8,22 @@ best of these pairs; without one, similarity decides.
 from __future__ import annotations
 
 import math
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from threading import Lock
 from typing import Protocol
 
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.applies import applies
+from dragoman.decision.cells import cell_for
 from dragoman.decision.choose import Analyse, Quote, rank
+from dragoman.decision.values import Decision
+from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
@@ -29,6 +35,12 @@ _GAIN = 0.75
 """How much of what a fact adds to a sentence's similarity counts beside the sentence's own score."""
 _CODE = 0.35
 """What a rule that code can decide by a fact gains in the ranking."""
+_DECIDED = 10
+"""How many of the best sentences code looks at, beside all of the two best passages."""
+EXCEPTION = re.compile(
+    r"(?:except|unless|but|however|only|exception|apart from|instead)\b|除|但|不过|只有", re.IGNORECASE
+)
+"""Opens a sentence that takes something back from the rule before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +73,16 @@ class Option:
     probability: float
     bears: float
     verdict: Mapping[str, float] = field(default_factory=dict)
+    decision: Decision | None = None
+    """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
-
-
-Bearing = Callable[[str, str, str], bool]
-"""Whether code can decide a rule by a fact: (sentence, fact, question)."""
 
 
 class JointRanker:
     """Ranks the sentences of passages for a question and the facts about its user.
 
-    `scorer` is a trained pair scorer for English; `decides` says whether code can decide a sentence by a fact.
+    `scorer` is a trained pair scorer for English. With `by_code`, rules whose conditions code can compare with a fact
+    are decided here, since a fact that decides a rule bears on it whatever their similarity.
     """
 
     def __init__(
@@ -80,12 +91,12 @@ class JointRanker:
         encoder: Encoder,
         analyse: Analyse,
         scorer: PairScorer | None = None,
-        decides: Bearing | None = None,
+        by_code: bool = True,
     ) -> None:
         self._encoder = encoder
         self._analyse = analyse
         self._scorer = scorer
-        self._decides = decides
+        self._by_code = by_code
         self._scores: OrderedDict[tuple[str, str, str], PairScore] = OrderedDict()
         self._lock = Lock()
         keeps_texts(self)
@@ -115,10 +126,25 @@ class JointRanker:
             )
             for quote in quotes
         ]
+        if self._by_code:
+            alone = self._decided(question.text, facts, alone)
         joined = self._joined(question.turn, facts, alone) if facts else []
         options = sorted([*alone, *joined], key=lambda option: -option.score)
         if self._scorer is not None and language(question.turn) != "zh":
             options = self._read(question.text, options)
+        return options
+
+    def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
+        """The best sentences, and all of the best passages, with what code decides of them."""
+        texts = [fact.text for fact in facts]
+        best = {option.evidence.id for option in alone[:2]}
+        options = []
+        for place, option in enumerate(alone):
+            if place >= _DECIDED and option.evidence.id not in best:
+                options.append(option)
+                continue
+            decision = _by_code(question, texts, option, self._analyse)
+            options.append(replace(option, decision=decision))
         return options
 
     def _joined(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
@@ -132,24 +158,21 @@ class JointRanker:
         for j, option in enumerate(alone):
             best: tuple[float, float, Evidence] | None = None
             for i, fact in enumerate(facts):
-                decided = self._decides is not None and self._decides(option.sentence, fact.text, question)
-                gain = _GAIN * added[i][j] + (_CODE if decided else 0.0)
-                bears = _probability(-2.0 + 14.0 * added[i][j] + 3.0 * near[i][j] + (3.0 if decided else 0.0))
+                decides = option.decision is not None and option.decision.fact == fact.text
+                gain = _GAIN * added[i][j] + (_CODE if decides else 0.0)
+                bears = _probability(-2.0 + 14.0 * added[i][j] + 3.0 * near[i][j] + (4.0 if decides else 0.0))
                 if best is None or gain > best[0]:
                     best = (gain, bears, fact)
             if best is not None:
                 gain, bears, fact = best
                 odds = math.log(max(option.probability, 1e-6) / max(1.0 - option.probability, 1e-6))
                 options.append(
-                    Option(
-                        option.sentence,
-                        option.following,
-                        option.evidence,
-                        fact,
-                        option.score + gain,
-                        _probability(odds + 6.0 * max(0.0, gain)),
-                        bears,
-                        quote=option.quote,
+                    replace(
+                        option,
+                        fact=fact,
+                        score=option.score + gain,
+                        probability=_probability(odds + 6.0 * max(0.0, gain)),
+                        bears=bears,
                     )
                 )
         return options
@@ -220,17 +243,30 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
 
 
 def _rescored(option: Option, score: PairScore) -> Option:
-    return Option(
-        option.sentence,
-        option.following,
-        option.evidence,
-        option.fact,
-        option.score + score.answers,
-        score.answers,
-        score.bears if option.fact is not None else 0.0,
-        score.verdict,
-        option.quote,
+    decides = option.fact is not None and option.decision is not None and option.decision.fact == option.fact.text
+    return replace(
+        option,
+        score=option.score + score.answers,
+        probability=max(score.answers, option.probability if decides else 0.0),
+        bears=max(score.bears, option.bears if decides else 0.0) if option.fact is not None else 0.0,
+        verdict=score.verdict,
     )
+
+
+def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analyse) -> Decision:
+    """What code decides of a sentence under its heading, or of the cell of a table row that is the user's."""
+    cell = cell_for(question, option.sentence, facts, analyse)
+    if cell is not None and cell.decision is not None:
+        return cell.decision
+    rule = option.sentence
+    if option.following and EXCEPTION.search(option.following):
+        rule = f"{rule} {option.following}"
+    headings = option.evidence.passage.headings
+    heading = headings[-1] if headings else option.evidence.passage.title
+    decision = applies(f"{heading}: {rule}" if heading else rule, facts, question)
+    if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
+        return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
+    return decision
 
 
 def _placed(option: Option) -> str:
@@ -246,7 +282,7 @@ def _following(passages: Sequence[Evidence]) -> dict[tuple[str, str], str]:
     after: dict[tuple[str, str], str] = {}
     for piece in passages:
         units = sentences(piece.text)
-        after.update({(piece.id, unit): then for unit, then in zip(units, units[1:], strict=False)})
+        after.update({(piece.id, unit): then for unit, then in pairwise(units)})
     return after
 
 

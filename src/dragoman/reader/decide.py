@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.applies import Decision, applies
 from dragoman.decision.cells import cell_for
 from dragoman.decision.choose import Analyse
-from dragoman.decision.joint import Option
+from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
-from dragoman.text.claims import negated
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 
@@ -22,9 +20,8 @@ _NEAR = 0.4
 _BEARS = 0.5
 _SURE = 0.85
 """From which probability on a verdict of the trained scorer is taken."""
-_EXCEPTION = re.compile(
-    r"(?:except|unless|but|however|only|exception|apart from|instead)\b|除|但|不过|只有", re.IGNORECASE
-)
+_NOT_ASKED = frozenset({"pregnancy", "disability", "allergy", "diet", "health", "condition", "unemployment"})
+"""What nobody is asked about: the rule is said instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def decide(
         cell = _cell(near, facts, question, analyse)
         if cell is not None:
             return cell
-    judged = [_Judged(option, _decision(option, facts, question)) for option in near]
+    judged = [_Judged(option, _decision(option)) for option in near]
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
@@ -89,35 +86,28 @@ def _by_sentence(options: Sequence[Option]) -> list[Option]:
     return sorted(best.values(), key=lambda option: -option.score)
 
 
-def _decision(option: Option, facts: Sequence[Evidence], question: str) -> Decision:
+def _decision(option: Option) -> Decision:
     """By code where code can; else by the scorer, where it is sure."""
-    rule = option.sentence
-    if option.following and _EXCEPTION.search(option.following):
-        rule = f"{rule} {option.following}"
-    headings = option.evidence.passage.headings
-    heading = headings[-1] if headings else option.evidence.passage.title
-    decision = applies(f"{heading}: {rule}" if heading else rule, [fact.text for fact in facts], question)
-    if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
-        return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
+    decision = option.decision or Decision("none")
     if decision.verdict != "none" or option.fact is None or option.bears < _BEARS:
         return decision
     verdict, probability = max(option.verdict.items(), key=lambda pair: pair[1], default=("none", 0.0))
-    if verdict in ("yes", "no") and probability >= _SURE:
-        return replace(
-            decision,
-            verdict="yes" if verdict == "yes" else "no",
-            fact=option.fact.text,
-            confidence=probability,
-            by="model",
-        )
-    return decision
+    if verdict not in ("yes", "no") or probability < _SURE:
+        return decision
+    return Decision(
+        "yes" if verdict == "yes" else "no",
+        fact=option.fact.text,
+        confidence=probability,
+        by="model",
+        reason="entailment",
+    )
 
 
 def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
     """A refusal outweighs what is missing, which outweighs a permission: every rule must be met."""
     for verdict in ("no", "unknown", "yes"):
         for each in judged:
-            if each.decision.verdict == verdict and (verdict != "unknown" or each.decision.ask):
+            if each.decision.verdict == verdict and (verdict != "unknown" or may_ask(each.decision)):
                 return _answer([each], facts)
     return None
 
@@ -141,7 +131,7 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
         if each.decision.value:
             return _answer([each], facts)
     best = judged[0]
-    if best.decision.verdict == "unknown" and best.decision.ask:
+    if best.decision.verdict == "unknown" and may_ask(best.decision):
         return _answer([best], facts)
     fitting = [each for each in judged if each.decision.verdict == "yes"]
     if fitting:
@@ -157,6 +147,11 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 
 def _with_exception(option: Option) -> Option:
     """The rule with the exception that stands in the sentence after it."""
-    if option.following and _EXCEPTION.match(option.following):
+    if option.following and EXCEPTION.match(option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option
+
+
+def may_ask(decision: Decision) -> bool:
+    """Whether the missing fact may be asked for: not about a person's body or means."""
+    return bool(decision.ask) and decision.missing not in _NOT_ASKED

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
+from dragoman.text.claims import numbers
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.sentences import sentences
 
@@ -32,6 +33,7 @@ _WH = re.compile(
     rf"(?:\w+ )?(?:when|where|which|what|how)(?: \w+){{0,3}}? (?:do|does|will|did) {_SUBJECT} (?P<rest>.+)",
     re.IGNORECASE,
 )
+_PLAIN = frozenset("i you your my a an the is are am do does have has how what which on in at of it to".split())
 _MEASURE = {"old": "years old", "tall": "tall", "heavy": "heavy"}
 
 
@@ -59,11 +61,26 @@ def resumed(context: Context) -> Resumed | None:
     asked = re.split(r"[)）] ?", sentences(reply)[-1])[-1].strip()
     if not asked.endswith(("?", "？")):
         return None
+    if not _addresses(asked, answer):
+        return None
     earlier = turns[:-2]
     question = earlier[-1].text
     if form(question).act in SOCIAL:
         return None
     return Resumed(question, statement_of(asked, answer), earlier)
+
+
+def _addresses(asked: str, answer: str) -> bool:
+    """Whether a turn answers what was asked, and does not tell something else: a number, a yes or no, or its words."""
+    if re.search(r"\bhow (?:old|tall|heavy|much|many|long)\b|多大|几岁|多高|多重|多少|几", asked, re.IGNORECASE):
+        return bool(numbers(answer)) or not _OWN_SENTENCE.match(answer)
+    if _YES.match(answer) or _NO.match(answer) or not _OWN_SENTENCE.match(answer):
+        return True
+    return bool(_content(asked) & _content(answer))
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in re.findall(r"\w+", text.lower()) if word not in _PLAIN)
 
 
 def statement_of(asked: str, answer: str) -> str:
