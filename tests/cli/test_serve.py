@@ -103,7 +103,7 @@ def served_with(monkeypatch, *arguments):
     monkeypatch.setattr(
         server_app,
         "with_request_limits",
-        lambda app, house, **more: seen.update(house=house) or made(app, house, **more),
+        lambda app, service, **more: seen.update(service=service) or made(app, service, **more),
     )
     done = run("serve", *arguments, "--port", "0")
     assert done.exit_code == 0, done.exception
@@ -114,22 +114,22 @@ def test_said_so_a_server_whose_keys_are_all_revoked_is_open_on_this_machine(fol
     run("keys", "create", "old")
     (row,) = json.loads(run("keys", "list", "--json").stdout)
     run("keys", "revoke", row["id"])
-    house, _ = served_with(monkeypatch, str(folder), "--without-keys")
-    assert house.ledger is None
+    service, _ = served_with(monkeypatch, str(folder), "--without-keys")
+    assert service.ledger is None
 
 
 def test_quotas_and_origins_are_what_was_said(folder, monkeypatch):
     from dragoman.server.access.quota import Quota
     from dragoman.server.http.cors import Origins
 
-    house, door = served_with(monkeypatch, str(folder))
-    assert house.settings.quota == Quota() and not isinstance(door, Origins)
+    service, door = served_with(monkeypatch, str(folder))
+    assert service.settings.quota == Quota() and not isinstance(door, Origins)
     said = (
         "--tenant-megabytes 7 --tenant-files 8 --tenant-passages 9 --user-megabytes 1 --user-files 2 --user-passages 3"
     )
     more = ["--user-facts", "0", "--allow-origin", "https://a.example", "--allow-origin", "https://b.example/"]
-    house, door = served_with(monkeypatch, str(folder), *said.split(), *more)
-    assert house.settings.quota == Quota(7 * 2**20, 8, 9, 2**20, 2, 3, None)
+    service, door = served_with(monkeypatch, str(folder), *said.split(), *more)
+    assert service.settings.quota == Quota(7 * 2**20, 8, 9, 2**20, 2, 3, None)
     assert door._allowed == {b"https://a.example", b"https://b.example"}
 
 

@@ -102,7 +102,7 @@ class HeldReader:
 
 
 @contextmanager
-def houses(folder, root):
+def services(folder, root):
     """Makes houses of the agent, each with a state of its own; `reader` takes the place of the agent's."""
     with ExitStack() as opened:
 
@@ -123,15 +123,15 @@ def houses(folder, root):
 
 @pytest.fixture
 def make_house(folder, tmp_path):
-    with houses(folder, tmp_path) as make:
+    with services(folder, tmp_path) as make:
         yield make
 
 
 @contextmanager
-def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
+def served(service, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
     """A server of a house in a thread, on a socket at `place`; clients come from `client`."""
-    app = make_app(house, measure=measure, runs_of=runs_of, warm=False)
-    server = server_of(with_request_limits(app, house, origins=origins), grace=grace)
+    app = make_app(service, measure=measure, runs_of=runs_of, warm=False)
+    server = server_of(with_request_limits(app, service, origins=origins), grace=grace)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(place))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
@@ -149,7 +149,7 @@ def served(house, place, *, measure=None, runs_of=None, grace=5.0, origins=()):
 
         try:
             yield SimpleNamespace(
-                client=client, server=server, app=app, house=house, thread=thread, path=str(place), events=events_of
+                client=client, server=server, app=app, service=service, thread=thread, path=str(place), events=events_of
             )
         finally:
             server.should_exit = True
@@ -173,9 +173,9 @@ def serve(tmp_path):
     """Serve a house for the length of a test."""
     with ExitStack() as opened:
 
-        def start(house, **options):
+        def start(service, **options):
             place = tmp_path / f"s{len(list(tmp_path.iterdir()))}"
-            return opened.enter_context(served(house, place, **options))
+            return opened.enter_context(served(service, place, **options))
 
         yield start
 
@@ -184,7 +184,7 @@ def serve(tmp_path):
 def server(folder, tmp_path_factory):
     """The plain server without keys, for a whole file of tests."""
     root = tmp_path_factory.mktemp("plain")
-    with houses(folder, root) as make, served(make(), root / "socket") as started:
+    with services(folder, root) as make, served(make(), root / "socket") as started:
         started.root = root
         yield started
 
@@ -199,16 +199,16 @@ def client(server):
 def keyed(folder, tmp_path_factory):
     """A server with keys of two tenants: ana, ben, a nameless one and an admin of `local`, and eve of `other`."""
     root = tmp_path_factory.mktemp("keyed")
-    with houses(folder, root) as make:
-        house = make(keys=True)
+    with services(folder, root) as make:
+        service = make(keys=True)
         made = {
-            "ana": create(house.ledger, "ana's", user="ana"),
-            "ben": create(house.ledger, "ben's", user="ben"),
-            "nameless": create(house.ledger, "a program's"),
-            "admin": create(house.ledger, "admin's", user="root", admin=True),
-            "eve": create(house.ledger, "eve's", tenant="other", user="ana", admin=True),
+            "ana": create(service.ledger, "ana's", user="ana"),
+            "ben": create(service.ledger, "ben's", user="ben"),
+            "nameless": create(service.ledger, "a program's"),
+            "admin": create(service.ledger, "admin's", user="root", admin=True),
+            "eve": create(service.ledger, "eve's", tenant="other", user="ana", admin=True),
         }
-        with served(house, root / "socket") as started:
+        with served(service, root / "socket") as started:
             started.root = root
             started.keys = {name: key for name, (key, _) in made.items()}
             started.texts = {name: text for name, (_, text) in made.items()}

@@ -42,13 +42,13 @@ def test_turns_that_succeed_are_refused_or_fail_leave_no_words_in_the_log(logged
 
 
 def test_a_request_that_fails_outside_of_turns_leaves_no_words_either(logged, make_house, serve):
-    house = make_house()
-    started = serve(house)
+    service = make_house()
+    started = serve(service)
 
     def breaks(*_args, **_options):
         raise RuntimeError(f"wires crossed at: {SECRET}")
 
-    house.agents["robin"].assistant.recall = breaks
+    service.agents["robin"].assistant.recall = breaks
     failed = started.client().get("/v1/memory")
     assert (failed.status_code, failed.json()["code"]) == (500, "internal")
     assert SECRET not in failed.text

@@ -101,7 +101,7 @@ def test_turns_of_a_dialogue_go_on_wherever_they_are_asked_in_the_order_they_cam
     turns = []
     for number, (server, text) in enumerate([(one, "a1"), (one, "a2"), (two, "b1"), (one, "a3"), (two, "b2")]):
         turns.append((server, asking(server.client(), text)))
-        until(lambda number=number: one.house.desk.load + two.house.desk.load == number + 1)
+        until(lambda number=number: one.service.turn_queue.load + two.service.turn_queue.load == number + 1)
         time.sleep(0.02)  # the ticket is taken when the turn is in the house
     other = asking(two.client(), "elsewhere", "other")
     until(lambda: held_reader.running == 2)
@@ -171,7 +171,7 @@ def test_a_request_sent_again_while_it_runs_waits_for_the_same_answer(replica, h
     first = asking(one.client(), "Hello", key="k")
     until(lambda: held_reader.running)
     again = asking(two.client(), "Hello", key="k")
-    until(lambda: two.house.desk.load == 1)
+    until(lambda: two.service.turn_queue.load == 1)
     held_reader.go.set()
     (_, done), (_, replayed) = last(one, first.result()), last(two, again.result())
     assert replayed.pop("replayed") and (done["text"], done["turn"]) == (replayed["text"], replayed["turn"])
@@ -199,7 +199,7 @@ def test_a_waiting_turn_that_nobody_listens_to_leaves_its_line(replica, held_rea
     leaving = two.client()
     with pytest.raises(Exception, match="timed out"):
         leaving.post("/v1/turns", json={"text": "gone", "dialogue": "d"}, timeout=0.3)
-    until(lambda: two.house.desk.load == 0)
+    until(lambda: two.service.turn_queue.load == 0)
     third = asking(two.client(), "three")
     held_reader.go.set()
     assert first.result().status_code == third.result().status_code == 200
@@ -226,7 +226,7 @@ def test_forgetting_on_one_server_lets_turns_on_another_keep_nothing(replica, he
     turns = [asking(one.client(), "I live in Bern.")]
     until(lambda: held_reader.running)
     turns.append(asking(one.client(), "And you?"))
-    until(lambda: one.house.desk.load == 2)
+    until(lambda: one.service.turn_queue.load == 2)
     assert two.client().delete("/v1/memory?everything=true").status_code == 200
     held_reader.go.set()
     answers = [turn.result() for turn in turns]
@@ -266,7 +266,7 @@ def test_a_server_that_dies_holds_no_dialogue_up(replica, held_reader, asking, d
     held_reader.held = True
     first = asking(one.client(), "one")
     until(lambda: held_reader.running)
-    lines = one.house.hosted("").lines
+    lines = one.service.hosted("").lines
     lines._closed.set()  # as a process that is gone: nobody begins another session
     database.run(f"SELECT pg_terminate_backend({lines._alive.info.backend_pid})")
     second = asking(two.client(), "two")
@@ -298,7 +298,7 @@ def test_a_running_turn_of_a_key_revoked_elsewhere_is_ended(
     turn = asking(one.client(text), "Hello")
     until(lambda: held_reader.running)
     ledgers[1].revoke(key.id, time.time())
-    until(lambda: one.house.desk.load == 0 or turn.done(), seconds=3.0)
+    until(lambda: one.service.turn_queue.load == 0 or turn.done(), seconds=3.0)
     held_reader.go.set()
     assert one.events(turn.result().text)[-1][1]["code"] == "unauthorized"
     ledgers[1].close()
@@ -320,7 +320,7 @@ def test_a_turn_is_its_callers_though_its_tokens_cannot_be_counted(make_house, s
 def test_a_database_out_of_sight_makes_a_server_unready_until_it_is_back(replica, database):
     one = replica(reader=Counting())
     assert one.client().post("/v1/turns", json={"text": "Hi"}).status_code == 200
-    lines = one.house.hosted("").lines
+    lines = one.service.hosted("").lines
     session = lines._database.session
 
     def refused():
@@ -336,8 +336,8 @@ def test_a_database_out_of_sight_makes_a_server_unready_until_it_is_back(replica
 def test_a_pool_that_is_used_up_is_said_and_the_turn_can_be_sent_again(make_house, serve, on_database):
     one = serve(make_house(store={**on_database, "store.connections": 1, "store.wait_seconds": 0.3}, reader=Counting()))
     assert one.client().post("/v1/turns", json={"text": "Hi", "dialogue": "d"}).status_code == 200
-    database = one.house.hosted("").assistant.store._database
-    with database.reading(one.house.hosted("").assistant.scope("me")):
+    database = one.service.hosted("").assistant.store._database
+    with database.reading(one.service.hosted("").assistant.scope("me")):
         refused = one.client().post("/v1/turns", json={"text": "Again", "dialogue": "d"}, headers={ONCE: "k"})
     assert (refused.status_code, refused.json()["code"]) == (503, "busy") and refused.headers["retry-after"]
     again = one.client().post("/v1/turns", json={"text": "Again", "dialogue": "d"}, headers={ONCE: "k"})
@@ -352,9 +352,9 @@ def upload(client, **files):
 def test_room_for_uploads_is_that_of_all_servers(make_house, serve, on_database, database, tmp_path):
     """Three servers, of which the first two share a folder."""
     quota = Quota(user_files=3, user_bytes=200, tenant_files=4)
-    houses = [make_house(store=on_database, quota=quota) for _ in range(3)]
-    houses[1].hosted("").state = houses[0].hosted("").state
-    servers = [serve(house) for house in houses]
+    services = [make_house(store=on_database, quota=quota) for _ in range(3)]
+    services[1].hosted("").state = services[0].hosted("").state
+    servers = [serve(service) for service in services]
     ana, ben = ([server.client(**{"x-dragoman-user": user}) for server in servers] for user in ("ana", "ben"))
     assert upload(ana[0], a=b"One boat.", b=b"Two boats.").json()["files"] == 2
     assert upload(ana[1], c=b"Three boats.").json()["files"] == 1
@@ -445,7 +445,7 @@ def test_a_turn_that_failed_leaves_its_dialogue_to_be_gone_on_with(replica, data
         told = [{"role": "user", "content": "a"}, {"role": "assistant", "content": reply}]
         body = {"model": "robin", "messages": [*told, {"role": "user", "content": "b"}]}
         two.client().post("/v1/chat/completions", json=body, timeout=0.5)
-    until(lambda: all(run.cancelled for run in two.house.desk._live))
+    until(lambda: all(run.cancelled for run in two.service.turn_queue._live))
     held_reader.go.set()
     until(lambda: database.run("SELECT dialogue FROM dragoman.ends") == [(dialogue,)])
     assert chat(one.client(), "a", reply, "b").json()["dragoman"]["dialogue"] == dialogue

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 
 from dragoman.server.access.keys import create
 
-from ..server.conftest import AGENT, houses, served
+from ..server.conftest import AGENT, served, services
 from ..server.test_leaks import EVERYTHING, LIVES, SECRETS, check
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.trust]
@@ -33,10 +33,10 @@ def town(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "postgres":
             patch.setenv("TRUST_STORE", request.getfixturevalue("schema").url())
-        with houses(folder, state) as make:
-            house = make(keys=True)
+        with services(folder, state) as make:
+            service = make(keys=True)
             keys = {
-                name: create(house.ledger, f"{name}'s", tenant=tenant, user=user, admin=name == "eve")[1]
+                name: create(service.ledger, f"{name}'s", tenant=tenant, user=user, admin=name == "eve")[1]
                 for name, tenant, user in (
                     ("ana", "local", "ana"),
                     ("ben", "local", "ben"),
@@ -44,7 +44,7 @@ def town(request, tmp_path_factory):
                     ("eve", "other", "ana"),
                 )
             }
-            with served(house, state / "socket") as started:
+            with served(service, state / "socket") as started:
                 started.of = lambda name, **headers: started.client(keys[name], **headers)
                 yield started
 
@@ -69,14 +69,14 @@ def test_what_one_forgets_is_in_no_answer_and_in_no_cache_of_the_server(town):
     ana.post("/v1/turns", json={"text": "What is my dog called?", "dialogue": "d"})
     assert secret in ana.get("/v1/memory/export").text
     ana.post("/v1/sources/MEMORY/search", json={"query": "dog"})
-    kept = [text for text in texts_of([town.house, town.app.state]) if secret.casefold() in text.casefold()]
+    kept = [text for text in texts_of([town.service, town.app.state]) if secret.casefold() in text.casefold()]
     assert kept, "the walk finds what a cache keeps"
     ana.delete("/v1/memory?everything=true")
     for path in ("/v1/memory", "/v1/memory/export", "/v1/dialogues", "/v1/dialogues/d", "/v1/feedback", "/metrics"):
         assert secret not in ana.get(path).text, path
     told = ana.post("/v1/sources/MEMORY/search", json={"query": "dog"})
     assert told.status_code == 200 and secret not in told.text
-    assert not [text for text in texts_of([town.house, town.app.state]) if secret.casefold() in text.casefold()]
+    assert not [text for text in texts_of([town.service, town.app.state]) if secret.casefold() in text.casefold()]
 
 
 def texts_of(roots):

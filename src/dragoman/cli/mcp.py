@@ -55,11 +55,11 @@ def serve_tools(
         ledger = ledger_of(keys_place, [given], settings) if credential else None
         if ledger is not None:
             opened.callback(ledger.close)
-        house = Service({name: load_agent(given, settings, opened)}, ledger=ledger)
+        service = Service({name: load_agent(given, settings, opened)}, ledger=ledger)
         if sys.stdin.isatty():
             sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")
         interrupts.hand_over()
-        serving.serve_stdio(house, credential=credential, user=user)
+        serving.serve_stdio(service, credential=credential, user=user)
 
 
 def _tools() -> Any:

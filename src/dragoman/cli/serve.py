@@ -129,18 +129,18 @@ def serve(
         tenants = _megabytes(tenant_megabytes), tenant_files or None, tenant_passages or None
         users = _megabytes(user_megabytes), user_files or None, user_passages or None
         quota = Quota(*tenants, *users, facts=user_facts or None)
-        house = Service(
+        service = Service(
             loaded,
             ledger=ledger if has_keys else None,
             settings=ServiceSettings(workers, queue, turn_seconds, grace, limits, quota),
         )
-        app = make_app(house, runs_of=FolderRuns(runs))
+        app = make_app(service, runs_of=FolderRuns(runs))
         add_page(app)
-        door = with_request_limits(app, house, origins=origins)
+        door = with_request_limits(app, service, origins=origins)
         spans = _spans(otel or otel_content, content=otel_content)
         if spans is not None:
             opened.callback(spans.close)
-            house.watchers.append(spans)
+            service.watchers.append(spans)
             door = spans.around(door)
 
         def started() -> None:
@@ -156,14 +156,14 @@ def serve(
             if spans is not None:
                 _say(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
 
-        serving.serve(door, listening, grace=grace, started=started, drain=drain, leaving=house.step_back)
-    _leave(house)
+        serving.serve(door, listening, grace=grace, started=started, drain=drain, leaving=service.step_back)
+    _leave(service)
 
 
-def _leave(house: Service) -> None:
+def _leave(service: Service) -> None:
     """Say how it ended."""
     _say("Stopped; every turn that was taken in is done.")
-    if house.is_left_undone:
+    if service.is_left_undone:
         _say("A file was still being read; upload it again.")
         os._exit(0)  # the thread that reads it would keep the process for as long as it takes
 

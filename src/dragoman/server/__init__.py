@@ -1,1 +1,1 @@
-"""Agents behind HTTP: the house that serves callers, the API and the page that stand on it."""
+"""Agents behind HTTP: the service that serves callers, the API and the page that stand on it."""

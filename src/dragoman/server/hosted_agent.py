@@ -1,4 +1,4 @@
-"""Agents that live in the house, and each as one caller may use it."""
+"""Agents that live in the service, and each as one caller may use it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class CallerTurn:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How much the house takes on at once."""
+    """How much the service takes on at once."""
 
     workers: int = 8
     queue: int = 64
@@ -111,7 +111,7 @@ class Service:
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        self.desk = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
+        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
         self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
         self._waiting = FairShare(_WAITING_CHORES)
         self.receiving = FairShare(_RECEIVING)
@@ -158,13 +158,13 @@ class Service:
         is called in the thread that ran the turn when it is kept, before anybody hears of it.
         """
         hosted = self.hosted(ask.agent)
-        self.desk.check(caller.whose)
+        self.turn_queue.check(caller.whose)
         await self.admit(caller)
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
         began = perf_counter()
         watches = [watch(hosted, ask) for watch in self.watchers]
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
-        submit = partial(self.desk.submit, line, eager=eager, whose=caller.whose)
+        submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         if hosted.usher is None and len(ask.text) <= SHORT and ("line", *line) not in self._held:
             return submit(work, around=self._silence(hosted, caller, line, asks_to_forget(ask.text)))
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
@@ -308,7 +308,7 @@ class Service:
         """Erase a dialogue, and let no turn of it that runs here or elsewhere bring it back; how many turns."""
         hosted = self.hosted(agent)
         mine = (hosted.name, caller.tenant, caller.user)
-        async with self.alone(*mine), self.desk.hush((*mine, dialogue)):
+        async with self.alone(*mine), self.turn_queue.hush((*mine, dialogue)):
             await hosted.clear(caller, dialogue)
             removed = await self.do(caller, agent, user_data.forget_dialogue, dialogue)
         self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
@@ -323,7 +323,7 @@ class Service:
         async with AsyncExitStack() as held:
             if files:  # first: an upload may take long, and nobody need be silent for it
                 await held.enter_async_context(self.alone("files", *mine))
-            await held.enter_async_context(self.desk.hush(mine, apart=apart))
+            await held.enter_async_context(self.turn_queue.hush(mine, apart=apart))
             await hosted.clear(caller, forgetting=apart is None)
             await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
             yield
@@ -384,13 +384,13 @@ class Service:
         """End the turns of keys that are revoked while they run, for as long as the server lives."""
         while self.ledger is not None:
             await asyncio.sleep(_LOOK_SECONDS)
-            for key in self.desk.callers():
+            for key in self.turn_queue.callers():
                 try:
                     found = await self._counted(self.ledger.find, str(key))
                 except DragomanError:
                     continue  # whoever calls next is told what is wrong with the ledger
                 if found is None or found[0].revoked is not None:
-                    self.desk.end(key, invalid_key())
+                    self.turn_queue.end(key, invalid_key())
 
     async def warm_up(self) -> None:
         """Load what every turn needs, before the first one; `ready` says that it is there."""
@@ -421,7 +421,7 @@ class Service:
     async def close(self) -> None:
         """Finish the turns, then let go of the agents. What reads a file is given a moment, and then left alone."""
         self.ready = False
-        await self.desk.close(self.settings.grace)
+        await self.turn_queue.close(self.settings.grace)
         for hosted in self.agents.values():
             if hosted.usher is not None:
                 await hosted.usher.close()

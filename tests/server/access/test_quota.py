@@ -50,9 +50,9 @@ def test_a_user_may_keep_so_many_bytes_and_other_users_theirs(make_house, serve)
 
 
 def test_a_tenant_may_keep_so_many_files_those_of_its_users_included(make_house, serve):
-    house = make_house(keys=True, quota=Quota(tenant_files=3))
-    texts = [create(house.ledger, "k", tenant=tenant, user="u", admin=True)[1] for tenant in ("one", "two")]
-    started = serve(house)
+    service = make_house(keys=True, quota=Quota(tenant_files=3))
+    texts = [create(service.ledger, "k", tenant=tenant, user="u", admin=True)[1] for tenant in ("one", "two")]
+    started = serve(service)
     one, two = (started.client(text) for text in texts)
     assert upload(one, "NOTES", a=note("a"), b=note("b")).json()["files"] == 2
     assert upload(one, "DOCUMENTS", a=note("a")).json()["files"] == 1
@@ -102,8 +102,8 @@ def test_what_users_take_back_again_and_again_is_not_kept_without_end(make_house
 
 
 def test_uploads_and_facts_count_as_turns(make_house, serve):
-    house = make_house(keys=True, limits=Limits(turns_per_minute=2))
-    client = serve(house).client(create(house.ledger, "a", user="ana")[1])
+    service = make_house(keys=True, limits=Limits(turns_per_minute=2))
+    client = serve(service).client(create(service.ledger, "a", user="ana")[1])
     assert upload(client, "NOTES", a=note("a")).status_code == 200
     assert client.post("/v1/memory", json={"text": "I live in Bern."}).status_code == 200
     assert upload(client, "NOTES", b=note("b")).json()["code"] == "too-many-turns"

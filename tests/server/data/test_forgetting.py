@@ -95,11 +95,11 @@ def test_what_is_being_uploaded_while_everything_is_forgotten_is_forgotten_too(
     make_house, serve, monkeypatch, tmp_path, by_talking
 ):
     """The file has been read, and its passages are about to be written."""
-    house = make_house()
-    store = house.hosted("").assistant.store
+    service = make_house()
+    store = service.hosted("").assistant.store
     held = Held(store.put)
     monkeypatch.setattr(store, "put", held)
-    started = serve(house)
+    started = serve(service)
     sending = doing(lambda: upload(started.client(), secret=SECRET))
     assert held.begun.wait(60)
     if by_talking:
@@ -170,7 +170,7 @@ def test_earlier_turns_of_the_dialogue_in_which_something_is_forgotten_are_answe
     rest = []
     for place, text in enumerate(("Forget that I live in Bern.", "And then?"), start=2):
         rest.append(Asking(started.client(), text))
-        until(lambda place=place: started.house.desk.load == place)
+        until(lambda place=place: started.service.turn_queue.load == place)
     held_reader.go.set()
     for asking in (first, *rest):
         assert started.events(asking.done().text)[-1][0] == "done"
@@ -185,7 +185,13 @@ def test_two_who_forget_at_once_in_two_dialogues_do_not_wait_for_each_other(make
     held_reader.go.set()
     events = [started.events(each.done().text) for each in asking if each.done().status_code == 200]
     assert "done" in [each[-1][0] for each in events]
-    until(lambda: started.house.desk.load == 0 and not started.house.desk._hushed and not started.house._held)
+    until(
+        lambda: (
+            started.service.turn_queue.load == 0
+            and not started.service.turn_queue._hushed
+            and not started.service._held
+        )
+    )
 
 
 def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_house, monkeypatch):
@@ -193,34 +199,34 @@ def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_hou
     held = Held(lambda *_: None)
 
     async def scene():
-        house = make_house(workers=1)
-        reading = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", held))
-        run = await house.begin(LOCAL, CallerTurn("Forget everything about me."))
+        service = make_house(workers=1)
+        reading = asyncio.create_task(service.read_in(LOCAL, "", "NOTES", held))
+        run = await service.begin(LOCAL, CallerTurn("Forget everything about me."))
         await asyncio.sleep(0.05)
-        other = await house.begin(LOCAL, CallerTurn("Hello", dialogue="other"))
+        other = await service.begin(LOCAL, CallerTurn("Hello", dialogue="other"))
         assert (await other.outcome()).reply.text and not run.ended
         run.cancel()
         held.go.set()
         await reading
         await asyncio.sleep(0.05)
-        assert house.desk.load == 0 and run.future is None
-        assert not house.desk._hushed and not house._held
-        await house.close()
+        assert service.turn_queue.load == 0 and run.future is None
+        assert not service.turn_queue._hushed and not service._held
+        await service.close()
 
     asyncio.run(scene())
 
 
 def test_what_goes_wrong_before_a_turn_that_forgets_is_told(make_house, serve):
-    house = make_house()
-    started = serve(house)
+    service = make_house()
+    started = serve(service)
 
     async def lost(*_, **__):
         raise StoreError("The database is gone.")
 
-    house.hosted("").clear = lost
+    service.hosted("").clear = lost
     refused = started.client().post("/v1/turns", json={"text": "Forget my dog.", "dialogue": "d"})
     assert (refused.status_code, refused.json()["code"]) == (500, "store")
-    until(lambda: house.desk.load == 0 and not house.desk._hushed)
+    until(lambda: service.turn_queue.load == 0 and not service.turn_queue._hushed)
     assert started.client().post("/v1/turns", json={"text": "Hello", "dialogue": "d"}).status_code == 200
 
 
@@ -233,7 +239,7 @@ def test_a_long_turn_comes_before_the_short_one_after_it(make_house, serve, held
     asking = []
     for place, text in enumerate((long, "And then?"), start=1):
         asking.append(Asking(started.client(), text))
-        until(lambda place=place: started.house.desk.load == place)
+        until(lambda place=place: started.service.turn_queue.load == place)
     held_reader.go.set()
     assert [each.done().status_code for each in asking] == [200, 200]
     assert held_reader.order == [long, "And then?"]
@@ -259,16 +265,16 @@ def test_a_dialogue_deleted_on_the_page_is_cleared_on_all_servers(make_house):
     from dragoman.server.page.session import PageSession
 
     async def scene():
-        house, cleared = make_house(), []
-        visit = PageSession(house, None, lambda: None, "en", "robin")
-        await (await visit.begin(CallerTurn("Hello", dialogue="d"))).outcome()
+        service, cleared = make_house(), []
+        page_session = PageSession(service, None, lambda: None, "en", "robin")
+        await (await page_session.begin(CallerTurn("Hello", dialogue="d"))).outcome()
 
         async def clear(caller, dialogue=None, **_):
             cleared.append((caller.user, dialogue))
 
-        house.hosted("").clear = clear
-        await visit.forget_dialogue("d")
-        await house.close()
+        service.hosted("").clear = clear
+        await page_session.forget_dialogue("d")
+        await service.close()
         return cleared
 
     assert asyncio.run(scene()) == [("me", "d")]

@@ -69,7 +69,7 @@ def test_files_that_a_tenant_shares_are_written_one_after_the_other(make_house, 
     assert held.begun.wait(60)
     held.begun.clear()
     after = [doing(lambda: upload(second, "b.md")), doing(lambda: second.delete("/v1/sources/DOCUMENTS/files/b.md"))]
-    until(lambda: started.house._reading.total == 3)
+    until(lambda: started.service._reading.total == 3)
     time.sleep(0.1)
     assert not held.begun.is_set(), "the folder is the tenant's, whoever of it writes"
     own = doing(lambda: upload(second, "own.md", source="NOTES"))
@@ -80,15 +80,15 @@ def test_files_that_a_tenant_shares_are_written_one_after_the_other(make_house, 
 
 
 def test_a_file_whose_passages_cannot_be_removed_now_can_be_removed_later(make_house, serve, monkeypatch):
-    house = make_house()
-    client = serve(house).client()
+    service = make_house()
+    client = serve(service).client()
     upload(client, "a.md")
 
     def busy(*_):
         raise StoreBusyError("The store is busy.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(house.hosted("").assistant.store, "remove", busy)
+        patched.setattr(service.hosted("").assistant.store, "remove", busy)
         assert client.delete("/v1/sources/DOCUMENTS/files/a.md").status_code == 503
     assert client.delete("/v1/sources/DOCUMENTS/files/a.md").json() == {"removed": 1}
     assert found(client) == [] and client.get("/v1/sources/DOCUMENTS/files").json()["data"] == []
@@ -141,15 +141,15 @@ def test_an_upload_that_is_cut_off_leaves_the_file_before_it_in_its_place(seat, 
 def test_what_was_cut_off_is_no_ones_room_and_is_gone_after_the_next_start(make_house, monkeypatch):
     from dragoman.server.access.quota import counted
 
-    house = make_house()
-    seat = house.hosted("").seat(LOCAL)
+    service = make_house()
+    seat = service.hosted("").seat(LOCAL)
     put(seat, "a.md")
     cut_off(seat, monkeypatch, "b.md", NEW)
     assert hidden(seat) and counted(seat.state / "uploads").files == 1
     (left,) = [path for path in hidden(seat) if path.parent.parent.parent.parent == seat.state / "uploads"]
     os.utime(left, (time.time() - 60,) * 2)
     cut_off(seat, monkeypatch, "c.md", NEW)
-    asyncio.run(house.warm_up())
+    asyncio.run(service.warm_up())
     assert not left.exists() and hidden(seat), "what came after the start may still be read"
     assert shown(seat)[0] == {"a.md": 1}
 
@@ -179,15 +179,15 @@ def test_a_file_of_the_page_is_taken_into_hand_when_its_turn_comes(make_house):
                 yield OLD[start : start + 10]
 
     async def scene():
-        house, file, held = make_house(), File(), Held(lambda *_: None)
-        before = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", held))
-        coming = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", panel.put, "a.md", file))
+        service, file, held = make_house(), File(), Held(lambda *_: None)
+        before = asyncio.create_task(service.read_in(LOCAL, "", "NOTES", held))
+        coming = asyncio.create_task(service.read_in(LOCAL, "", "NOTES", panel.put, "a.md", file))
         await asyncio.sleep(0.1)
         assert held.begun.is_set() and not file.taken.is_set()
         held.go.set()
         assert ((await coming).added, await before) == (1, None)
-        assert shown(house.hosted("").seat(LOCAL)) == ({"a.md": 1}, ["The boat leaves at nine."])
-        await house.close()
+        assert shown(service.hosted("").seat(LOCAL)) == ({"a.md": 1}, ["The boat leaves at nine."])
+        await service.close()
 
     asyncio.run(scene())
 

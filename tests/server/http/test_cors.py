@@ -21,9 +21,9 @@ ASKS = {
 
 @pytest.fixture
 def shared(make_house, serve):
-    house = make_house(keys=True)
-    started = serve(house, origins=[f"{CHAT}/", "http://localhost:3000"])
-    started.key = create(house.ledger, "a", user="ana")[1]
+    service = make_house(keys=True)
+    started = serve(service, origins=[f"{CHAT}/", "http://localhost:3000"])
+    started.key = create(service.ledger, "a", user="ana")[1]
     return started
 
 

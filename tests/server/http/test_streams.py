@@ -16,8 +16,8 @@ def streamed(work):
     """What is sent where the listener looks only after the turn's end."""
 
     async def serve():
-        desk = TurnQueue(workers=1, queue=1, turn_seconds=10.0)
-        run = desk.submit(("a line",), work, eager=True)
+        turn_queue = TurnQueue(workers=1, queue=1, turn_seconds=10.0)
+        run = turn_queue.submit(("a line",), work, eager=True)
         while not run.ended:
             await asyncio.sleep(0.001)
         sent = []
@@ -32,7 +32,7 @@ def streamed(work):
         try:
             await (await stream.begin(receive))({}, receive, send)
         finally:
-            await desk.close(1.0)
+            await turn_queue.close(1.0)
         return b"".join(message.get("body", b"") for message in sent)
 
     return asyncio.run(serve())

@@ -203,9 +203,9 @@ def test_a_page_of_another_site_reaches_no_tool(server):
 
 @pytest.mark.trust
 def test_what_fails_unexpectedly_goes_by_its_kind_alone(make_house, serve, caplog, monkeypatch):
-    house = make_house()
-    served = serve(house)
-    (hosted,) = house.agents.values()
+    service = make_house()
+    served = serve(service)
+    (hosted,) = service.agents.values()
     monkeypatch.setattr(
         hosted.assistant.memory, "recall", lambda *_: (_ for _ in ()).throw(ValueError("my secret illness"))
     )

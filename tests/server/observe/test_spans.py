@@ -46,18 +46,18 @@ def trace(make_house):
     """Hold a turn in a house that is watched; the spans that come of it, the turn's own last."""
 
     def run(text=SECRET, *, content=False, headers=None, **options):
-        house = make_house(**options)
+        service = make_house(**options)
         exporter = InMemorySpanExporter()
         spans = Spans(SimpleSpanProcessor(exporter), content=content)
-        house.watchers.append(spans)
-        app = spans.around(with_request_limits(make_app(house, warm=False), house))
+        service.watchers.append(spans)
+        app = spans.around(with_request_limits(make_app(service, warm=False), service))
 
         async def main():
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 body = {"text": text, "dialogue": "my-private-dialogue"}
                 await client.post("/v1/turns", json=body, headers=headers or {})
-            await house.close()
+            await service.close()
 
         asyncio.run(main())
         spans.close()
@@ -124,19 +124,19 @@ def test_a_turn_belongs_to_the_trace_that_its_request_carries(trace):
 
 
 def test_a_listener_who_leaves_is_no_error(make_house, held_reader):
-    house = make_house(reader=held_reader)
+    service = make_house(reader=held_reader)
     exporter = InMemorySpanExporter()
-    house.watchers.append(Spans(SimpleSpanProcessor(exporter)))
+    service.watchers.append(Spans(SimpleSpanProcessor(exporter)))
     held_reader.held = True
 
     async def main():
-        caller = await house.caller(None)
-        run = await house.begin(caller, CallerTurn("hello there", dialogue="d"))
+        caller = await service.caller(None)
+        run = await service.begin(caller, CallerTurn("hello there", dialogue="d"))
         while not held_reader.begun.is_set():
             await asyncio.sleep(0.01)
         run.cancel()
         held_reader.go.set()
-        await house.close()
+        await service.close()
 
     asyncio.run(main())
     *_, turn = exporter.get_finished_spans()

@@ -93,14 +93,14 @@ def full_at(now, pages, used, monkeypatch):
     """Whether a third page is refused at a time, where two may be open; `used` says when each was used last."""
     monkeypatch.setattr("dragoman.server.page.open_pages.MOST", 2)
     monkeypatch.setattr("dragoman.server.page.open_pages._FAREWELL", 0.0)
-    guests = OpenPages(lambda: [page for page in pages if not page.is_deleted], clock=lambda: now)
+    open_pages = OpenPages(lambda: [page for page in pages if not page.is_deleted], clock=lambda: now)
     for page in pages:
-        guests.came(page, lambda page=page: used.get(page.id, page.created))
+        open_pages.came(page, lambda page=page: used.get(page.id, page.created))
         if page.has_socket_connection:
-            guests.settled(page)
+            open_pages.settled(page)
 
     async def ask():
-        full = guests.is_full()
+        full = open_pages.is_full()
         await asyncio.sleep(0.01)
         return full
 
@@ -172,18 +172,18 @@ def test_entering_begins_another_session_and_a_ticket_is_good_once():
 
 
 def test_a_page_that_is_open_ends_with_its_session():
-    house, keys = _Asked(), Keys()
+    service, keys = _Asked(), Keys()
     keys.put("one", "a")
-    visit = PageSession(house, None, lambda: keys.of("one"), "en", "robin")
-    assert asyncio.run(visit.caller()) == "a"
+    page_session = PageSession(service, None, lambda: keys.of("one"), "en", "robin")
+    assert asyncio.run(page_session.caller()) == "a"
     keys.drop("one")
-    assert asyncio.run(visit.caller()) is None
+    assert asyncio.run(page_session.caller()) is None
 
 
 def test_runs_are_an_admins_at_every_click():
-    house = _Asked(Caller("k", "t", "ana"))
-    visit = PageSession(house, object(), lambda: "a", "en", "robin")
-    for asked in (visit.listed_runs(), visit.run_result("first")):
+    service = _Asked(Caller("k", "t", "ana"))
+    page_session = PageSession(service, object(), lambda: "a", "en", "robin")
+    for asked in (page_session.listed_runs(), page_session.run_result("first")):
         with pytest.raises(AccessError):
             asyncio.run(asked)
 

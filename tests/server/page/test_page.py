@@ -16,8 +16,8 @@ from .conftest import HOSTILE, started
 pytestmark = pytest.mark.integration
 
 
-def test_ask_by_a_chip_see_the_evidence_and_the_picture(visit):
-    page = visit()
+def test_ask_by_a_chip_see_the_evidence_and_the_picture(page_session):
+    page = page_session()
     expect(page.locator(".agent-name")).to_have_text("Robin")
     page.get_by_role("button", name="What does a day ticket cost?").click()
     expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
@@ -35,8 +35,8 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(visit):
 
 
 @pytest.mark.slow
-def test_a_reply_that_does_not_know_looks_like_none_that_does(visit, ask):
-    page = visit()
+def test_a_reply_that_does_not_know_looks_like_none_that_does(page_session, ask):
+    page = page_session()
     assert "I don't know" in ask(page, "Who painted the ceiling of the chapel?")
     why = page.get_by_role("tabpanel", name="Why")
     expect(why.locator(".trust")).to_contain_text("No answer was found")
@@ -45,16 +45,16 @@ def test_a_reply_that_does_not_know_looks_like_none_that_does(visit, ask):
 
 
 @pytest.mark.slow
-def test_refinement_shows_what_was_replaced(visit, ask):
-    page = visit("/page/?agent=wren")
+def test_refinement_shows_what_was_replaced(page_session, ask):
+    page = page_session("/page/?agent=wren")
     ask(page, "What does a day ticket cost for a dog?")
     why = page.get_by_role("tabpanel", name="Why")
     expect(why.locator(".round")).to_contain_text("Round 1")
     expect(why.get_by_role("img", name="consistency").first).to_be_visible()
 
 
-def test_memory_is_shown_corrected_and_forgotten(visit, ask):
-    page = visit()
+def test_memory_is_shown_corrected_and_forgotten(page_session, ask):
+    page = page_session()
     ask(page, "I am allergic to nuts.")
     page.get_by_role("tab", name="Memory").click()
     fact = page.locator(".fact", has_text="nuts")
@@ -72,8 +72,8 @@ def test_memory_is_shown_corrected_and_forgotten(visit, ask):
 
 
 @pytest.mark.slow
-def test_everything_is_exported_and_forgotten(visit, ask):
-    page = visit("/page/?agent=wren")
+def test_everything_is_exported_and_forgotten(page_session, ask):
+    page = page_session("/page/?agent=wren")
     page.get_by_role("tab", name="Memory").click()
     add = page.get_by_role("textbox", name="Add something")
     add.fill("I live in Ellisund.")
@@ -92,12 +92,12 @@ def test_everything_is_exported_and_forgotten(visit, ask):
     expect(page.locator(".dialogues .item")).to_have_count(0)
 
 
-def test_a_folder_is_uploaded_searched_asked_and_removed(visit, ask, tmp_path):
+def test_a_folder_is_uploaded_searched_asked_and_removed(page_session, ask, tmp_path):
     (tmp_path / "boats" / "old").mkdir(parents=True)
     (tmp_path / "boats" / "old" / "heron.md").write_text("# Heron\n\nThe Heron carries 40 passengers.\n")
     (tmp_path / "boats" / "picture.zip").write_bytes(b"PK")
     (tmp_path / "boats" / ".hidden.md").write_text("secret")
-    page = visit()
+    page = page_session()
     page.get_by_role("tab", name="Sources").click()
     expect(page.locator(".source", has_text="DOCUMENTS")).to_contain_text("passages")
     with page.expect_file_chooser() as chooser:
@@ -114,11 +114,11 @@ def test_a_folder_is_uploaded_searched_asked_and_removed(visit, ask, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder_is_dropped(visit, tmp_path):
+def test_a_folder_is_dropped(page_session, tmp_path):
     (tmp_path / "birds" / "sea").mkdir(parents=True)
     (tmp_path / "birds" / "sea" / "gulls.md").write_text("# Gulls\n\nGulls steal chips.\n")
     (tmp_path / "birds" / "notes.bin").write_bytes(b"x")
-    page = visit("/page/?agent=wren")
+    page = page_session("/page/?agent=wren")
     page.get_by_role("tab", name="Sources").click()
     page.locator(".drop").scroll_into_view_if_needed()
     box = page.locator(".drop").bounding_box()
@@ -132,8 +132,8 @@ def test_a_folder_is_dropped(visit, tmp_path):
 
 
 @pytest.mark.trust
-def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
-    page = visit()
+def test_markup_in_documents_replies_and_messages_stays_text(page_session, ask):
+    page = page_session()
     reply = ask(page, f"How often does the lamp at Crane Point flash? {HOSTILE}")
     assert HOSTILE in reply
     expect(page.locator(".turn.user .bubble")).to_contain_text(HOSTILE)
@@ -152,8 +152,8 @@ def test_markup_in_documents_replies_and_messages_stays_text(visit, ask):
 
 
 @pytest.mark.slow
-def test_escape_stops_a_reply_of_which_nothing_is_kept(visit, ask):
-    page = visit()
+def test_escape_stops_a_reply_of_which_nothing_is_kept(page_session, ask):
+    page = page_session()
     page.get_by_label("Your message").fill("Tell me slowly")
     page.keyboard.press("Enter")
     expect(page.locator(".turn.agent .text")).to_contain_text("word1")
@@ -166,8 +166,8 @@ def test_escape_stops_a_reply_of_which_nothing_is_kept(visit, ask):
 
 
 @pytest.mark.slow
-def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(visit, ask):
-    page = visit()
+def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(page_session, ask):
+    page = page_session()
     page.get_by_label("Your message").fill("far too long " * 3000)
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".failure")).to_contain_text("at most 32,000 are read. Shorten it")
@@ -175,8 +175,8 @@ def test_a_turn_that_is_refused_says_why_and_the_next_one_is_answered(visit, ask
 
 
 @pytest.mark.slow
-def test_thumbs_and_a_better_answer(visit, ask, address):
-    page = visit()
+def test_thumbs_and_a_better_answer(page_session, ask, address):
+    page = page_session()
     ask(page, "What does a dog cost?")
     page.get_by_role("button", name="Good reply").click()
     expect(page.get_by_role("button", name="Good reply")).to_have_attribute("aria-pressed", "true")
@@ -193,8 +193,8 @@ def test_thumbs_and_a_better_answer(visit, ask, address):
 
 
 @pytest.mark.slow
-def test_dialogues_are_listed_and_gone_on_with(visit, ask):
-    page = visit()
+def test_dialogues_are_listed_and_gone_on_with(page_session, ask):
+    page = page_session()
     ask(page, "What does a dog need?")
     page.get_by_role("button", name="New dialogue").click()
     expect(page.locator(".welcome")).to_be_visible()
@@ -211,8 +211,8 @@ def test_dialogues_are_listed_and_gone_on_with(visit, ask):
 
 
 @pytest.mark.slow
-def test_two_runs_stand_beside_each_other(visit):
-    page = visit()
+def test_two_runs_stand_beside_each_other(page_session):
+    page = page_session()
     page.get_by_role("tab", name="Runs").click()
     runs = page.get_by_role("tabpanel", name="Runs")
     expect(runs.locator(".result")).to_have_count(1)
@@ -225,8 +225,8 @@ def test_two_runs_stand_beside_each_other(visit):
 
 
 @pytest.mark.slow
-def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(visit):
-    page = visit(color_scheme="dark")
+def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(page_session):
+    page = page_session(color_scheme="dark")
     expect(page.locator("body")).to_have_class(r_contains("body--dark"))
     page.get_by_role("button", name="Light or dark").click()
     expect(page.locator("body")).to_have_class(r_contains("body--light"))
@@ -236,8 +236,8 @@ def test_the_look_follows_the_system_until_it_is_chosen_and_is_remembered(visit)
 
 
 @pytest.mark.slow
-def test_at_phone_width_the_panels_are_tabs(visit, ask):
-    page = visit(viewport={"width": 375, "height": 740})
+def test_at_phone_width_the_panels_are_tabs(page_session, ask):
+    page = page_session(viewport={"width": 375, "height": 740})
     ask(page, "What does a day ticket cost?")
     why = page.get_by_role("tabpanel", name="Why")
     expect(why).to_be_hidden()
@@ -257,8 +257,8 @@ def test_at_phone_width_the_panels_are_tabs(visit, ask):
 
 
 @pytest.mark.slow
-def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(visit):
-    page = visit(locale="zh-CN")
+def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(page_session):
+    page = page_session(locale="zh-CN")
     expect(page.get_by_role("tab", name="记忆")).to_be_visible()
     assert page.evaluate("document.documentElement.lang") == "zh-CN"
     page.get_by_role("button", name="English").click()
@@ -266,8 +266,8 @@ def test_the_page_speaks_the_browser_s_language_until_another_is_chosen(visit):
 
 
 @pytest.mark.slow
-def test_the_page_is_used_by_keyboard_alone(visit):
-    page = visit()
+def test_the_page_is_used_by_keyboard_alone(page_session):
+    page = page_session()
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
     page.get_by_role("tab", name="Why").focus()
@@ -282,13 +282,13 @@ def test_the_page_is_used_by_keyboard_alone(visit):
 
 
 @pytest.mark.slow
-def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
+def test_a_server_with_keys_asks_for_one_once(page_session, agents, tmp_path_factory):
     home = tmp_path_factory.mktemp("keyed")
     ledger = SqliteLedger(home / "server.db")
     key, text = create(ledger, "ana's", user="ana")
     command = [sys.executable, "-m", "dragoman", "serve", str(agents / "robin"), "--port", "0"]
     with started([*command, "--keys", str(home / "server.db")], home) as (url, _):
-        page = visit(at=url, wait=".entrance")
+        page = page_session(at=url, wait=".entrance")
         field = page.get_by_label("Key", exact=True)
         field.fill("dk_wrong")
         field.press("Enter")
@@ -297,7 +297,7 @@ def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
         field.fill(text)
         field.press("Enter")
         expect(page.locator(".welcome")).to_be_visible()
-        visit(at=url, wait=".entrance", storage_state={"cookies": planted, "origins": []}).close()
+        page_session(at=url, wait=".entrance", storage_state={"cookies": planted, "origins": []}).close()
         assert text not in page.content()
         assert all(text not in cookie["value"] for cookie in page.context.cookies())
         page.reload()
@@ -313,8 +313,8 @@ def test_a_server_with_keys_asks_for_one_once(visit, agents, tmp_path_factory):
 
 
 @pytest.mark.trust
-def test_nothing_comes_from_elsewhere_and_no_frame_goes_around(visit, address):
-    page = visit()
+def test_nothing_comes_from_elsewhere_and_no_frame_goes_around(page_session, address):
+    page = page_session()
     response = page.request.get(f"{address}/page/")
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
     asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")

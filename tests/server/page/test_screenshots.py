@@ -45,8 +45,8 @@ def take(tmp_path):
     return shoot
 
 
-def test_pictures_of_a_desktop(visit, ask, sample, take):
-    page = visit("/page/?agent=harbour", at=sample, viewport={"width": 1320, "height": 960})
+def test_pictures_of_a_desktop(page_session, ask, sample, take):
+    page = page_session("/page/?agent=harbour", at=sample, viewport={"width": 1320, "height": 960})
     ask(page, "Hello! I travel with a dog.")
     assert "Dogs travel free" in ask(page, "Can I take my dog on the Petrel?")
     expect(page.locator(".evidence.rests mark").first).to_be_visible()
@@ -66,9 +66,9 @@ def test_pictures_of_a_desktop(visit, ask, sample, take):
     take(page, "page-sources.png")
 
 
-def test_pictures_of_a_phone(visit, sample, take):
+def test_pictures_of_a_phone(page_session, sample, take):
     phone = {"width": 390, "height": 780}
-    page = visit("/page/?agent=chaguan", at=sample, viewport=phone, locale="zh-CN", color_scheme="dark")
+    page = page_session("/page/?agent=chaguan", at=sample, viewport=phone, locale="zh-CN", color_scheme="dark")
     page.locator(".chip").first.click()
     expect(page.locator(".turn.agent .thumb").first).to_be_visible()
     take(page, "page-phone-chat.png")

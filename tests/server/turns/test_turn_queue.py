@@ -60,7 +60,7 @@ def test_turns_of_one_dialogue_are_answered_in_order_and_others_do_not_wait_for_
     rest = []
     for place, text in enumerate(("two", "three", "four"), start=2):
         rest.append(Asking(started.client(), text))
-        until(lambda place=place: started.house.desk.load == place)
+        until(lambda place=place: started.service.turn_queue.load == place)
     other = Asking(started.client(), "elsewhere", "other")
     until(lambda: held_reader.running == 2)
     assert held_reader.order == ["one", "elsewhere"]
@@ -76,7 +76,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, ser
     held_reader.held = True
     started = serve(make_house(reader=held_reader, workers=1, queue=2))
     taken = [Asking(started.client(**{"x-dragoman-user": f"u{i}"}), "hold", f"d{i}") for i in range(3)]
-    until(lambda: started.house.desk.load == 3)
+    until(lambda: started.service.turn_queue.load == 3)
     began = time.monotonic()
     refused = started.client().post("/v1/turns", json={"text": "late"})
     assert time.monotonic() - began < 40.0
@@ -89,22 +89,22 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, ser
 
 
 def test_one_caller_cannot_fill_the_queue_and_others_are_still_served(make_house, serve, held_reader):
-    house = make_house(keys=True, reader=held_reader, workers=1, queue=7, limits=Limits(turns_per_minute=1000))
-    first, second = (create(house.ledger, user, user=user)[1] for user in ("ana", "ben"))
+    service = make_house(keys=True, reader=held_reader, workers=1, queue=7, limits=Limits(turns_per_minute=1000))
+    first, second = (create(service.ledger, user, user=user)[1] for user in ("ana", "ben"))
     held_reader.held = True
-    started = serve(house)
+    started = serve(service)
     taken = [Asking(started.client(first), "hold", f"d{i}") for i in range(6)]
-    until(lambda: house.desk.load == 6)
+    until(lambda: service.turn_queue.load == 6)
     refused = started.client(first).post("/v1/turns", json={"text": "more"})
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-waiting")
     assert int(refused.headers["retry-after"]) >= 1
     served = Asking(started.client(second), "hello")
-    until(lambda: house.desk.load == 7)
+    until(lambda: service.turn_queue.load == 7)
     held_reader.go.set()
     for asking in (served, *taken):
         assert started.events(asking.done().text)[-1][0] == "done"
-    until(lambda: house.desk.load == 0)
-    assert house.desk._shares.total == 0 and not house.desk._shares._held
+    until(lambda: service.turn_queue.load == 0)
+    assert service.turn_queue._shares.total == 0 and not service.turn_queue._shares._held
     assert started.client(first).post("/v1/turns", json={"text": "now"}).status_code == 200
 
 
@@ -128,15 +128,15 @@ def test_whoever_holds_nothing_finds_a_place_unless_everybody_has_one(most, move
 
 def test_one_caller_cannot_take_all_the_other_work_either(make_house):
     async def scene():
-        house, go = make_house(), threading.Event()
-        greedy = [asyncio.create_task(house.call(lambda: go.wait(60), whose="ana")) for _ in range(80)]
+        service, go = make_house(), threading.Event()
+        greedy = [asyncio.create_task(service.call(lambda: go.wait(60), whose="ana")) for _ in range(80)]
         await asyncio.sleep(0)
-        other = asyncio.create_task(house.call(lambda: "served", whose="ben"))
+        other = asyncio.create_task(service.call(lambda: "served", whose="ben"))
         await asyncio.sleep(0)
         go.set()
         refused = [error for error in await asyncio.gather(*greedy, return_exceptions=True) if error is not True]
         assert await other == "served"
-        await house.close()
+        await service.close()
         return refused
 
     refused = asyncio.run(scene())
@@ -157,10 +157,10 @@ def test_a_client_that_leaves_frees_its_generation(make_house, serve, held_reade
     else:
         with leaving.stream("POST", where, json=body):
             until(held_reader.begun.is_set)
-    until(lambda: all(run.cancelled for run in started.house.desk._live))  # the server saw the client leave
+    until(lambda: all(run.cancelled for run in started.service.turn_queue._live))  # the server saw the client leave
     held_reader.go.set()
     until(held_reader.stopped.is_set)
-    until(lambda: started.house.desk.load == 0)
+    until(lambda: started.service.turn_queue.load == 0)
     assert started.client().get("/v1/dialogues").json()["data"] == []
     assert started.client().post("/v1/turns", json={"text": "Next"}).status_code == 200
 
@@ -172,7 +172,7 @@ def test_a_turn_that_waits_and_is_left_never_begins(make_house, serve, held_read
     until(lambda: held_reader.running == 1)
     with pytest.raises(Exception, match="timed out"):
         started.client().post("/v1/turns", json={"text": "two", "dialogue": "d"}, timeout=0.3)
-    until(lambda: started.house.desk.load == 1)
+    until(lambda: started.service.turn_queue.load == 1)
     held_reader.go.set()
     assert first.done().status_code == 200
     assert held_reader.order == ["one"]
@@ -191,7 +191,7 @@ def test_a_turn_that_takes_too_long_is_ended(make_house, serve, held_reader):
     body = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}]}
     held_reader.go.set()
     held_reader.held = False
-    until(lambda: started.house.desk.load == 0)
+    until(lambda: started.service.turn_queue.load == 0)
     # a turn of its own may take too long as well, where the machine is busy
     until(lambda: started.client().post("/v1/chat/completions", json=body).status_code == 200)
 
@@ -200,27 +200,27 @@ def test_closing_finishes_running_turns_and_begins_no_new_ones(make_house, serve
     held_reader.held = True
     started = serve(make_house(reader=held_reader, workers=1))
     running, waiting = Asking(started.client(), "one"), Asking(started.client(), "two")
-    until(lambda: started.house.desk.load == 2)
+    until(lambda: started.service.turn_queue.load == 2)
     started.server.should_exit = True
     time.sleep(0.3)
     held_reader.go.set()
     for asking in (running, waiting):
         assert started.events(asking.done().text)[-1][0] == "done"
     started.thread.join(60)
-    assert not started.thread.is_alive() and started.house.ready is False
+    assert not started.thread.is_alive() and started.service.ready is False
 
 
 def test_a_key_that_is_revoked_while_its_turn_runs_ends_it(make_house, serve, held_reader, monkeypatch):
-    from dragoman.server import service as houses
+    from dragoman.server import service as services
 
-    monkeypatch.setattr(houses, "_LOOK_SECONDS", 0.02)
-    house = make_house(keys=True, reader=held_reader)
-    (key, first), (_, second) = (create(house.ledger, user, user=user) for user in ("ana", "ben"))
+    monkeypatch.setattr(services, "_LOOK_SECONDS", 0.02)
+    service = make_house(keys=True, reader=held_reader)
+    (key, first), (_, second) = (create(service.ledger, user, user=user) for user in ("ana", "ben"))
     held_reader.held = True
-    started = serve(house)
+    started = serve(service)
     ended, other = Asking(started.client(first), "one"), Asking(started.client(second), "two")
     until(lambda: held_reader.running == 2)
-    house.ledger.revoke(key.id, time.time())
+    service.ledger.revoke(key.id, time.time())
     name, told = started.events(ended.done().text)[-1]
     assert (name, told["code"]) == ("error", "unauthorized")
     held_reader.go.set()
@@ -229,10 +229,10 @@ def test_a_key_that_is_revoked_while_its_turn_runs_ends_it(make_house, serve, he
 
 
 def test_turns_a_minute_are_refused_with_the_time_to_wait(make_house, serve):
-    house = make_house(keys=True, limits=Limits(turns_per_minute=2))
-    texts = [create(house.ledger, name)[1] for name in ("a", "b")]
-    _, free = create(house.ledger, "c", turns_per_minute=100)
-    started = serve(house)
+    service = make_house(keys=True, limits=Limits(turns_per_minute=2))
+    texts = [create(service.ledger, name)[1] for name in ("a", "b")]
+    _, free = create(service.ledger, "c", turns_per_minute=100)
+    started = serve(service)
     ask = {"text": "Hello"}
     codes = [started.client(texts[0]).post("/v1/turns", json=ask).status_code for _ in range(3)]
     assert codes == [200, 200, 429]
@@ -243,44 +243,44 @@ def test_turns_a_minute_are_refused_with_the_time_to_wait(make_house, serve):
 
 
 def test_tokens_a_day_are_counted_when_a_turn_is_done(make_house, serve, tmp_path):
-    house = make_house(keys=True, limits=Limits(tokens_per_day=50))
-    key, text = create(house.ledger, "a")
-    started = serve(house)
-    house.ledger.spend(key.id, 49, time.time())
+    service = make_house(keys=True, limits=Limits(tokens_per_day=50))
+    key, text = create(service.ledger, "a")
+    started = serve(service)
+    service.ledger.spend(key.id, 49, time.time())
     assert started.client(text).post("/v1/turns", json={"text": "Hello"}).status_code == 200
-    house.ledger.spend(key.id, 1, time.time())
+    service.ledger.spend(key.id, 1, time.time())
     refused = started.client(text).post("/v1/turns", json={"text": "Hello"})
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-tokens")
     assert 1 <= int(refused.headers["retry-after"]) <= DAY
-    assert house.ledger.spent(key.id, time.time()).turns == 3
+    assert service.ledger.spent(key.id, time.time()).turns == 3
 
 
 @pytest.mark.parametrize("how", ["left", "expired"])
 def test_tokens_of_a_turn_that_ends_before_its_end_are_counted(make_house, serve, held_reader, how):
     """Whoever reads all but the last word and leaves has had the text."""
     held_reader.held = True
-    house = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8), turn_seconds=0.5)
-    key, text = create(house.ledger, "a")
-    started = serve(house)
+    service = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8), turn_seconds=0.5)
+    key, text = create(service.ledger, "a")
+    started = serve(service)
     if how == "left":
         with started.client(text).stream("POST", "/v1/turns", json={"text": "Hello there, " * 4}):
             until(held_reader.begun.is_set)
     else:
         assert "turn-timeout" in started.client(text).post("/v1/turns", json={"text": "Hello there, " * 4}).text
-    until(lambda: all(run.cancelled for run in house.desk._live))
+    until(lambda: all(run.cancelled for run in service.turn_queue._live))
     held_reader.go.set()
-    until(lambda: house.desk.load == 0)
-    assert house.ledger.spent(key.id, time.time()).tokens >= 12  # 52 bytes asked, and a word said
+    until(lambda: service.turn_queue.load == 0)
+    assert service.ledger.spent(key.id, time.time()).tokens >= 12  # 52 bytes asked, and a word said
     refused = started.client(text).post("/v1/turns", json={"text": "Hello"})
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-tokens")
 
 
 def test_a_turn_that_was_left_before_anything_was_written_costs_nothing(make_house, serve, held_reader):
-    house = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8))
-    key, text = create(house.ledger, "a")
+    service = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8))
+    key, text = create(service.ledger, "a")
     held_reader.stream = lambda task: iter(()).throw(RuntimeError)
-    assert "internal" in serve(house).client(text).post("/v1/turns", json={"text": "Hello"}).text
-    assert house.ledger.spent(key.id, time.time()).tokens == 0
+    assert "internal" in serve(service).client(text).post("/v1/turns", json={"text": "Hello"}).text
+    assert service.ledger.spent(key.id, time.time()).tokens == 0
 
 
 def test_what_the_drafts_of_a_turn_say_is_what_it_used():
@@ -341,20 +341,20 @@ def test_a_slow_sender_of_a_body_is_sent_away(make_house, serve):
 
 def test_one_caller_cannot_send_all_the_uploads_at_once(make_house, serve):
     """An upload lies on the disk before it is read; as many as somebody cares to begin would fill it."""
-    house = make_house()
-    house.receiving = FairShare(2)
-    started = serve(house)
+    service = make_house()
+    service.receiving = FairShare(2)
+    started = serve(service)
     ana, ben = (started.client(**{"x-dragoman-user": user}) for user in ("ana", "ben"))
     given = {"files": ("a.md", b"# A\n\nA boat.")}
     with socket.socket(socket.AF_UNIX) as slow:
         slow.connect(started.path)
         head = b"POST /v1/sources/NOTES/files HTTP/1.1\r\nhost: localhost\r\nx-dragoman-user: ana\r\n"
         slow.sendall(head + b"content-type: multipart/form-data; boundary=X\r\ncontent-length: 500\r\n\r\n--X")
-        until(lambda: house.receiving.total == 1)
+        until(lambda: service.receiving.total == 1)
         refused = ana.post("/v1/sources/NOTES/files", files=given)
         assert (refused.status_code, refused.json()["code"]) == (429, "too-many-waiting")
         assert ben.post("/v1/sources/NOTES/files", files=given).status_code == 200
-    until(lambda: house.receiving.total == 0)
+    until(lambda: service.receiving.total == 0)
     assert ana.post("/v1/sources/NOTES/files", files=given).status_code == 200
 
 
@@ -372,7 +372,7 @@ def test_a_dialogue_goes_on_after_a_refusal(make_house, serve, held_reader):
     assert client.post("/v1/chat/completions", json={**body, "stream": True}).status_code == 503
     held_reader.go.set()
     other.done()
-    until(lambda: started.house.desk.load == 0)
+    until(lambda: started.service.turn_queue.load == 0)
     again = chat(client, more)
     assert again["dragoman"]["dialogue"] == first["dragoman"]["dialogue"]
     assert len(client.get("/v1/dialogues").json()["data"]) == 2
@@ -442,21 +442,21 @@ def test_a_turn_that_runs_while_its_dialogue_is_deleted_is_not_kept_and_others_g
 
 
 def test_closing_does_not_wait_for_a_file_that_takes_for_ever(make_house, monkeypatch):
-    from dragoman.server import service as houses
+    from dragoman.server import service as services
 
-    monkeypatch.setattr(houses, "_LAST_SECONDS", 0.05)
+    monkeypatch.setattr(services, "_LAST_SECONDS", 0.05)
     held = threading.Event()
 
     async def scene():
-        house = make_house(grace=0.1)
-        reading = asyncio.create_task(house.read_in(LOCAL, "", "NOTES", lambda *_: held.wait(60)))
+        service = make_house(grace=0.1)
+        reading = asyncio.create_task(service.read_in(LOCAL, "", "NOTES", lambda *_: held.wait(60)))
         await asyncio.sleep(0.05)
         began = time.monotonic()
-        await house.close()
-        assert time.monotonic() - began < 40 and house.is_left_undone
+        await service.close()
+        assert time.monotonic() - began < 40 and service.is_left_undone
         held.set()
         await reading
-        assert not house.is_left_undone
+        assert not service.is_left_undone
 
     asyncio.run(scene())
 
@@ -474,7 +474,7 @@ def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, mon
     ]
     for sender in sending:
         sender.start()
-    until(lambda: started.house._reading.total >= 8)
+    until(lambda: started.service._reading.total >= 8)
     began = time.monotonic()
     assert started.client().get("/v1/memory").status_code == 200
     assert time.monotonic() - began < 40.0

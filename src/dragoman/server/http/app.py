@@ -35,21 +35,21 @@ an RFC 9457 problem with a stable `code`. Authenticate with `Authorization: Bear
 
 
 def make_app(
-    house: Service, *, runs_of: Runs | None = None, measure: BodyLimits | None = None, warm: bool = True
+    service: Service, *, runs_of: Runs | None = None, measure: BodyLimits | None = None, warm: bool = True
 ) -> FastAPI:
-    """The API of a house. `with_door` goes around it; the page adds its own routes to it."""
+    """The API of a service. `with_door` goes around it; the page adds its own routes to it."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.create_task(house.warm_up()) if warm else None
+        warming = asyncio.create_task(service.warm_up()) if warm else None
         if not warm:
-            house.ready = True
-        minding = asyncio.create_task(house.mind_keys())
+            service.ready = True
+        minding = asyncio.create_task(service.mind_keys())
         yield
         minding.cancel()
         if warming is not None:
             await asyncio.gather(warming, return_exceptions=True)
-        await house.close()
+        await service.close()
 
     app = FastAPI(
         title="Dragoman",
@@ -62,9 +62,9 @@ def make_app(
         separate_input_output_schemas=False,
         redirect_slashes=False,
     )
-    metrics = Metrics(house)
-    house.observers.append(metrics)
-    app.state.house = house
+    metrics = Metrics(service)
+    service.observers.append(metrics)
+    app.state.service = service
     app.state.metrics = metrics
     app.state.runs = runs_of
     app.state.measure = measure or BodyLimits()
@@ -72,16 +72,16 @@ def make_app(
         app.include_router(router)
     for room in (openai, turns, sources, memory, dialogues, runs, status):
         app.include_router(room.router)
-    tools: Any = HttpTools(house)  # an ASGI application, which a route may be
+    tools: Any = HttpTools(service)  # an ASGI application, which a route may be
     app.add_route(MCP_PATH, tools, methods=["POST"], include_in_schema=False)
     _handle_errors(app)
     _describe(app)
     return app
 
 
-def with_request_limits(app: FastAPI, house: Service, *, origins: Sequence[str] = ()) -> App:
+def with_request_limits(app: FastAPI, service: Service, *, origins: Sequence[str] = ()) -> App:
     """The application as it is served; pages of `origins` may call it from a browser."""
-    door = RequestLimits(app, measure=app.state.measure, only_here=house.ledger is None)
+    door = RequestLimits(app, measure=app.state.measure, only_here=service.ledger is None)
     return Origins(door, origins) if origins else door
 
 

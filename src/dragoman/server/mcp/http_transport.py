@@ -25,14 +25,14 @@ class HttpTools:
     The door in front of the application knows who may come from where; the package need not look again.
     """
 
-    def __init__(self, house: Service) -> None:
-        self._house = house
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._app: Any = None
         self._running: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        await calling(self._house, Request(scope))  # who may not call is told so before any protocol
+        await calling(self._service, Request(scope))  # who may not call is told so before any protocol
         async with self._lock:
             if self._app is None:
                 self._app = await self._begin()
@@ -43,7 +43,7 @@ class HttpTools:
 
         from dragoman.server.mcp.tool_server import make_server
 
-        server = make_server(self._house, self._who)
+        server = make_server(self._service, self._who)
         trusting = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         app = server.streamable_http_app(
             streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=trusting
@@ -61,4 +61,4 @@ class HttpTools:
 
     async def _who(self, context: Call) -> tuple[Caller, str]:
         request: Any = context.request_context.request
-        return await calling(self._house, request), request.query_params.get("agent", "")
+        return await calling(self._service, request), request.query_params.get("agent", "")

@@ -72,8 +72,8 @@ class Passages(BaseModel):
     passages: list[SourceEvidence]
 
 
-def make_server(house: Service, who: Who) -> MCPServer[Any]:
-    """The tools of a house."""
+def make_server(service: Service, who: Who) -> MCPServer[Any]:
+    """The tools of a service."""
     with _own_logging():
         server: MCPServer[Any] = MCPServer(
             "dragoman",
@@ -83,7 +83,7 @@ def make_server(house: Service, who: Who) -> MCPServer[Any]:
             log_level="CRITICAL",
             subscriptions=False,
         )
-    tools = _Tools(house, who)
+    tools = _Tools(service, who)
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     adds = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     erases = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
@@ -98,8 +98,8 @@ def make_server(house: Service, who: Who) -> MCPServer[Any]:
 class _Tools:
     """What an MCP client may call. The docstrings are what its model reads."""
 
-    def __init__(self, house: Service, who: Who) -> None:
-        self._house = house
+    def __init__(self, service: Service, who: Who) -> None:
+        self._service = service
         self._who = who
 
     async def ask(
@@ -115,7 +115,7 @@ class _Tools:
             caller, agent = await self._who(context)
             name = dialogue or new_dialogue()
             user_data.check_dialogue(name)
-            run = await self._house.begin(caller, CallerTurn(question, agent, name), eager=False)
+            run = await self._service.begin(caller, CallerTurn(question, agent, name), eager=False)
             told = views.done(await run.outcome())
             return _result(_spoken(told), Answer.model_validate(told))
 
@@ -125,7 +125,7 @@ class _Tools:
         """What the agent remembers about the user: everything, or what fits a query, best first."""
         with _told():
             caller, agent = await self._who(context)
-            rows = await self._house.do(caller, agent, user_data.facts, query or None)
+            rows = await self._service.do(caller, agent, user_data.facts, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
             return _result(text, Facts.model_validate({"facts": rows}))
 
@@ -133,8 +133,8 @@ class _Tools:
         """Keep a fact about the user, in their own words: "I'm allergic to nuts". It replaces what it contradicts."""
         with _told():
             caller, agent = await self._who(context)
-            await self._house.admit(caller)
-            learned = await self._house.do(caller, agent, user_data.remember, fact)
+            await self._service.admit(caller)
+            learned = await self._service.do(caller, agent, user_data.remember, fact)
             words = {"added": "Remembered", "superseded": "Replaced", "joined": "Known already"}
             lines = [f"{word}: {row['text']}" for kind, word in words.items() for row in learned[kind]]
             return _result("\n".join(lines) or "Nothing new.", LearnedView.model_validate(learned))
@@ -152,9 +152,9 @@ class _Tools:
             if everything == bool(what):
                 raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
             if everything or means_everything(what):
-                erased = await self._house.forget_everything(caller, agent)
+                erased = await self._service.forget_everything(caller, agent)
             else:
-                erased = await self._house.forgetting(caller, agent, _forget, what)
+                erased = await self._service.forgetting(caller, agent, _forget, what)
             return _result(f"Erased: {erased}.", Forgotten(erased=erased))
 
     async def search(
@@ -163,8 +163,8 @@ class _Tools:
         """The passages that fit a query, best first, without an answer: of one source, or of all."""
         with _told():
             caller, agent = await self._who(context)
-            await self._house.admit(caller)
-            rows = await self._house.do(caller, agent, _search, query, source, k)
+            await self._service.admit(caller)
+            rows = await self._service.do(caller, agent, _search, query, source, k)
             return _result(_quotes(rows) or "Nothing was found.", Passages.model_validate({"passages": rows}))
 
 
@@ -227,18 +227,18 @@ def _own_logging() -> Iterator[None]:
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
-def serve_stdio(house: Service, *, credential: str | None, user: str | None) -> None:
+def serve_stdio(service: Service, *, credential: str | None, user: str | None) -> None:
     """Serve over standard input and output until the client leaves. The credential is looked at for every call."""
 
     async def who(_: Call) -> tuple[Caller, str]:
-        return await house.caller(credential, user), ""
+        return await service.caller(credential, user), ""
 
     async def run() -> None:
         try:
-            await house.caller(credential, user)  # a wrong key is told at once, not to the first call
-            house.ready = True
-            await make_server(house, who).run_stdio_async()
+            await service.caller(credential, user)  # a wrong key is told at once, not to the first call
+            service.ready = True
+            await make_server(service, who).run_stdio_async()
         finally:
-            await house.close()
+            await service.close()
 
     asyncio.run(run())

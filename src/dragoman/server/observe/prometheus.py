@@ -17,9 +17,9 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 
 
 
 class Metrics:
-    """An observer of the house that counts."""
+    """An observer of the service that counts."""
 
-    def __init__(self, house: Service) -> None:
+    def __init__(self, service: Service) -> None:
         self._registry = kept = CollectorRegistry()
         each = ("agent",)
         self._turns = Counter("dragoman_turns", "Turns by how they ended.", ("agent", "outcome"), registry=kept)
@@ -31,9 +31,9 @@ class Metrics:
         self._roles = _histogram("dragoman_role_seconds", "What a role took in a turn.", ("agent", "role"), kept)
         self._rest = _histogram("dragoman_overhead_seconds", "What waiting and serving took.", each, kept)
         load = Gauge("dragoman_load", "Turns that run or wait now.", registry=kept)
-        load.set_function(lambda: house.desk.load)
+        load.set_function(lambda: service.turn_queue.load)
         ready = Gauge("dragoman_ready", "Whether turns are taken.", registry=kept)
-        ready.set_function(lambda: float(house.ready))
+        ready.set_function(lambda: float(service.ready))
 
     def turn_ended(self, agent: str, done: TurnDone | None, error: BaseException | None, seconds: float) -> None:
         """Count a turn."""

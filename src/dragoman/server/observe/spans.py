@@ -63,7 +63,7 @@ def exporter_of(environment: Mapping[str, str]) -> SpanExporter:
 
 
 class Spans:
-    """Watches the turns of a house. Its provider is its own: what other packages trace does not come here."""
+    """Watches the turns of a service. Its provider is its own: what other packages trace does not come here."""
 
     def __init__(self, processor: SpanProcessor, *, content: bool = False) -> None:
         named = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: PROVIDER}

@@ -72,17 +72,17 @@ def add_page(app: FastAPI) -> None:
             remedy="Install it: pip install 'dragoman[server]'",
         ) from error
 
-    house: Service = app.state.house
+    service: Service = app.state.service
     runs: Runs | None = app.state.runs
     keys = Keys()
-    guests = OpenPages(lambda: tuple(Client.instances.values()))
+    open_pages = OpenPages(lambda: tuple(Client.instances.values()))
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
-        wanted = agent if agent in house.agents else next(iter(house.agents))
-        visit = PageSession(house, runs, partial(keys.of, session), _language(request), wanted)
-        await _open(visit, request, keys, guests, dialogue or None)
+        wanted = agent if agent in service.agents else next(iter(service.agents))
+        page_session = PageSession(service, runs, partial(keys.of, session), _language(request), wanted)
+        await _open(page_session, request, keys, open_pages, dialogue or None)
 
     @nice.get("/enter", include_in_schema=False)
     def enter(request: Request, ticket: str = "") -> Response:
@@ -109,7 +109,7 @@ def add_page(app: FastAPI) -> None:
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
     nice.on_exception(_note_failure)
     nice.add_exception_handler(404, _nowhere)
-    nice.add_middleware(_Guarded, crowded=guests.is_full, receiving=partial(_receiving, house, keys))
+    nice.add_middleware(_Guarded, crowded=open_pages.is_full, receiving=partial(_receiving, service, keys))
     ui.run_with(
         app,
         mount_path=PATH,
@@ -129,31 +129,33 @@ def _language(request: Request) -> Language:
     return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
 
 
-async def _open(visit: PageSession, request: Request, keys: Keys, guests: OpenPages, dialogue: str | None) -> None:
+async def _open(
+    page_session: PageSession, request: Request, keys: Keys, open_pages: OpenPages, dialogue: str | None
+) -> None:
     """Build the page for a visitor; without a valid key, the place where one is asked for."""
     from nicegui import ui
 
     from dragoman.server.page.layout import LOOK_COOKIE, LOOKS, Look, PageLayout
     from dragoman.server.page.login import build_login
 
-    language, house = visit.language, visit.house
+    language, service = page_session.language, page_session.service
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
     client = ui.context.client
-    guests.came(client, lambda: visit.used)
-    client.on_connect(lambda: guests.settled(client))
-    client.on_delete(lambda: guests.left(client))
+    open_pages.came(client, lambda: page_session.used)
+    client.on_connect(lambda: open_pages.settled(client))
+    client.on_delete(lambda: open_pages.left(client))
     session = str(request.session.get("id", ""))
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
-        await visit.caller()
+        await page_session.caller()
     except DragomanError:
         keys.drop(session)
         ui.dark_mode(LOOKS[look])
-        build_login(house, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
+        build_login(service, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
         return
-    room = PageLayout(visit, look, can_leave=house.ledger is not None)
+    room = PageLayout(page_session, look, can_leave=service.ledger is not None)
     room.build()
     client.on_delete(room.chat.stop)
     await client.connected()  # only for browsers that stay is anything looked up
@@ -191,10 +193,10 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
     await send({"type": "http.response.body", "body": body})
 
 
-async def _receiving(house: Service, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
+async def _receiving(service: Service, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
     """A place among the uploads that come in at once, for whoever has the session of a request."""
-    caller = await house.caller(keys.of(str(scope["session"].get("id", ""))))
-    return house.receiving.holding(caller.whose, seconds=5.0)
+    caller = await service.caller(keys.of(str(scope["session"].get("id", ""))))
+    return service.receiving.holding(caller.whose, seconds=5.0)
 
 
 class _Guarded:

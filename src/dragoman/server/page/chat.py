@@ -66,8 +66,10 @@ class ReplyCard:
 class ChatPanel:
     """The left side of the page."""
 
-    def __init__(self, visit: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]) -> None:
-        self.visit = visit
+    def __init__(
+        self, page_session: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]
+    ) -> None:
+        self.page_session = page_session
         self._words = words
         self._select = select
         self._selected: ReplyCard | None = None
@@ -117,10 +119,10 @@ class ChatPanel:
 
     async def show(self, dialogue: str) -> bool:
         """Put a kept dialogue on the page; whether there is one."""
-        turns = await self.visit.do(transcript, dialogue)
+        turns = await self.page_session.do(transcript, dialogue)
         if not turns:
             return False
-        self.visit.dialogue = dialogue
+        self.page_session.dialogue = dialogue
         self._choose(None)
         self._log.clear()
         last: ReplyCard | None = None
@@ -155,7 +157,7 @@ class ChatPanel:
         answer = self._answer(ReplyCard([], ""))
         self._choose(answer)
         try:
-            await self._listen(answer, CallerTurn(text, self.visit.agent, self.visit.dialogue))
+            await self._listen(answer, CallerTurn(text, self.page_session.agent, self.page_session.dialogue))
         except DragomanError as error:
             self._failed(answer, error)
         finally:
@@ -171,7 +173,7 @@ class ChatPanel:
             self._run.cancel()
 
     async def _listen(self, answer: ReplyCard, ask: CallerTurn) -> None:
-        self._run = await self.visit.begin(ask)
+        self._run = await self.page_session.begin(ask)
         done: TurnDone | None = None
         shown = 0.0
         async for event in self._run:
@@ -249,7 +251,7 @@ class ChatPanel:
                 el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.telling.warnings))
             el("span", classes="spread")
             if answer.place is not None:
-                Thumbs(self.visit, self._words, answer.place, answer.box, liked=answer.liked).build()
+                Thumbs(self.page_session, self._words, answer.place, answer.box, liked=answer.liked).build()
 
     def _why(self, answer: ReplyCard) -> str:
         """One line: where a reply comes from, or that there is no answer, and how long it took."""

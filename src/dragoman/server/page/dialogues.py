@@ -21,13 +21,13 @@ class DialoguePanel:
 
     def __init__(
         self,
-        visit: PageSession,
+        page_session: PageSession,
         words: Phrases,
         *,
         choose: Callable[[str], Awaitable[None]],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        self._visit, self._words = visit, words
+        self._page_session, self._words = page_session, words
         self._choose, self._begin = choose, begin
         self._shown = _AT_ONCE
         self._asked = ""
@@ -53,14 +53,14 @@ class DialoguePanel:
     async def refresh(self) -> None:
         """Read anew which dialogues there are."""
         with telling_errors(self._words):
-            rows, more = await self._visit.do(user_data.dialogues, limit=self._shown)
+            rows, more = await self._page_session.do(user_data.dialogues, limit=self._shown)
             self._list.clear()
             with self._list:
                 if not rows:
                     el("p", self._words["dialogues.none"], "muted")
                 for row in rows:
                     name = str(row["id"])
-                    chosen = "true" if name == self._visit.dialogue else "false"
+                    chosen = "true" if name == self._page_session.dialogue else "false"
                     text = str(row["begins"]) or self._words["dialogues.unnamed"]
                     if text == WITHHELD:
                         text = self._words["chat.forgotten"]
@@ -79,9 +79,9 @@ class DialoguePanel:
     async def _delete(self) -> None:
         self._sure.close()
         with telling_errors(self._words):
-            await self._visit.forget_dialogue(self._asked)
+            await self._page_session.forget_dialogue(self._asked)
             notice(self._words["dialogues.deleted"])
-        if self._asked == self._visit.dialogue:
+        if self._asked == self._page_session.dialogue:
             await self._begin()
         else:
             await self.refresh()

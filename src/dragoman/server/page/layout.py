@@ -45,19 +45,19 @@ _ARROWS = """(event) => {
 class PageLayout:
     """One open page."""
 
-    def __init__(self, visit: PageSession, look: Look, *, can_leave: bool) -> None:
-        self.visit = visit
-        self._words = words(visit.language)
+    def __init__(self, page_session: PageSession, look: Look, *, can_leave: bool) -> None:
+        self.page_session = page_session
+        self._words = words(page_session.language)
         self._look: Look = look
         self._can_leave = can_leave
         self._tab = "chat"
         self._fresh: set[str] = set()
-        self.chat = ChatPanel(visit, self._words, select=self._selected)
+        self.chat = ChatPanel(page_session, self._words, select=self._selected)
         self.why = WhyPanel(self._words)
-        self.memory = MemoryPanel(visit, self._words, forgotten=self._reload, emptied=self.begin)
-        self.sources = SourcesPanel(visit, self._words, changed=self._more_to_look_in)
-        self.runs = RunsPanel(visit, self._words)
-        self.dialogues = DialoguePanel(visit, self._words, choose=self.choose, begin=self.begin)
+        self.memory = MemoryPanel(page_session, self._words, forgotten=self._reload, emptied=self.begin)
+        self.sources = SourcesPanel(page_session, self._words, changed=self._more_to_look_in)
+        self.runs = RunsPanel(page_session, self._words)
+        self.dialogues = DialoguePanel(page_session, self._words, choose=self.choose, begin=self.begin)
         self.chat.changed = self._turned
         self.chat.open_sources = partial(self._open, "sources")
         self.chat.open_why = partial(self._open, "why")
@@ -76,7 +76,7 @@ class PageLayout:
                     el("span", "Dragoman")
                 self._agents()
                 el("span", classes="spread")
-                other: Language = "zh" if self.visit.language == "en" else "en"
+                other: Language = "zh" if self.page_session.language == "en" else "en"
                 language = LANGUAGES[other]
                 change = el("button", language, "btn quiet", type="button", lang=other, aria_label=language)
                 change.on("click", js_handler=_cookie(WORDS_COOKIE, other, reload=True))
@@ -107,8 +107,8 @@ class PageLayout:
             if not await ui.run_javascript(_NARROW, timeout=5.0):
                 self._open("why")  # beside the chat there is room for a panel
         with telling_errors(self._words):
-            self.why.makeup = await self.visit.do(makeup)
-            self.chat.begin(await self.visit.do(source_search.describe))
+            self.why.makeup = await self.page_session.do(makeup)
+            self.chat.begin(await self.page_session.do(source_search.describe))
             if dialogue is not None:
                 await self.chat.show(dialogue)
         await self.dialogues.refresh()
@@ -127,9 +127,9 @@ class PageLayout:
         """Begin a new dialogue."""
         if self.chat.is_running:
             self.chat.stop()
-        self.visit.dialogue = new_dialogue()
+        self.page_session.dialogue = new_dialogue()
         with telling_errors(self._words):
-            self.chat.begin(await self.visit.do(source_search.describe))
+            self.chat.begin(await self.page_session.do(source_search.describe))
         self._addressed(None)
         self._root.classes(remove="listing")
         self.chat.focus()
@@ -153,14 +153,14 @@ class PageLayout:
 
         async def check() -> None:
             with suppress(DragomanError):  # the picture is whole without it
-                answer.checked = await self.visit.do(consistency, pieces, answer.text)
+                answer.checked = await self.page_session.do(consistency, pieces, answer.text)
                 if not self._root.is_deleted and self.chat.selected is answer:
                     self.why.complete(answer)
 
         background_tasks.create(check())
 
     async def _turned(self) -> None:
-        self._addressed(self.visit.dialogue)
+        self._addressed(self.page_session.dialogue)
         self._fresh.discard("memory")
         if self._tab == "memory":
             await self._refresh("memory")
@@ -169,12 +169,12 @@ class PageLayout:
     async def _reload(self) -> None:
         """A fact went, and turns may have gone with it: read the dialogue anew."""
         with telling_errors(self._words):
-            if not await self.chat.show(self.visit.dialogue):
-                self.chat.begin(await self.visit.do(source_search.describe))
+            if not await self.chat.show(self.page_session.dialogue):
+                self.chat.begin(await self.page_session.do(source_search.describe))
         await self.dialogues.refresh()
 
     async def _more_to_look_in(self) -> None:
-        self.why.makeup = await self.visit.do(makeup)
+        self.why.makeup = await self.page_session.do(makeup)
 
     def _escape(self) -> None:
         if self.chat.is_running:
@@ -184,13 +184,15 @@ class PageLayout:
     # Around it
 
     def _agents(self) -> None:
-        names = list(self.visit.house.agents)
+        names = list(self.page_session.service.agents)
         if len(names) > 1:
             with el("div", role="group", aria_label=self._words["agent"], title=self._words["agent"]):
-                chosen = ui.select(names, value=self.visit.agent, on_change=lambda event: self._go_to(str(event.value)))
+                chosen = ui.select(
+                    names, value=self.page_session.agent, on_change=lambda event: self._go_to(str(event.value))
+                )
                 chosen.props("borderless dense options-dense").classes("agents")
         else:
-            el("span", self.visit.agent, "muted")
+            el("span", self.page_session.agent, "muted")
 
     def _go_to(self, agent: str) -> None:
         ui.run_javascript(f"location.search = {json.dumps('?agent=' + quote(agent))}")
@@ -255,7 +257,7 @@ class PageLayout:
 
     def _addressed(self, dialogue: str | None) -> None:
         """Keep the dialogue in the address, so that a reload goes on with it."""
-        query = f"?agent={quote(self.visit.agent)}" + (f"&dialogue={quote(dialogue)}" if dialogue else "")
+        query = f"?agent={quote(self.page_session.agent)}" + (f"&dialogue={quote(dialogue)}" if dialogue else "")
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(query)})")
 
 

@@ -14,14 +14,14 @@ from dragoman.server.page.texts import Language, words
 from dragoman.server.service import Service
 
 
-def build_login(house: Service, language: Language, entered: Callable[[str], str]) -> None:
+def build_login(service: Service, language: Language, entered: Callable[[str], str]) -> None:
     """A field for the key; `entered` is called with one that is valid, and says where to go."""
     labels = words(language)
 
     async def enter() -> None:
         key = str(field.value or "").strip()
         try:
-            await house.caller(key)
+            await service.caller(key)
         except DragomanError as error:
             problem = problem_of(error)
             wrong.set_text(labels["key.wrong"] if problem.code == "unauthorized" else problem.detail)

@@ -18,13 +18,13 @@ class MemoryPanel:
 
     def __init__(
         self,
-        visit: PageSession,
+        page_session: PageSession,
         words: Phrases,
         *,
         forgotten: Callable[[], Awaitable[None]],
         emptied: Callable[[], Awaitable[None]],
     ) -> None:
-        self._visit, self._words = visit, words
+        self._page_session, self._words = page_session, words
         self._forgotten, self._emptied = forgotten, emptied
 
     def build(self, into: TextElement) -> None:
@@ -53,7 +53,7 @@ class MemoryPanel:
     async def refresh(self) -> None:
         """Read anew what is remembered."""
         with telling_errors(self._words):
-            facts = await self._visit.do(user_data.facts)
+            facts = await self._page_session.do(user_data.facts)
             self._list.clear()
             with self._list:
                 if not facts:
@@ -96,13 +96,13 @@ class MemoryPanel:
         text = text.strip()
         if text and text != before:
             with telling_errors(self._words):
-                await self._visit.forgetting(user_data.correct, id, text)
+                await self._page_session.forgetting(user_data.correct, id, text)
                 notice(self._words["memory.corrected"])
         await self.refresh()
 
     async def _forget(self, id: str) -> None:
         with telling_errors(self._words):
-            await self._visit.forgetting(user_data.forget, id)
+            await self._page_session.forgetting(user_data.forget, id)
             notice(self._words["memory.forgot"])
         await self.refresh()
         await self._forgotten()
@@ -112,7 +112,7 @@ class MemoryPanel:
         if not text:
             return
         with telling_errors(self._words):
-            learned = await self._visit.do(user_data.remember, text)
+            learned = await self._page_session.do(user_data.remember, text)
             self._new.set_value("")
             said = "memory.remembered" if learned.get("added") else "memory.known"
             notice(self._words[said])
@@ -120,7 +120,7 @@ class MemoryPanel:
 
     async def _export(self) -> None:
         with telling_errors(self._words):
-            everything = await self._visit.do(user_data.export)
+            everything = await self._page_session.do(user_data.export)
             ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
 
     def _ask(self) -> None:
@@ -129,7 +129,7 @@ class MemoryPanel:
     async def _everything(self) -> None:
         self._sure.close()
         with telling_errors(self._words):
-            await self._visit.forget_everything()
+            await self._page_session.forget_everything()
             notice(self._words["memory.all_gone"])
         await self.refresh()
         await self._emptied()

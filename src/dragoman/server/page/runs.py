@@ -21,8 +21,8 @@ _SHORT = 160
 class RunsPanel:
     """The panel of experiments; for admins, as the API is."""
 
-    def __init__(self, visit: PageSession, words: Phrases) -> None:
-        self._visit, self._words = visit, words
+    def __init__(self, page_session: PageSession, words: Phrases) -> None:
+        self._page_session, self._words = page_session, words
 
     def build(self, into: TextElement) -> None:
         self._panel = into
@@ -31,8 +31,8 @@ class RunsPanel:
         """Read anew which runs there are."""
         words = self._words
         with telling_errors(words):
-            caller = await self._visit.caller()
-            rows = await self._visit.listed_runs() if caller.admin else []
+            caller = await self._page_session.caller()
+            rows = await self._page_session.listed_runs() if caller.admin else []
             self._panel.clear()
             with self._panel:
                 heading(words["runs.title"])
@@ -57,7 +57,7 @@ class RunsPanel:
     async def _show(self) -> None:
         with telling_errors(self._words):
             chosen = [str(choice.value) for choice in (self._first, self._second) if choice.value]
-            results = [await self._visit.run_result(name) for name in dict.fromkeys(chosen)]
+            results = [await self._page_session.run_result(name) for name in dict.fromkeys(chosen)]
             self._shown.clear()
             self._shown.classes(add="two" if len(results) > 1 else "", remove="" if len(results) > 1 else "two")
             with self._shown:

@@ -85,17 +85,17 @@ class PageTurn:
 
 
 class PageSession:
-    """What an open page may do: everything goes through the house as the caller of the browser's key."""
+    """What an open page may do: everything goes through the service as the caller of the browser's key."""
 
     def __init__(
         self,
-        house: Service,
+        service: Service,
         runs: Runs | None,
         key: Callable[[], str | None],
         language: Language,
         agent: str,
     ) -> None:
-        self.house = house
+        self.service = service
         self.runs = runs
         self.language = language
         self.agent = agent
@@ -106,44 +106,44 @@ class PageSession:
     async def caller(self) -> Caller:
         """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
         self.used = time.time()
-        return await self.house.caller(self._key())
+        return await self.service.caller(self._key())
 
     async def do(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Let a chore run for whoever looks."""
-        return await self.house.do(await self.caller(), self.agent, chore, *args, **kwargs)
+        return await self.service.do(await self.caller(), self.agent, chore, *args, **kwargs)
 
     async def read_in(
         self, source: str, chore: Callable[Concatenate[Seat, Source, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Let a chore that reads or removes files of a source run for whoever looks."""
-        return await self.house.read_in(await self.caller(), self.agent, source, chore, *args, **kwargs)
+        return await self.service.read_in(await self.caller(), self.agent, source, chore, *args, **kwargs)
 
     async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Let a chore that erases run for whoever looks."""
-        return await self.house.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
+        return await self.service.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
 
     async def forget_dialogue(self, dialogue: str) -> None:
         """Erase a dialogue of whoever looks, as the API does."""
-        await self.house.forget_dialogue(await self.caller(), self.agent, dialogue)
+        await self.service.forget_dialogue(await self.caller(), self.agent, dialogue)
 
     async def forget_everything(self) -> None:
         """Erase all that is of whoever looks, as the API does."""
-        await self.house.forget_everything(await self.caller(), self.agent)
+        await self.service.forget_everything(await self.caller(), self.agent)
 
     async def begin(self, ask: CallerTurn) -> RunningTurn:
         """Take a turn in."""
-        return await self.house.begin(await self.caller(), ask)
+        return await self.service.begin(await self.caller(), ask)
 
     async def listed_runs(self) -> Sequence[View]:
         """The stored experiments."""
         admin_only(await self.caller(), "Reading runs")
-        return [] if self.runs is None else await self.house.call(self.runs.listed)
+        return [] if self.runs is None else await self.service.call(self.runs.listed)
 
     async def run_result(self, id: str) -> View | None:
         """One stored experiment."""
         admin_only(await self.caller(), "Reading runs")
         runs = self.runs
-        return None if runs is None else await self.house.call(lambda: runs.result(id))
+        return None if runs is None else await self.service.call(lambda: runs.result(id))
 
 
 def new_dialogue() -> str:

@@ -70,8 +70,8 @@ _AWAY = """(event) => {
 class SourcesPanel:
     """The sources panel. `changed` is told when there is more or less to look in."""
 
-    def __init__(self, visit: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
-        self._visit, self._words, self._changed = visit, words, changed
+    def __init__(self, page_session: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
+        self._page_session, self._words, self._changed = page_session, words, changed
         self._target = ""
         self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
 
@@ -95,7 +95,7 @@ class SourcesPanel:
         """Read anew what there is, and offer to add to it what may be written."""
         words = self._words
         with telling_errors(words):
-            rows = await self._visit.do(source_search.sources)
+            rows = await self._page_session.do(source_search.sources)
             self._show(rows)
             names = [str(row["name"]) for row in rows]
             best = max(rows, key=lambda row: int(row["passages"]), default=None)
@@ -178,7 +178,7 @@ class SourcesPanel:
         with telling_errors(words):
             uploads.check_size(event.file.size())
             # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
-            report = await self._visit.read_in(self._target, put, name, event.file)
+            report = await self._page_session.read_in(self._target, put, name, event.file)
             self._files += report.files
             self._passages += report.added + report.changed
             for failure in report.failed:
@@ -206,7 +206,7 @@ class SourcesPanel:
         if not self._target:
             return
         words = self._words
-        files = await self._visit.do(_files, self._target)
+        files = await self._page_session.do(_files, self._target)
         self._uploaded.clear()
         with self._uploaded:
             for file in files:
@@ -223,7 +223,7 @@ class SourcesPanel:
 
     async def _remove(self, name: str) -> None:
         with telling_errors(self._words):
-            await self._visit.read_in(self._target, uploads.remove, name)
+            await self._page_session.read_in(self._target, uploads.remove, name)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
         await self._changed()
@@ -234,8 +234,8 @@ class SourcesPanel:
             return
         words = self._words
         with telling_errors(words):
-            await self._visit.house.admit(await self._visit.caller())
-            found = await self._visit.do(source_search.search, source, query, _FOUND)
+            await self._page_session.service.admit(await self._page_session.caller())
+            found = await self._page_session.do(source_search.search, source, query, _FOUND)
             self._found.clear()
             with self._found:
                 if not found:

@@ -16,9 +16,9 @@ class Thumbs:
     """A thumb for a reply, and a place to say what would have been better."""
 
     def __init__(
-        self, visit: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
+        self, page_session: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
     ) -> None:
-        self._visit, self._words, self._place, self._box = visit, words, place, box
+        self._page_session, self._words, self._place, self._box = page_session, words, place, box
         self._liked = liked
         self._form: TextElement | None = None
 
@@ -50,12 +50,18 @@ class Thumbs:
             self._form = None
 
     async def _rate(self, thumb: Literal["up", "down"], better: str | None = None) -> None:
-        visit = self._visit
+        page_session = self._page_session
         with telling_errors(self._words):
-            caller = await visit.caller()
-            async with visit.house.alone(visit.house.hosted(visit.agent).name, caller.tenant, caller.user):
-                await visit.do(
-                    user_data.rate, visit.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
+            caller = await page_session.caller()
+            async with page_session.service.alone(
+                page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user
+            ):
+                await page_session.do(
+                    user_data.rate,
+                    page_session.dialogue,
+                    thumb,
+                    turn=self._place,
+                    better=(better or "").strip() or None,
                 )
             self._liked = thumb == "up"
             self._press()

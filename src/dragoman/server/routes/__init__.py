@@ -1,1 +1,1 @@
-"""The API, a file a subject; each is thin: a caller, a chore of the house, a view."""
+"""The API, a file a subject; each is thin: a caller, a chore of the service, a view."""

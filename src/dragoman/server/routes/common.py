@@ -1,4 +1,4 @@
-"""What routes share: the caller of a request, the house, and answers in JSON."""
+"""What routes share: the caller of a request, the service, and answers in JSON."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ SCHEMES: dict[str, Any] = {
 """For the OpenAPI document. The headers are read by hand: a dependency of its own for each would cost every turn."""
 
 
-def house_of(request: Request) -> Service:
-    house: Service = request.app.state.house
-    return house
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
 
 
 async def caller_of(request: Request) -> Caller:
     """The caller, from the credential alone."""
-    return await calling(house_of(request), request)
+    return await calling(service_of(request), request)
 
 
-async def calling(house: Service, request: Request) -> Caller:
+async def calling(service: Service, request: Request) -> Caller:
     """Whom the headers of a request stand for."""
     scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
     given = credential.strip() if scheme.lower() == "bearer" else None
     acting = _only(request, b"x-dragoman-user")
-    return await house.caller(given, acting if acting is None else _written(acting))
+    return await service.caller(given, acting if acting is None else _written(acting))
 
 
 def _only(request: Request, header: bytes) -> str | None:
@@ -138,7 +138,7 @@ class KnownFirst(APIRoute):
 
         async def known_first(request: Request) -> Response:
             caller = await caller_of(request)
-            with house_of(request).receiving.holding(caller.whose, seconds=5.0):
+            with service_of(request).receiving.holding(caller.whose, seconds=5.0):
                 return await handle(request)
 
         return known_first

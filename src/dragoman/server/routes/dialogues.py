@@ -11,7 +11,7 @@ from dragoman.server.data import user_data
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
-from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
@@ -26,7 +26,7 @@ async def dialogues(
     before: Annotated[str | None, Query(min_length=1, max_length=200, description="Older than this one.")] = None,
 ) -> Response:
     """The user's dialogues, newest first."""
-    rows, more = await house_of(request).do(caller, agent, user_data.dialogues, limit=limit, before=before)
+    rows, more = await service_of(request).do(caller, agent, user_data.dialogues, limit=limit, before=before)
     return answer(views.listing(rows, more=more))
 
 
@@ -35,7 +35,7 @@ async def dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """The turns of a dialogue, the agent's with the reasons."""
-    return answer({"id": id, "turns": await house_of(request).do(caller, agent, user_data.dialogue, id)})
+    return answer({"id": id, "turns": await service_of(request).do(caller, agent, user_data.dialogue, id)})
 
 
 @router.delete(
@@ -45,16 +45,16 @@ async def forget_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """Delete a dialogue: its turns, traces and thumbs. A turn of it that runs is ended; facts learned from it stay."""
-    return answer({"removed": await house_of(request).forget_dialogue(caller, agent, id)})
+    return answer({"removed": await service_of(request).forget_dialogue(caller, agent, id)})
 
 
 @router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)
 async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """A thumb for a reply, and what should have been said; a second one takes the place of the first."""
-    house = house_of(request)
-    hosted = house.hosted(agent)
-    async with house.alone(hosted.name, caller.tenant, caller.user):
-        await house.do(caller, agent, user_data.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
+    service = service_of(request)
+    hosted = service.hosted(agent)
+    async with service.alone(hosted.name, caller.tenant, caller.user):
+        await service.do(caller, agent, user_data.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
     return Response(status_code=204)
 
 
@@ -66,7 +66,7 @@ async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: Agen
 )
 async def feedback(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The user's thumbs as training data for a gate and a reader, one JSON object a line."""
-    lines = await house_of(request).do(caller, agent, _lines)
+    lines = await service_of(request).do(caller, agent, _lines)
     return Response("".join(f"{line}\n" for line in lines), media_type="application/x-ndjson")
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dragoman.server.data import user_data
 from dragoman.server.http import views
 from dragoman.server.http.schemas import ExportView, FactList, FactRequest, LearnedView, RemovedView
-from dragoman.server.routes.common import AgentName, Who, answer, house_of, told
+from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
 FactId = Annotated[str, Path(min_length=1, max_length=200)]
@@ -24,15 +24,15 @@ async def facts(
     query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
 ) -> Response:
     """What is remembered about the user, and from which words."""
-    return answer(views.listing(await house_of(request).do(caller, agent, user_data.facts, query)))
+    return answer(views.listing(await service_of(request).do(caller, agent, user_data.facts, query)))
 
 
 @router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
 async def remember(body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Remember a fact; a newer one takes the place of what it contradicts. It counts as a turn."""
-    house = house_of(request)
-    await house.admit(caller)
-    return answer(await house.do(caller, agent, user_data.remember, body.text))
+    service = service_of(request)
+    await service.admit(caller)
+    return answer(await service.do(caller, agent, user_data.remember, body.text))
 
 
 @router.delete("", operation_id="forget_me", response_class=Response, responses={200: told(RemovedView)})
@@ -43,24 +43,24 @@ async def forget_me(
     agent: AgentName = "",
 ) -> Response:
     """Forget everything of the user: no byte of it is left in any file. Turns that run are ended."""
-    return answer({"removed": await house_of(request).forget_everything(caller, agent)})
+    return answer({"removed": await service_of(request).forget_everything(caller, agent)})
 
 
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """All that is kept about the user."""
-    return answer(await house_of(request).do(caller, agent, user_data.export))
+    return answer(await service_of(request).do(caller, agent, user_data.export))
 
 
 @router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
 async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Put another fact in the place of one. It counts as a turn; turns that run are ended."""
-    house = house_of(request)
-    await house.admit(caller)
-    return answer(await house.forgetting(caller, agent, user_data.correct, id, body.text))
+    service = service_of(request)
+    await service.admit(caller)
+    return answer(await service.forgetting(caller, agent, user_data.correct, id, body.text))
 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Forget one fact, with the turns that tell of it. Turns that run are ended."""
-    return answer({"removed": await house_of(request).forgetting(caller, agent, user_data.forget, id)})
+    return answer({"removed": await service_of(request).forgetting(caller, agent, user_data.forget, id)})

@@ -21,7 +21,7 @@ from dragoman.server.http.schemas import (
 )
 from dragoman.server.http.streams import EventStream, failed_chunk, whole
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import Service
 
 router = APIRouter(tags=["OpenAI"])
@@ -47,19 +47,19 @@ _STREAM: dict[str, Any] = {
 )
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. `dragoman` says why; in a stream it comes before and after the text."""
-    house = house_of(request)
-    house.hosted(body.model)
+    service = service_of(request)
+    service.hosted(body.model)
     talk = ChatTurn(body, caller, request_id(request))
 
     def failed() -> None:
-        house.later(talk.failed)
+        service.later(talk.failed)
 
     if talk.repeats:
-        await house.near_or_far(body.model, lambda: talk.find(house.ends))
+        await service.near_or_far(body.model, lambda: talk.find(service.ends))
     else:
-        talk.find(house.ends)
+        talk.find(service.ends)
     try:
-        run = await house.begin(caller, talk.ask, eager=bool(body.stream), after=talk.ended)
+        run = await service.begin(caller, talk.ask, eager=bool(body.stream), after=talk.ended)
         if body.stream:
             return await EventStream(run, talk.chunks, failed_chunk, closed=failed).begin(request.receive)
         done = await whole(run, request.receive)
@@ -72,24 +72,24 @@ async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
 @router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})
 async def models(request: Request, caller: Who) -> Response:
     """The agents, as models."""
-    house = house_of(request)
-    return answer({"object": "list", "data": [_model(house, name) for name in house.agents]})
+    service = service_of(request)
+    return answer({"object": "list", "data": [_model(service, name) for name in service.agents]})
 
 
 @router.get("/v1/models/{model}", operation_id="model", response_class=Response, responses={200: told(ModelView)})
 async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Who) -> Response:
     """One agent, as a model."""
-    house = house_of(request)
-    return answer(_model(house, house.hosted(model).name))
+    service = service_of(request)
+    return answer(_model(service, service.hosted(model).name))
 
 
 @router.post("/v1/embeddings", operation_id="embeddings", response_class=Response, responses={200: told(EmbeddingList)})
 async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> Response:
     """Texts as unit vectors of an agent's encoder. They count as a turn."""
-    house = house_of(request)
+    service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
-    await house.admit(caller)
-    vectors = await house.do(caller, body.model, source_search.embed, texts)
+    await service.admit(caller)
+    vectors = await service.do(caller, body.model, source_search.embed, texts)
     words = sum(len(text.split()) for text in texts)
     rows = [
         {
@@ -107,5 +107,5 @@ def _packed(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
-def _model(house: Service, name: str) -> View:
+def _model(service: Service, name: str) -> View:
     return {"id": name, "object": "model", "created": 0, "owned_by": "dragoman"}

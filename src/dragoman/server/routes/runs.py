@@ -12,7 +12,7 @@ from dragoman.server.http import views
 from dragoman.server.http.problems import absent
 from dragoman.server.http.schemas import RunList
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import Who, admin_only, answer, house_of, told
+from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
 
 router = APIRouter(prefix="/v1/runs", tags=["Runs"])
 
@@ -34,7 +34,7 @@ async def runs(request: Request, caller: Who) -> Response:
     """The finished runs of `dragoman evaluate` in the server's folder of runs. Needs an admin key."""
     admin_only(caller, "Reading runs")
     known: Runs | None = request.app.state.runs
-    rows = [] if known is None else await house_of(request).call(known.listed)
+    rows = [] if known is None else await service_of(request).call(known.listed)
     return answer(views.listing(rows))
 
 
@@ -43,7 +43,7 @@ async def run(id: Annotated[str, Path(min_length=1, max_length=400)], request: R
     """The tables and figures of a run. Needs an admin key."""
     admin_only(caller, "Reading runs")
     known: Runs | None = request.app.state.runs
-    found = None if known is None else await house_of(request).call(lambda: known.result(id))
+    found = None if known is None else await service_of(request).call(lambda: known.result(id))
     if found is None:
         raise absent("run")
     return answer(found)

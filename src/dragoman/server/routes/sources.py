@@ -15,7 +15,7 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, house_of, told
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
 uploading = APIRouter(route_class=KnownFirst)
@@ -25,7 +25,7 @@ SourceName = Annotated[str, Path(max_length=200, description="A source's name.",
 @router.get("", operation_id="sources", response_class=Response, responses={200: told(SourceList)})
 async def sources(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """An agent's sources with the number of passages that the caller may see."""
-    return answer(views.listing(await house_of(request).do(caller, agent, source_search.sources)))
+    return answer(views.listing(await service_of(request).do(caller, agent, source_search.sources)))
 
 
 @router.post("/{source}/search", operation_id="search", response_class=Response, responses={200: told(EvidenceList)})
@@ -33,15 +33,15 @@ async def search(
     source: SourceName, body: SearchRequest, request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """What a source gives for a query, best first. It counts as a turn."""
-    house = house_of(request)
-    await house.admit(caller)
-    return answer(views.listing(await house.do(caller, agent, source_search.search, source, body.query, body.k)))
+    service = service_of(request)
+    await service.admit(caller)
+    return answer(views.listing(await service.do(caller, agent, source_search.search, source, body.query, body.k)))
 
 
 @router.get("/{source}/files", operation_id="files", response_class=Response, responses={200: told(FileList)})
 async def files(source: SourceName, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The files that were uploaded into a source."""
-    return answer(views.listing(await house_of(request).do(caller, agent, _files, source)))
+    return answer(views.listing(await service_of(request).do(caller, agent, _files, source)))
 
 
 @uploading.post("/{source}/files", operation_id="upload", response_class=Response, responses={200: told(IngestView)})
@@ -59,9 +59,9 @@ async def upload(
     It counts as a turn. What cannot be read is named under `failed`, and not kept.
     """
     given = [Upload(file.filename or "", file.file) for file in files]
-    house = house_of(request)
-    await house.admit(caller)
-    return answer(await house.read_in(caller, agent, source, _put, given))
+    service = service_of(request)
+    await service.admit(caller)
+    return answer(await service.read_in(caller, agent, source, _put, given))
 
 
 @router.delete(
@@ -78,7 +78,7 @@ async def remove(
     agent: AgentName = "",
 ) -> Response:
     """Remove an uploaded file and its passages."""
-    return answer({"removed": await house_of(request).read_in(caller, agent, source, uploads.remove, name)})
+    return answer({"removed": await service_of(request).read_in(caller, agent, source, uploads.remove, name)})
 
 
 router.include_router(uploading)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from dragoman.core.errors import BusyError
 from dragoman.server.http.schemas import Alive, Ready
 from dragoman.server.observe import prometheus
-from dragoman.server.routes.common import Who, admin_only, answer, house_of, told
+from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
 
 router = APIRouter(tags=["Status"])
 
@@ -22,12 +22,12 @@ async def healthz() -> Response:
 @router.get("/readyz", operation_id="readyz", response_class=Response, responses={200: told(Ready)})
 async def readyz(request: Request) -> Response:
     """Models are loaded, the database answers and turns are taken; 503 where not, and while closing. Needs no key."""
-    house = house_of(request)
-    if not house.ready:
+    service = service_of(request)
+    if not service.ready:
         raise BusyError("The server is not ready.", remedy="Try again in a moment.", seconds=2.0)
-    if not house.is_seen:
+    if not service.is_seen:
         raise BusyError("The database does not answer.", remedy="Try again in a moment.", seconds=2.0)
-    return answer({"status": "ready", "agents": list(house.agents)})
+    return answer({"status": "ready", "agents": list(service.agents)})
 
 
 @router.get(

@@ -14,7 +14,7 @@ from dragoman.server.http import views
 from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.schemas import AgentList, TurnRequest
 from dragoman.server.http.streams import EventStream, failed_event
-from dragoman.server.routes.common import ONCE, Swift, Who, answer, house_of, request_id, told
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Event
 
@@ -46,7 +46,7 @@ async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
     once = request_id(request)
     dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
-    run = await house_of(request).begin(caller, CallerTurn(body.text, body.agent, dialogue, request=once))
+    run = await service_of(request).begin(caller, CallerTurn(body.text, body.agent, dialogue, request=once))
     return await EventStream(run, _encode, failed_event).begin(request.receive)
 
 
@@ -57,7 +57,7 @@ def _encode(event: Event) -> Iterator[bytes]:
 @router.get("/v1/agents", operation_id="agents", response_class=Response, responses={200: told(AgentList)})
 async def agents(request: Request, caller: Who) -> Response:
     """The agents with their greetings and sources, and who is calling."""
-    house = house_of(request)
-    rows = [await house.do(caller, name, source_search.describe) for name in house.agents]
+    service = service_of(request)
+    rows = [await service.do(caller, name, source_search.describe) for name in service.agents]
     who = {"tenant": caller.tenant, "user": caller.user, "admin": caller.admin, "key": caller.key}
     return answer(views.listing(rows, caller=who))

@@ -13,7 +13,7 @@ GREED = 3
 
 
 class FairShare:
-    """Counts what each holds of a room with `most` places; None is the house itself, which has no share."""
+    """Counts what each holds of a room with `most` places; None is the service itself, which has no share."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -29,7 +29,7 @@ class RunningTurn:
     """One turn. Iterate over it for its events as they happen, or wait for the whole with `outcome`."""
 
     def __init__(
-        self, desk: TurnQueue, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool
+        self, turn_queue: TurnQueue, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool
     ) -> None:
         self.began = perf_counter()
         self.started: float | None = None
@@ -44,7 +44,7 @@ class RunningTurn:
         self.over = asyncio.Event()
         self.kept = False
         self.timer: asyncio.TimerHandle | None = None
-        self._desk = desk
+        self._turn_queue = turn_queue
         self._eager = eager
         self._events: deque[Event] = deque()
         self.error: Exception | None = None
@@ -87,8 +87,8 @@ class RunningTurn:
         """Until there are events, the turn ends, or some seconds have passed; whether it was not the last."""
         if self._events or self.ended:
             return True
-        self._waiter = waiter = self._desk.loop.create_future()
-        timer = None if seconds is None else self._desk.loop.call_later(seconds, self.wake)
+        self._waiter = waiter = self._turn_queue.loop.create_future()
+        timer = None if seconds is None else self._turn_queue.loop.call_later(seconds, self.wake)
         try:
             await waiter
         finally:
@@ -110,14 +110,14 @@ class RunningTurn:
         """Nobody listens any more: do not begin, or stop at the next piece."""
         if not self.ended:
             self.cancelled = True
-            self._desk.drop(self)
+            self._turn_queue.drop(self)
 
     def fail(self, error: Exception) -> None:
         """End the turn for its listener, and stop it."""
         if not self.ended:
             self.end(error)
             self.cancelled = True
-            self._desk.drop(self)
+            self._turn_queue.drop(self)
 
     def end(self, error: Exception | None) -> None:
         """No more events will come."""
@@ -133,7 +133,7 @@ class RunningTurn:
         self.kept = self.kept or (isinstance(event, TurnDone) and not event.replayed)
         if self._eager and not self._woken:
             self._woken = True
-            self._desk.loop.call_soon_threadsafe(self.wake)
+            self._turn_queue.loop.call_soon_threadsafe(self.wake)
 
     def wake(self) -> None:
         self._woken = False

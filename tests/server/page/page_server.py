@@ -1,6 +1,6 @@
 """A server with the page, in a process of its own: two agents without weights, one of which can take its time.
 
-NiceGUI keeps one page a process, so that tests start this by `python house.py FOLDER STATE`.
+NiceGUI keeps one page a process, so that tests start this by `python page_server.py FOLDER STATE`.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ def main(folder: Path, state: Path) -> None:
         assistant = dragoman.load(place, state=state / place.name)
         assistant.agent.reader = PatientReader(assistant.agent.reader)
         agents[place.name] = (assistant, state / place.name)
-    house = Service(agents)
-    app = make_app(house, runs_of=TwoRuns())
+    service = Service(agents)
+    app = make_app(service, runs_of=TwoRuns())
     add_page(app)
     listening = uvicorn_server.bind("127.0.0.1", 0)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     started = partial(print, address, flush=True)
-    uvicorn_server.serve(with_request_limits(app, house), listening, grace=2.0, started=started)
+    uvicorn_server.serve(with_request_limits(app, service), listening, grace=2.0, started=started)
 
 
 if __name__ == "__main__":
