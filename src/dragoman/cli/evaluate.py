@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.evaluate_train import train_part
 from dragoman.cli.report import CsvOut, JsonOut, MarkdownOut, print_tables, write_tables
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Overridable
@@ -19,8 +18,11 @@ from dragoman.cli.terminal.ray_option import Ray, workers
 from dragoman.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from dragoman.evaluate.contract import Progress
     from dragoman.evaluate.results import Cell, Result
     from dragoman.evaluate.spec import Experiment
+    from dragoman.evaluate.systems.trained_parts import TrainingOrder
+    from dragoman.train.contract import Progress as TrainingProgress
 
 _RUNS = Path("runs")
 
@@ -136,7 +138,7 @@ def evaluate(
                 overrides=settings or (),
                 progress=_progress(bars),
                 parts=parts,
-                trainer=train_part if train else None,
+                trainer=_train_part if train else None,
                 workers=found,
             )
     except KeyboardInterrupt:
@@ -237,3 +239,18 @@ def _tell_how_to_go_on(folder: Path) -> None:
     console = rendering.err()
     console.print(f"What was measured so far is kept in {folder}.", soft_wrap=True)
     console.print(f"Go on with:  dragoman {shlex.join(again)}", soft_wrap=True)
+
+
+def _train_part(order: TrainingOrder, progress: Progress) -> None:
+    """Train a part into its folder, or go on where a training was stopped."""
+    from dragoman.train.recipe import load_recipe
+    from dragoman.train.run import train
+
+    def report(step: TrainingProgress) -> None:
+        numbers = {"loss": step.loss, "dev": step.metric}
+        told = [f"{name} {value:.3f}" for name, value in numbers.items() if value is not None]
+        progress(f"{order.name}: {step.stage}", step.done, step.total or None, " · ".join(told))
+
+    rendering.err().print(f"Training the part '{order.name}' by the recipe '{order.recipe}'.", soft_wrap=True)
+    recipe = load_recipe(order.recipe, order.overrides)
+    train(recipe, order.data, order.folder, options=order.options, report=report, command=order.command)

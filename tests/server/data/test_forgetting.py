@@ -253,7 +253,13 @@ def test_two_who_forget_at_once_in_two_dialogues_do_not_wait_for_each_other(make
     held_reader.go.set()
     events = [started.events(each.done().text) for each in asking if each.done().status_code == 200]
     assert "done" in [each[-1][0] for each in events]
-    until(lambda: started.service.turn_queue.load == 0 and not started.service.turn_queue._hushed and not started.service._held)
+    until(
+        lambda: (
+            started.service.turn_queue.load == 0
+            and not started.service.turn_queue._hushed
+            and not started.service._held
+        )
+    )
 
 
 def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_house, monkeypatch):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-HOUSE = Path(__file__).with_name("house.py")
+PAGE_SERVER = Path(__file__).with_name("page_server.py")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--mute-audio")
 AGENT = """
@@ -101,7 +101,7 @@ def started(command, home):
 def address(agents, tmp_path_factory):
     """The address of a server without keys."""
     home = tmp_path_factory.mktemp("page")
-    command = [sys.executable, str(HOUSE), str(agents), str(home / "state")]
+    command = [sys.executable, str(PAGE_SERVER), str(agents), str(home / "state")]
     with started(command, home) as (url, said):
         yield url
     assert not [line for line in said if "Traceback" in line or "failed" in line], "".join(said)

@@ -129,7 +129,9 @@ def _language(request: Request) -> Language:
     return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
 
 
-async def _open(page_session: PageSession, request: Request, keys: Keys, open_pages: OpenPages, dialogue: str | None) -> None:
+async def _open(
+    page_session: PageSession, request: Request, keys: Keys, open_pages: OpenPages, dialogue: str | None
+) -> None:
     """Build the page for a visitor; without a valid key, the place where one is asked for."""
     from nicegui import ui
 

@@ -66,7 +66,9 @@ class ReplyCard:
 class ChatPanel:
     """The left side of the page."""
 
-    def __init__(self, page_session: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]) -> None:
+    def __init__(
+        self, page_session: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]
+    ) -> None:
         self.page_session = page_session
         self._words = words
         self._select = select

@@ -53,9 +53,15 @@ class Thumbs:
         page_session = self._page_session
         with telling_errors(self._words):
             caller = await page_session.caller()
-            async with page_session.service.alone(page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user):
+            async with page_session.service.alone(
+                page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user
+            ):
                 await page_session.do(
-                    user_data.rate, page_session.dialogue, thumb, turn=self._place, better=(better or "").strip() or None
+                    user_data.rate,
+                    page_session.dialogue,
+                    thumb,
+                    turn=self._place,
+                    better=(better or "").strip() or None,
                 )
             self._liked = thumb == "up"
             self._press()

@@ -1,6 +1,6 @@
 """A server with the page, in a process of its own: two agents without weights, one of which can take its time.
 
-NiceGUI keeps one page a process, so that tests start this by `python house.py FOLDER STATE`.
+NiceGUI keeps one page a process, so that tests start this by `python page_server.py FOLDER STATE`.
 """
 
 from __future__ import annotations
