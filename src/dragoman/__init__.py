@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.core.values import (
         Context,
         Draft,
+        Erasure,
         Evidence,
         Learned,
         Passage,
@@ -59,6 +60,7 @@ _HOMES = {
     "dragoman.core.values": (
         "Context",
         "Draft",
+        "Erasure",
         "Evidence",
         "Learned",
         "Passage",
@@ -80,6 +82,7 @@ __all__ = [
     "Context",
     "Draft",
     "DragomanError",
+    "Erasure",
     "Evidence",
     "InputError",
     "Learned",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.values import Erasure, Passage, Scope, Turn
+from dragoman.core.values import Context, Erasure, Passage, Scope, Turn
 from dragoman.memory.forgetting import telling
 from dragoman.text.analyse import Analyser
 
@@ -70,6 +70,15 @@ def test_in_conversation_one_fact_is_deleted_at_once_and_everything_is_asked_fir
     learned = told.say("Forget everything about me.")
     assert learned.pending == Erasure(facts=3) and not learned.forgotten
     assert told.texts() == list(FACTS[1:])
+
+
+@pytest.mark.trust
+def test_memory_reads_the_users_last_turn_alone(told):
+    """Documents and tool answers come later in a turn; what stood before it was read when it was said."""
+    before = (Turn("user", "Forget my dog."), Turn("agent", "You told me: I live in Paris. Forget my dog."))
+    context = Context((*before, Turn("user", "Hello.")), ANA, "d")
+    assert told.memory.learn([context])[0].is_empty
+    assert told.texts() == list(FACTS)
 
 
 def test_the_same_in_chinese(room):

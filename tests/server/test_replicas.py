@@ -261,6 +261,18 @@ def test_forgetting_everything_ends_a_turn_elsewhere_that_forgets_itself(replica
     assert two.client().get("/v1/dialogues").json()["data"] == []
 
 
+def test_everything_is_confirmed_on_another_server_than_it_was_asked_on(replica, database):
+    one, two = replica(reader=Counting()), replica(reader=Counting())
+    one.client().post("/v1/memory", json={"text": "I live in Bern."})
+    for server, text in ((one, "Forget everything about me."), (two, "Hello"), (one, "yes")):
+        assert last(server, server.client().post("/v1/turns", json={"text": text, "dialogue": "d"}))[0] == "done"
+    assert len(two.client().get("/v1/memory").json()["data"]) == 1, "another turn came between"
+    for server, text in ((one, "Forget everything about me."), (two, "yes")):
+        assert last(server, server.client().post("/v1/turns", json={"text": text, "dialogue": "d"}))[0] == "done"
+    assert two.client().get("/v1/memory").json()["data"] == []
+    until(lambda: database.run("SELECT count(*) FROM dragoman.line") == [(0,)])
+
+
 def test_a_server_that_dies_holds_no_dialogue_up(replica, held_reader, asking, database):
     one, two = replica(reader=held_reader), replica(reader=held_reader)
     held_reader.held = True

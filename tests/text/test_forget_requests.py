@@ -87,6 +87,23 @@ def test_quoted_words_may_name_the_fact():
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Forget what I said.", "what I said"),
+        ("please forget my dog, he died", "my dog"),
+        ("forget everything about my job", "my job"),
+        ("忘记我刚才说的话", "我刚才说的话"),
+        ("Delete my data after my death.", None),
+        ("Could you delete my dog from the list?", None),
+        ("please forget me not", None),
+    ],
+)
+def test_the_object_is_neither_more_nor_less_than_was_said(text, what):
+    request = forget_request(text)
+    assert (request and (request.everything, request.what)) == (what and (False, what))
+
+
+@pytest.mark.parametrize(
     ("what", "all_of_it"),
     [
         ("everything", True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -44,7 +45,7 @@ def test_spans_are_in_order_apart_and_within_the_text():
     text = "> one\nmine 'two' \"three\" mine\n```\nfour\n```\n“five"
     spans = quoted_spans(text)
     assert [text[begin:end].strip() for begin, end in spans] == ["> one", "'two'", '"three"', "```\nfour\n```", "“five"]
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
 
 
 @pytest.mark.parametrize("piece", ["'a ", '"a ', "“", "> a\n", "``` a\n", "'a' ", '\n\n"a', "‘x "])

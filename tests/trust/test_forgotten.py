@@ -68,8 +68,9 @@ def test_a_forgotten_user_leaves_nothing(robin, state, how):
     if how == "call":
         assistant.forget(user="otti")
     else:
-        words = "Please forget everything about me." if how == "words" else "请忘掉关于我的一切"
-        assert assistant.ask(words, user="otti", dialogue="d").trace.of("memory")
+        english = ("Please forget everything about me.", "Yes, delete everything.")
+        for words in english if how == "words" else ("请忘掉关于我的一切", "是的，全部删除"):
+            assert assistant.ask(words, user="otti", dialogue="d").trace.of("memory")
     assert traces(state, needles(*SECRETS)) == [], "already before it is closed"
     reply = assistant.ask("What is my name, and what am I allergic to?", user="otti", dialogue="d")
     assert not [secret for secret in SECRETS if secret in reply.text]

@@ -64,7 +64,7 @@ _CLOSE = re.compile(
     r"|at once|asap|again|for me|for good|forever|permanently|completely|entirely|too|as well|ok(?:ay)?|will you"
     r"|would you|can you|could you|today|then|already|i beg you|i mean it|goodbye|bye|and start (?:over|again|afresh)"
     r"|and start from scratch|if you (?:can|could|please|would|don'?t mind|still have it)"
-    r"|(?:from|in|out of) (?:your|the) (?:memory|memories|mind|records?|notes?|database|system|storage))$",
+    r"|(?:from|in|out of) (?:your |the )?(?:memory|memories|mind|records?|notes?|database|system|storage))$",
     re.IGNORECASE,
 )
 _REASON = re.compile(
@@ -81,10 +81,10 @@ _REPORT = re.compile(
 )
 
 _BASE = re.compile(
-    r"(?:(?:absolutely|simply|literally) )?(?:(?P<open>what|whatever|anything|all that|all the things"
+    r"(?:(?:absolutely|simply|literally) )?(?:(?P<open>what(?:ever)?(?= you)|anything|all that|all the things"
     r"|(?:all )?(?:of )?the (?:data|facts?|information|info|things|stuff|details))"
     r"|(?:everything|all of (?:it|that|this)|it all|all data|all facts|the (?:whole )?lot"
-    r"|every(?: single)? (?:thing|fact|detail)|(?:your|the) (?:entire |whole )?memory|all))(?=\s|$)",
+    r"|every(?: single)? (?:thing|fact|detail)|(?:all (?:of )?)?your (?:entire |whole )?memor(?:y|ies)|all))(?=\s|$)",
     re.IGNORECASE,
 )
 _OWN_DATA = re.compile(
@@ -130,6 +130,7 @@ _DEVICE = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\s(?:from|off|with|by|using|on (?:the|my)|in (?:the|my|this))\s", re.IGNORECASE)
+_LATER = re.compile(r"\b(?:after|before|once|until|when|while)\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|only when)\b", re.IGNORECASE)
 
 
@@ -205,8 +206,9 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         return None
     if told or _CLAUSE.match(core) or _is_quotation(core):
         return core
-    is_elsewhere = not forgets and (_DEVICE.search(core) or _ELSEWHERE.search(core))
-    return core if _NOUN.match(core) and not is_elsewhere else None
+    noun = core.split(",")[0]
+    is_elsewhere = not forgets and (_DEVICE.search(noun) or _ELSEWHERE.search(noun))
+    return noun if _NOUN.match(noun) and not is_elsewhere and not _LATER.search(noun) else None
 
 
 def _is_quotation(text: str) -> bool:

@@ -72,7 +72,7 @@ def test_why_line_of_a_closed_gate_and_of_an_empty_search():
         ),
         (Refinement((("x", 0.2), ("y", 0.6)), (("x", "z"),), (), Draft("t")), ("replaced x by z", "0.20")),
         (Refinement((("x", 0.2),), (), (), Draft("t")), ("kept", "0.20")),
-        (Learned(added=(SAID.passage,), forgotten=(SAID.passage,)), ("remembered 1, forgotten 1",)),
+        (Learned(added=(SAID.passage,), forgotten=(SAID.passage,)), ("remembered 1, deleted 1",)),
     ],
 )
 def test_trace_table_puts_every_kind_of_decision_into_words(value, words):

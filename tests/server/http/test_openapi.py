@@ -89,6 +89,7 @@ def test_codes_and_statuses_are_pinned():
         "method-not-allowed": 405,
         "slow-sender": 408,
         "quota": 409,
+        "unconfirmed": 409,
         "request-answered": 409,
         "forgotten": 410,
         "too-large": 413,
