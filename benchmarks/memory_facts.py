@@ -3,8 +3,8 @@
     python benchmarks/memory_facts.py [--data FOLDER] [--errors]
 
 Three sets: our own turns (`tests/memory/data/turns.toml`; the held half was written before the rules and not tuned
-on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name what to
-remember in words of their own, so that a fact counts as found where a value and a gold value share a content word.
+on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name what
+to remember in words of their own, so that a fact counts as found where a value and a gold value share a content word.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dragoman.core.values import Fact
 from dragoman.memory.correction import corrected
 from dragoman.memory.facts import facts
 from dragoman.memory.people import people_of
+from dragoman.text.language import language
 
 TURNS = Path(__file__).parent.parent / "tests" / "memory" / "data" / "turns.toml"
 _EMPTY = frozenset(
@@ -82,7 +83,7 @@ def own(*, held: bool, errors: bool, chinese: bool | None = None) -> Score:
     with TURNS.open("rb") as file:
         turns = tomllib.load(file)["turn"]
     for turn in turns:
-        if bool(turn.get("held")) != held or chinese not in (None, not turn["text"].isascii()):
+        if bool(turn.get("held")) != held or chinese not in (None, language(turn["text"]) == "zh"):
             continue
         found, gold = learned(turn), list(turn["facts"])
         score.found += len(found)

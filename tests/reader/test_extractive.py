@@ -54,7 +54,7 @@ def test_says_so_where_nothing_relevant_was_found(reader):
 def test_what_the_user_told_is_quoted_back(reader):
     fact = piece("I live in Basel.", "MEMORY", title="home", id="m1")
     draft = reader.read([ReadTask(Context.of("Where do I live?"), Plan((("MEMORY",),)), (fact,))])[0]
-    assert draft.text == "You told me: I live in Basel."
+    assert draft.text == "You told me: you live in Basel."
 
 
 def test_a_general_question_about_the_user_gets_every_fact(reader):

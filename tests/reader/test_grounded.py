@@ -79,8 +79,8 @@ def test_what_was_learned_is_acknowledged(build):
     old = Passage("f1", "MEMORY", "I live in Basel.")
     context = Context((*Context.of("I moved to Bern.").turns,), learned=Learned(added=(new,), superseded=(old,)))
     text = reader.read([ReadTask(context)])[0].text
-    assert "I live in Bern." in text
-    assert "I live in Basel." in text
+    assert "you live in Bern." in text
+    assert "you live in Basel." in text
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
 from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
 from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
+from dragoman.text.known import asks_for_everything
 
 if TYPE_CHECKING:
     from dragoman.agent.refine import Refiner
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Fallback: TypeAlias = Literal["all", "none", "error"]
 Steps: TypeAlias = tuple[tuple[Source, ...], ...]
 
+_ALL_FACTS = 200
 _REMEMBERED_PLANS = 1024
 
 
@@ -156,18 +158,17 @@ class Agent:
         return plan, steps
 
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
-        k = self.k
         requests = [
             Request(
                 turn.context,
                 turn.steps[index],
-                k,
+                self._most(turn, index),
                 turn.evidence,
                 frozenset([piece.id for piece in turn.evidence]),
                 turn.plan.sources,
             )
             if index
-            else Request(turn.context, turn.steps[0], k, plan=turn.plan.sources)
+            else Request(turn.context, turn.steps[0], self._most(turn, 0), plan=turn.plan.sources)
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage:
@@ -181,6 +182,11 @@ class Agent:
             warnings = getattr(evidence, "warnings", ())
             found_here = Retrieval(turn.plan.steps[index], pieces, query, warnings)
             turn.notes.append(Note(role, component, share, found_here))
+
+    def _most(self, turn: TurnState, index: int) -> int:
+        """How many passages a step may give: all facts to "What do you know about me?"."""
+        told = any(source.about == "user" and source.private for source in turn.steps[index])
+        return max(self.k, _ALL_FACTS) if told and asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
         turns = [turn for turn in turns if not self._said(turn)]

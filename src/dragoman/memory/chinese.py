@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
-from dragoman.memory.clauses import USER, Subject
 from dragoman.memory.patterns import RULES, Rule, around, value_type, words
+from dragoman.memory.subjects import USER, Subject
 
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "instruction": "{}"})
 _CUT = re.compile(r"[，,；;、：:]\s*|\s{1,9}(?=我|他|她|它)")
@@ -15,14 +15,18 @@ _ADVERBS = re.compile(
     r"(?:现在|目前|如今|今年|已经|也|还|都|很|一直|最近|刚刚?|其实|就|又|真的|确实|平时(?=不)|而且|并且|同时|另外|因为|所以|但是?|不过)+"
 )
 _ROLE = "|".join(sorted(words("roles_zh") | words("pets_zh"), key=len, reverse=True))
+_MATTER = "|".join(sorted(words("matters_zh"), key=len, reverse=True))
 _SUBJECT = re.compile(
-    rf"(?:我|我们)(?:的|家的?)?(?P<role>{_ROLE})|(?P<we>我们|咱们)(?!的|家)|(?:我|我们)(?:家)?的?(?P<matter>{'|'.join(sorted(words('matters_zh'), key=len, reverse=True))})"
+    rf"(?:我|我们)(?:的|家的?)?(?P<role>{_ROLE})|(?P<we>我们|咱们)(?!的|家)|(?:我|我们)(?:家)?的?(?P<matter>{_MATTER})"
     r"|(?P<me>我)|(?P<it>他们|她们|他|她|它)"
 )
 _MENTION = re.compile(
     rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{1,3}})(?=来|去|一起|$)"
 )
-_ASKED = re.compile(r"什么|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|可以.*[？?]|是不是|有没有|好不好|[？?]")
+_OWNED = re.compile(rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]+[只条匹个位对])?[^，。]{{0,3}}?(?P<role>{_ROLE})$")
+_ASKED = re.compile(
+    r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|可以.*[？?]|是不是|有没有|好不好|[？?]"
+)
 _CORRECTION = re.compile(r"^(?:不是?|不对|错了|更正|说错了|抱歉|对不起)[，,。\s]*")
 _NOT_IN_NAME = frozenset("的是也都今很不会有在对喜叫姓刚已现要住没能坐用最爱怀来了家说就还")
 _MATTERS = {
@@ -58,17 +62,22 @@ def sentence_facts(text: str, said: str, people: Callable[[], Mapping[str, str]]
         mentioned = _MENTION.search(clause)
         if mentioned:
             last = Subject(mentioned["name"], f"我{mentioned['role']}{mentioned['name']}", mentioned["role"])
+        owned = _OWNED.search(predicate) if subject.key == USER else None
+        if owned and not mentioned:
+            last = Subject(owned["role"], f"我的{owned['role']}", owned["role"])
         current = subject
         fact = _match(subject, predicate, said)
         if fact is not None:
             yield fact
 
 
-def _subject(
+def _subject(  # noqa: PLR0911 - one return a kind of subject
     clause: str, current: Subject | None, last: Subject | None, people: Callable[[], Mapping[str, str]]
 ) -> tuple[Subject | None, str]:
     """The subject of a clause and what is said of it."""
     match = _SUBJECT.match(clause)
+    if match is None and last is not None and clause.startswith(("叫", "名叫", "名字叫", "名字是")):
+        return last, clause
     if match is None:
         for name, role in people().items() if not clause.isascii() else ():
             if name and clause.startswith(name):
@@ -89,8 +98,8 @@ def _subject(
         if _NOT_IN_NAME.intersection(name):
             break
         if _first(rest[length:], "other") is not None:
-            return Subject(name or role, f"我{role}{name}", role), rest[length:]
-    return Subject(role, f"我{role}", role), rest
+            return Subject(name or role, match[0] + name, role), rest[length:]
+    return Subject(role, match[0], role), rest
 
 
 def _first(predicate: str, who: str) -> tuple[Rule, re.Match[str]] | None:

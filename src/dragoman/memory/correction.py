@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dragoman.core.values import Fact
 from dragoman.memory.patterns import fragment
+from dragoman.text.patterns import Lazy
 
 _LEAD = re.compile(
     r"(?:(?:oh|sorry|no|oops|wait|correction|actually|i mean|i meant|i meant to say|make that|i should have said|it is|"
@@ -15,18 +16,22 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _CHINESE_LEAD = re.compile(r"(?:(?:不对|不是|不|抱歉|对不起|更正|说错了|我是说|我说的是|应该是|是)[\s，,：:]*)+")
-_KINDS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
-        r"\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
-        r"(?:下|这|本)?个?(?:周|星期|礼拜)[一二三四五六日天]",
-        rf"(?<![\w.]){fragment('number')}(?:岁|\b)(?! ?(?:january|february|march|april|may|june|july|august))",
-    )
+_MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
+_KINDS = Lazy(
+    {
+        "weekday": r"(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
+        "date": rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})\b",
+        "day": r"(?:下|这|本)?个?(?:周|星期|礼拜)[一二三四五六日天]",
+        "number": rf"(?<![\w.]){fragment('number')}(?:岁|\b)(?! ?(?:{_MONTH}))",
+    }
 )
 _INSTEAD = re.compile(
     r"(?P<new>[^,]{1,30}?),? not (?P<old>[^,]{1,30})$|not (?P<old2>[^,]{1,30}?),? (?:but )?(?P<new2>[^,]{1,30})$",
     re.IGNORECASE,
+)
+_PROPER = re.compile(
+    r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:January|February|March|April|May|June|July|August|September"
+    r"|October|November|December|Yes|No|Ok|Okay|Thanks|Sorry)\b)[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?"
 )
 _MOST_WORDS = 6
 
@@ -44,7 +49,9 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:
         return _replaced(known, re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE), new, said)
     if lead is None:
         return ()
-    for kind in _KINDS:
+    if _PROPER.fullmatch(rest):
+        return _replaced([fact for fact in known if fact.type in ("place", "name")], _PROPER, rest, said)
+    for kind in _KINDS.values():
         bare = re.sub(r"^(?:on|at|in|the) ", "", rest, flags=re.IGNORECASE)
         if kind.fullmatch(bare):
             return _replaced(known, kind, bare, said)

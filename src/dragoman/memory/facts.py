@@ -35,6 +35,8 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^�
 _REPORTED = re.compile(
     rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
 )
+_OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
+_TAG = re.compile(r"[,.]?\s*\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*\?+\s*$", re.IGNORECASE)
 _CALL_ME = re.compile(
     r"(?:you (?:can|may) |please |just )?call me (?P<x>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)", re.IGNORECASE
 )
@@ -78,7 +80,7 @@ def is_lasting(text: str) -> bool:
 
 def is_instruction(text: str) -> bool:
     """Whether a text tells the agent what to do, and nothing about the user."""
-    return bool(_AROUND["instruction"].search(text)) and not facts(text)
+    return bool(_AROUND["instruction"].search(text)) and not _OWN.match(text) and not facts(text)
 
 
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
@@ -86,6 +88,7 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     if language(said) == "zh":
         yield from chinese.sentence_facts(bare, said, reader.people)
         return
+    bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
     bare = _AROUND["lead"].sub("", spelt(bare)).strip()
     called = _CALL_ME.match(bare)
@@ -97,6 +100,9 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         return
     reported = _REPORTED.search(text)
     if reported:
-        text = text[: reported.start()]
+        end = max(text.rfind(mark, 0, reported.start()) for mark in (",", ";", " and ", " but "))
+        if end < 0:
+            return
+        text = text[:end]
     for clause in reader.clauses(text, asks=asks):
         yield from clause_facts(clause, said)

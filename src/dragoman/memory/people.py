@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from dragoman.core.values import Fact
-from dragoman.memory.clauses import USER, noun_phrase
 from dragoman.memory.patterns import words
+from dragoman.memory.subjects import USER, noun_phrase
 
 _TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
 _CHINESE = re.compile(
@@ -38,7 +38,7 @@ def is_same(fact: Fact, old: Fact, people: dict[str, str]) -> bool:
     role, old_role = fact.role or roles.get(one, ""), old.role or roles.get(other, "")
     if USER in (one, other) or not role or role != old_role:
         return False
-    unnamed = one == role or other == role
+    unnamed = role in (one, other)
     named = {name for name, known in roles.items() if known == role}
     return unnamed and len(named) <= 1
 

@@ -38,7 +38,11 @@ class Predicate:
     """Whether it is going on or over: "am running", "have enjoyed"."""
 
 
-def predicate(text: str) -> Predicate | None:  # noqa: PLR0912, PLR0915 - one step an auxiliary
+def _is_ing(form: str) -> bool:
+    return form.endswith("ing") and VERBS.get(form) != form  # "sing" is no such form
+
+
+def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915 - one step an auxiliary
     """The predicate of a clause; None where nothing is stated as a fact."""
     tokens = text.split()
     negated = ended = ability = planned = perfect = past = progressive = False
@@ -64,7 +68,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0912, PLR0915 - one st
         elif low == "can":
             ability = True
             tokens.pop(0)
-        elif low == "will" or low == "shall":
+        elif low in ("will", "shall"):
             planned = True
             tokens.pop(0)
         elif low in ("do", "does") and not verb and len(tokens) > 1:
@@ -93,23 +97,23 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0912, PLR0915 - one st
             break
         elif low in VERBS:
             form = VERBS[low]
-            if verb == "be" and not (low.endswith("ing") or form == "be"):
+            if verb == "be" and not (_is_ing(low) or form == "be"):
                 break  # a participle: "am married", "is called"
             if verb == "have":
                 if low == "got":
                     perfect = False
                     tokens.pop(0)
                     break
-                if low.endswith("ing") or form == low:
+                if _is_ing(low) or form == low:
                     break
                 perfect = True
             elif low in ("was", "were", "had") or (
-                not low.endswith(("s", "ing")) and form != low and form not in ("be", "have")
+                not low.endswith("s") and not _is_ing(low) and form != low and form not in ("be", "have")
             ):
                 past = True
             verb = form
             tokens.pop(0)
-            if low.endswith("ing") and low != "being":
+            if _is_ing(low) and low != "being":
                 progressive = True
                 break
         else:

@@ -6,24 +6,30 @@ import re
 from collections.abc import Iterator
 
 from dragoman.core.values import Fact
-from dragoman.memory.clauses import USER, Clause, Subject
+from dragoman.memory.clauses import Clause
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.predicate import Predicate, predicate
+from dragoman.memory.subjects import USER, Subject
+from dragoman.text.patterns import Lazy
 
 _AROUND = around({"afterthought": "(?:{})$", "instruction": "{}"})
 _TAIL = re.compile(
-    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|, so|are|is|was|were|as do)\b.*",
+    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|are|is|was|were"
+    r"|as do|I|we)\b.*",
     re.IGNORECASE,
 )
 _SPLIT_VALUE = re.compile(r"\s*\(.*|,?\s+(?:by the way|you know)\b.*", re.IGNORECASE)
 _ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
-_FOLK = re.compile(rf"\b{fragment('folk')}", re.IGNORECASE)
+_SHARED = Lazy({"folk": rf"\b{fragment('folk')}"})
 _MANNERED = re.compile(
-    r"(?:an? |the )?(?:lot of |bit of )?(?:\w+ )?(?:love|pleasure|joy|care|luck|ease|time|fun|you|it|them|that|this|us)\b"
+    r"(?:an? |the )?(?:lot of |bit of )?(?:\w+ )?"
+    r"(?:love|pleasure|joy|care|luck|ease|time|fun|you|it|them|that|this|us)\b"
 )
+_NAMES = re.compile(r", (?![A-Z]).*|;.*")
 _PRONOUN = re.compile(
     r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE
 )
+_POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|anything|any)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
 _BAD_PART = re.compile(
     r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
@@ -61,6 +67,7 @@ _MATTERS = {
 }
 _GENERIC = frozenset("be cost include consist come hold start".split())
 _LONGEST_THING = 6
+_LONGEST_NAME = 5
 
 
 def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
@@ -79,13 +86,17 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
         if match is None:
             continue
         slot, ended = _slot(relation, read)
+        text = clause.text
         if not slot or (value_type(slot) in ("taste", "diet") and (read.passing or read.planned)):
             continue
         value = _value(relation, read, match)
         if slot == "companion":
             slot, value = _companion(value)
-        if slot and is_plausible(slot, value, subject):
-            yield fact(subject, slot + ("!" if ended else ""), value, clause.text, said)
+        elif slot == "name":
+            value = _NAMES.sub("", value)
+            text = clause.text.partition(f"{value},")[0] + value if f"{value}," in clause.text else text
+        if slot and is_plausible(slot, value):
+            yield fact(subject, slot + ("!" if ended else ""), value, text, said)
             if not relation.also:
                 return
 
@@ -97,7 +108,7 @@ def fact(subject: Subject, relation: str, value: str, text: str, said: str) -> F
     return Fact(sentence(text), slot, value, said, subject.key, value_type(relation), role)
 
 
-def is_plausible(relation: str, value: str, subject: Subject) -> bool:
+def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one return a kind of value
     """Whether a value can be one of a relation: "sorry" is no name, "a question" is no possession."""
     base = relation.rstrip("!")
     tokens = value.casefold().split()
@@ -106,11 +117,14 @@ def is_plausible(relation: str, value: str, subject: Subject) -> bool:
     if _AROUND["instruction"].search(value):
         return False
     if base == "name":
-        return len(tokens) <= 5 and tokens[0] not in words("not_names")
+        known = words("not_names") | words("passing")
+        return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
     if base in ("has", "brings"):
         if len(tokens) > _LONGEST_THING:
             return False
         return not words("not_things").intersection((*tokens[:2], tokens[-1])) and not _PRONOUN.match(value)
+    if base == "can":
+        return not _POINTING.search(value)
     if base in ("about", "status", "job"):
         return tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
     return not _PRONOUN.match(value) and not _ASKED.search(value)
@@ -148,13 +162,15 @@ def _is_meant(relation: Relation, subject: Subject) -> bool:
     return kind == "thing"
 
 
-def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:
+def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR0911 - one return a way to negate
     """The slot of a fact and whether it ends one; no slot where nothing is learned."""
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
     if relation.negated == "ends":
         return relation.slot, True
+    if relation.negated == "avoids" or relation.value == "yes":
+        return relation.negated, False
     if read.ended:
         return relation.negated and (relation.slot or relation.negated), True
     if relation.negated == "can":
@@ -185,7 +201,7 @@ def _companion(value: str) -> tuple[str, str]:
     if _MANNERED.fullmatch(value):
         return "", value
     named = re.fullmatch(r"(?:[A-ZÀ-Þ][\w'’-]+(?:,| and)? ?)+", value)
-    return ("companion" if named or _FOLK.search(value) else "brings"), value
+    return ("companion" if named or _SHARED["folk"].search(value) else "brings"), value
 
 
 def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
@@ -194,13 +210,14 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     subject = Subject(USER, "I")
     owner, possessive, thing = matter.rpartition("'s ")
     if possessive:
-        role = owner.split(" ")[-1]
-        matter, subject = thing, Subject(owner, f"My {owner}", role)
+        matter, subject = thing.removesuffix("s") if thing == "names" else thing, Subject(owner, f"My {owner}", owner)
     if matter.split(" ")[-1] in words("not_matters") or read.verb not in _GENERIC or read.negated or read.planned:
         return
-    value = re.sub(r"^(?:called|named|now|in(?= [A-Z])|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words))
+    value = re.sub(
+        r"^(?:called|named|now|in(?= [A-Z])|at(?= \d)|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words)
+    )
     tokens = value.casefold().split()
-    if not tokens or ((tokens[-1] in words("passing") or tokens[0] in words("passing")) and not _BAD_PART.match(value)):
+    if not tokens or (words("passing").intersection((tokens[0], tokens[-1])) and not _BAD_PART.match(value)):
         return
     if matter.split(" ")[-1] in _BODY:
         if _BAD_PART.match(value):
@@ -209,12 +226,11 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     relation = _MATTERS.get(matter, matter)
     if re.match(r"favou?rite ", relation):
         relation = "favourite " + relation.split(" ", 1)[1]
-    if (
-        _ASKED.search(value)
-        or value.lower().startswith(("that ", "to "))
-        or (VERBS.get(tokens[0]) and tokens[0].endswith("ing") and relation == matter)
-    ):
+    doing = tokens[0].endswith("ing") and tokens[0] in VERBS and relation == matter
+    if doing or _ASKED.search(value) or value.lower().startswith(("that ", "to ")):
         return
-    if relation == "name" and tokens[0] in words("not_names"):
-        return
+    if relation == "name":
+        value = _NAMES.sub("", value)
+        if tokens[0] in words("not_names"):
+            return
     yield fact(subject, relation, value, clause.text, said)

@@ -64,7 +64,7 @@ class RuleMemory:
         language_model: LanguageModel,
         learn: bool = True,
         ask_model: bool = True,
-        certainty: float = 0.6,
+        certainty: float = 0.9,
     ) -> None:
         self._store = store
         self._encoder = encoder
@@ -321,7 +321,7 @@ class RuleMemory:
             f"fact-{digest[:16]}",
             self._source.name,
             fact.text,
-            title=hints(fact.slot, language_of(fact.text)) or hints(fact.role, language_of(fact.text)),
+            title=hints(fact.slot, language_of(fact.text), relation=fact.relation, role=fact.role),
             position=ordinal,
             meta={
                 "slot": fact.slot,

@@ -25,7 +25,8 @@ _CONTRACTIONS = tuple(
         (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
         (r"\b(he|she|it|who|there|that|here|name|birthday)'s\b", r"\1 is"),
         (
-            r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|a bit)\b)",
+            r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
+            r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),

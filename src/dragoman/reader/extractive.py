@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.choose import Quote, rank
-from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken
+from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken, told_back
 from dragoman.text.form import form, owned_thing
+from dragoman.text.known import asks_for_everything
 from dragoman.text.spelling import spelt
-
-_GENERAL = re.compile(
-    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|关于我|了解我|记得我(?:些|点)?什么|知道我(?:些|点)?什么",
-    re.IGNORECASE,
-)
 
 _SAME_THING = 0.3
 """The cosine from which on a fact may be about a thing that it does not name: "my bird", "My parrot is called Rico"."""
@@ -69,8 +64,8 @@ class ExtractiveReader:
     def _read(self, task: ReadTask) -> Draft:
         language = spoken(task.context.last, self._language)
         told = [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
-        if told and _GENERAL.search(spelt(task.context.last)):
-            return self._told(told, language)
+        if told and asks_for_everything(spelt(task.context.last)):
+            return self._told(sorted(told, key=lambda piece: piece.passage.position), language)
         usable = [piece for piece in self._answering(task) if self._passes(piece, language)]
         usable = self._owned(task.context.last, usable)
         known = " ".join(piece.text for piece in told if self._passes(piece, language) and piece not in usable)
@@ -128,9 +123,8 @@ class ExtractiveReader:
         return Draft(text, quote.probability, "quoted", (quote.evidence.id,), notes=notes)
 
     def _told(self, told: Sequence[Evidence], language: str) -> Draft:
-        facts = ("" if language == "zh" else " ").join(piece.text for piece in told)
         ids = tuple(piece.id for piece in told)
-        return Draft(phrase("told", language, facts=facts), _best(told), "quoted", ids)
+        return Draft(told_back([piece.text for piece in told], language), _best(told), "quoted", ids)
 
 
 def _alike(quotes: Sequence[Quote]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Erasure, Learned
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
+from dragoman.text.second_person import said_back, second_person
+
+_IN_A_SENTENCE = 3
+"""How many facts are said in one sentence; more stand in a list."""
 
 _SAID: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -21,8 +24,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "nothing": "I don't know: I found nothing about that in what I have to go by.",
         "unsure": "I don't know for certain. The nearest that I found: {quote}",
         "nothing-user": "I don't know: you have not told me that yet.",
-        "noted": "Noted: {facts}",
-        "changed": "Noted: {facts} (Before, I had: {old})",
+        "noted": "Got it: {facts}.",
+        "changed": "Got it: {facts}. (Before: {old}.)",
         "known": "Yes, I already have that noted.",
         "deleted": 'Deleted: {facts} Say "undo" within a minute to keep it.',
         "deleted-none": "I have nothing noted about that, so there was nothing to delete.",
@@ -30,7 +33,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "erased": "Deleted: {erasure}.",
         "restored": "Restored: {facts}",
         "restored-none": "There is nothing to undo. A deleted fact can be restored for one minute.",
-        "told": "You told me: {facts}",
+        "told": "You told me: {facts}.",
+        "told-list": "You told me:\n{facts}",
         "verdict-yes": "Yes. ",
         "verdict-no": "No. ",
         "value": "{value}. ",
@@ -49,8 +53,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "nothing": "我不知道：我手头的资料里没有提到这一点。",
         "unsure": "我不知道确切的答案。最接近的一条是：{quote}",
         "nothing-user": "我不知道：你还没有告诉过我。",
-        "noted": "记下了：{facts}",
-        "changed": "记下了：{facts}（之前记的是：{old}）",
+        "noted": "记下了：{facts}。",
+        "changed": "记下了：{facts}。（之前记的是：{old}。）",
         "known": "好的，这一点我已经记着了。",
         "deleted": "已删除：{facts}如要保留，请在一分钟内说“撤销”。",
         "deleted-none": "我没有记过这一点，所以没有什么可以删除的。",
@@ -58,7 +62,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "erased": "已删除：{erasure}。",
         "restored": "已恢复：{facts}",
         "restored-none": "没有可以撤销的内容。删除的内容可以在一分钟内恢复。",
-        "told": "你告诉过我：{facts}",
+        "told": "你告诉过我：{facts}。",
+        "told-list": "你告诉过我：\n{facts}",
         "verdict-yes": "可以。",
         "verdict-no": "不行。",
         "value": "{value}。",
@@ -67,20 +72,6 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "depends": "这要看情况，我还不知道：{rule}{source}{ask}",
     },
 }
-
-_MIRROR = tuple(
-    (re.compile(pattern, re.IGNORECASE), word)
-    for pattern, word in (
-        (r"\bi['’]m\b|\bi am\b", "you are"),
-        (r"\bi was\b", "you were"),
-        (r"\bi['’]", "you'"),
-        (r"\b(?:i|me)\b", "you"),
-        (r"\bmyself\b", "yourself"),
-        (r"\bmine\b", "yours"),
-        (r"\bmy\b", "your"),
-        ("我", "您"),
-    )
-)
 
 # What a draft notes for whoever shows it: its confidence is then not that of an answer.
 NO_ANSWER: Mapping[str, str] = {"found": "no answer"}
@@ -134,25 +125,22 @@ def acknowledgement(learned: Learned, language: str) -> str | None:
     if deletion is not None:
         return deletion
     if learned.added:
-        facts = _joined([passage.text for passage in learned.added], language)
+        facts = said_back([passage.text for passage in learned.added], language)
         if learned.superseded:
-            old = _joined([passage.text for passage in learned.superseded], language)
+            old = said_back([passage.text for passage in learned.superseded], language)
             return phrase("changed", language, facts=facts, old=old)
         return phrase("noted", language, facts=facts)
     return phrase("known", language) if learned.joined else None
 
 
+def told_back(texts: Sequence[str], language: str) -> str:
+    """What the user has told, in the second person: one sentence, or a list where there are more than a few."""
+    if len(texts) <= _IN_A_SENTENCE:
+        return phrase("told", language, facts=said_back(texts, language))
+    lines = "\n".join(f"- {second_person(text)}" for text in texts)
+    return phrase("told-list", language, facts=lines)
+
+
 def _to_the_user(facts: Sequence[str], language: str) -> str:
     """Facts as said to the user: "I live in Bern." becomes "you live in Bern."."""
-    addressed = []
-    for fact in facts:
-        text = fact.rstrip(" .。")
-        for pattern, word in _MIRROR:
-            text = pattern.sub(word, text)
-        addressed.append(text)
-    stop, between = ("。", "；") if language == "zh" else (".", "; ")
-    return between.join(text for text in addressed if text) + stop
-
-
-def _joined(texts: Sequence[str], language: str) -> str:
-    return ("" if language == "zh" else " ").join(texts)
+    return said_back(facts, language) + ("。" if language == "zh" else ".")

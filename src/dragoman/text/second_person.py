@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _FORMS = {
     "i": "you",
@@ -55,7 +56,7 @@ def second_person(text: str) -> str:
     return turned
 
 
-def said_back(texts: list[str] | tuple[str, ...], language: str) -> str:
+def said_back(texts: Sequence[str], language: str) -> str:
     """Several statements as one sentence: "you live in Porto, and Leo is seven"."""
     turned = [second_person(text) for text in texts]
     if language == "zh":

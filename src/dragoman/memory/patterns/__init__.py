@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from dragoman.text.patterns import Lazy, read, union
 
@@ -121,8 +120,13 @@ def like(slot: str) -> str:
     return slot
 
 
-def hints(slot: str, language: str) -> str:
-    """The words that a question about a slot would use; none where the fact itself names it."""
+def hints(slot: str, language: str, *, relation: str = "", role: str = "") -> str:
+    """The words that a question about a slot would use; none where the fact itself names it.
+
+    `relation` and `role` belong to a fact about somebody of the user's: how old is my son?
+    """
     base = slot.rstrip("!")
     table: dict[str, str] = _LANGUAGES[language]["hints"]
-    return table.get(base) or table.get(like(base), "")
+    found = table.get(base) or table.get(like(base), "")
+    theirs: str = _LANGUAGES[language].get("hints_others", {}).get(relation.rstrip("!"), "") if role else ""
+    return ", ".join(filter(None, (theirs.format(role=role), found or table.get(like(role), ""))))

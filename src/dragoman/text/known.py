@@ -1,0 +1,19 @@
+"""Questions for everything that is remembered about the user: "What do you know about me?"."""
+
+from __future__ import annotations
+
+import re
+
+_EVERYTHING = re.compile(
+    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|\bknow of me\b"
+    r"|\bwhat (?:have|did) i (?:already )?(?:told|tell) you(?: so far| before| already| until now)?\W*$"
+    r"|\beverything (?:that )?(?:you (?:know|remember|noted|stored)|i(?:'ve| have)? told you)\b"
+    r"|关于我|了解我|记得我(?:些|点|的)?什么|知道我(?:些|点|的)?什么|我(?:都)?告诉过你(?:些|了)?什么",
+    re.IGNORECASE,
+)
+_NARROW = re.compile(r"\babout me (?:and|in) |\babout (?:my|me being)\b|\bremember me to\b", re.IGNORECASE)
+
+
+def asks_for_everything(text: str) -> bool:
+    """Whether a question wants all that is remembered about the user, and no single fact."""
+    return bool(_EVERYTHING.search(text)) and not _NARROW.search(text)

@@ -1,0 +1,58 @@
+"""Clauses of an English sentence, each with its subject."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.memory.clauses import Reader
+
+
+def read(sentence, *, asks=False, people=None):
+    return [(c.subject.key, c.predicate) for c in Reader(lambda: people or {}).clauses(sentence, asks=asks)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "clauses"),
+    [
+        ("I live in Graz and work as a midwife", [("user", "live in Graz"), ("user", "work as a midwife")]),
+        ("I come with my son Leo who is five", [("user", "come with my son Leo"), ("Leo", "is five")]),
+        ("My dad, who is 82, has a pacemaker", [("dad", "is 82"), ("dad", "has a pacemaker")]),
+        ("My son Oskar, 11, loves kites", [("Oskar", "is 11"), ("Oskar", "loves kites")]),
+        ("My son, Max, is four", [("Max", "is four")]),
+        ("I am Ida, 71", [("user", "am Ida"), ("user", "am 71")]),
+        ("My dog is old and he weighs 12 kilos", [("dog", "is old"), ("dog", "weighs 12 kilos")]),
+        ("My partner and I are both coeliac", [("user", "am coeliac"), ("partner", "is coeliac")]),
+        ("I love steak, onions and cheese", [("user", "love steak, onions and cheese")]),
+        ("I use a wheelchair if it rains", [("user", "use a wheelchair")]),
+    ],
+)
+def test_a_subject_is_carried_to_the_clauses_about_it(sentence, clauses):
+    assert read(sentence) == clauses
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["The Petrel is full", "You are a pirate", "Anna is nice", "It is my first time", "She is seven", "If I had a dog"],
+)
+def test_what_is_about_nobody_of_the_users_gives_no_clause(sentence):
+    assert read(sentence) == []
+
+
+def test_a_question_gives_only_what_it_states_on_its_way():
+    assert read("I am a student, what do I pay", asks=True) == [("user", "am a student")]
+    assert read("Which walk suits my son Leo, who is five", asks=True) == [("Leo", "is five")]
+    assert read("Is my dog allowed", asks=True) == []
+    assert read("I am old", asks=True) == []
+
+
+def test_a_name_alone_is_a_subject_only_where_it_is_known():
+    assert read("Leo is seven", people={"Leo": "son"}) == [("Leo", "is seven")]
+    assert read("Leo is seven") == []
+
+
+def test_somebody_is_kept_in_mind_over_sentences():
+    reader = Reader()
+    reader.clauses("I own a camper van")
+    assert [(c.subject.key, c.predicate) for c in reader.clauses("It is 7 metres long")] == [
+        ("camper van", "is 7 metres long")
+    ]
