@@ -25,6 +25,8 @@ class Case:
     value: str = ""
     today: str = ""
     held: bool = False
+    fails: bool = False
+    """Whether code is known not to decide it yet."""
 
     def decide(self) -> Decision:
         """The decision by code alone."""

@@ -10,7 +10,13 @@ from cases import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.core.caches import clear_caches
 from dragoman.decision import Decision, applies
+from dragoman.decision.conditions import clauses
+from dragoman.decision.facts import read_situation
+from dragoman.decision.numerals import normalise
+from dragoman.decision.questions import question as read_question
+from dragoman.decision.questions import stemmed
 
 CASES = read()
 OPEN = [case for case in CASES if not case.held]
@@ -20,8 +26,8 @@ bounds = st.integers(1, 100)
 pieces = st.lists(
     st.sampled_from(
         "under over from to 12 0 1.2 9999999999 . , ; : - ( ) may May not except unless kg m € % s 's + free price "
-        "students children my son Leo Sunday on 31 30 February 99:99 25:00 24:00 am pm within days ago born in 1990 and "
-        "or at least 岁 以下 除 外 月 日 点 十 百 万 满 不得 超过 公斤 周 一 ? \n \u00e9 \U0001f600".split(" ")
+        "students children my son Leo Sunday on 31 30 February 99:99 25:00 24:00 am pm within days ago born in 1990 "
+        "and or at least 岁 以下 除 外 月 日 点 十 百 万 满 不得 超过 公斤 周 一 ? \n \u00e9 \U0001f600".split(" ")
     ),
     max_size=25,
 ).map(" ".join)
@@ -31,7 +37,8 @@ quick = settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("case", OPEN, ids=lambda case: f"{case.kind}-{case.rule[:30]}-{case.verdict}")
 def test_written_case(case):
     decision = case.decide()
-    assert case.is_right(decision), decision
+    assert case.is_right(decision) != case.fails, decision
+    assert not case.is_harmful(decision)
 
 
 def test_held_cases_are_mostly_right_and_hardly_ever_harmful():
@@ -157,3 +164,11 @@ def test_model_is_not_asked_where_code_decides():
         raise AssertionError("not asked")
 
     assert applies("You must be 18 to vote.", ["I am 20."], "Can I vote?", entailment=entailment).by == "code"
+
+
+def test_forgetting_empties_the_caches():
+    applies("You must be 18 to vote.", ["I am 20."], "Can I vote?")
+    assert read_situation.cache_info().currsize
+    clear_caches()
+    for kept in (read_situation, normalise, clauses, read_question, stemmed):
+        assert kept.cache_info().currsize == 0

@@ -12,7 +12,7 @@ from dragoman.decision.categories import categories
 from dragoman.decision.clauses import State, decided_by, state, unknown
 from dragoman.decision.conditions import Clause, clauses
 from dragoman.decision.facts import Situation, situation
-from dragoman.decision.questions import Question, coverage, unshared
+from dragoman.decision.questions import Question, coverage, mentions, unshared
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision, Entailment, Premise, Verdict
 
@@ -23,6 +23,13 @@ _LEAST_COVERAGE_PLAIN = 0.6
 """A clause without conditions says yes or no to everything, so that more of the question must stand in it."""
 
 _MOST_UNSHARED = 0.5
+_SUBJECT = re.compile(
+    r"(?:all |the |our )?(?P<group>(?:[a-z-]+ ){0,3}?(?P<head>[a-z-]+(?<![sui])s)) "
+    r"(?:may|can|cannot|could|must|are|have to|need|should|do|don't|pay|get|receive|will|enter|travel)\b"
+)
+_ANYONE = frozenset(
+    "visitors guests persons customers passengers users swimmers readers travellers participants adults others".split()
+)
 _ROOT = 6
 _LONGEST_RULE = 4000
 _LONGEST_FACT = 1000
@@ -75,17 +82,32 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
         for clause in clauses(rule)
         if clause.effect != "none" and _concerns(clause, asked, current)
     ]
-    if asked.target in ("price", "pay", "free", "discount"):
-        return prices.decide(asked.target, states, current) or _none("no price")
-    if asked.target == "require":
+    target = asked.target if asked.text else _own_target(states)
+    if target in ("price", "pay", "free", "discount"):
+        return prices.decide(target, states, current) or _none("no price")
+    if target == "require":
         return _duty(asked, states, shared)
     return _permission(asked, states, shared)
+
+
+def _own_target(states: Sequence[State]) -> str:
+    """What a rule is about, where nothing is asked."""
+    effects = {current.clause.effect for current in states}
+    return next((effect for effect in ("free", "discount", "price", "require") if effects == {effect}), "permit")
 
 
 def _narrowed(current: State, asked: Question) -> State:
     """A clause with a narrowing word that the question does not share can only be read by a model."""
     unread = [word for word in current.clause.residue if word[:_ROOT] not in asked.text]
-    return replace(current, opaque=True) if unread else current
+    return replace(current, opaque=True) if unread or _is_for_others(current.clause, asked) else current
+
+
+def _is_for_others(clause: Clause, asked: Question) -> bool:
+    """Whether a clause without conditions names a group that the user may not belong to: `care providers can claim`."""
+    subject = _SUBJECT.match(clause.text)
+    if not subject or clause.conditions or clause.exceptions or clause.things or not asked.text:
+        return False
+    return subject["head"] not in _ANYONE and not mentions(asked, subject["group"])
 
 
 def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:

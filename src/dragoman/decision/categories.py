@@ -33,7 +33,8 @@ class Categories:
 
     def is_a(self, word: str, group: str) -> bool:
         """Whether a thing belongs to a group: a guide dog is a dog, a pet and an animal."""
-        return word == group or word in self.things.get(group, frozenset())
+        members = self.things.get(group, frozenset())
+        return word == group or word in members or any(word in self.things.get(m, ()) for m in members if m != group)
 
     def kinds_of_food(self, word: str) -> frozenset[str]:
         """The groups that an ingredient belongs to."""

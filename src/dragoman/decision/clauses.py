@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.decision.compare import Outcome, compare
+from dragoman.decision.comparisons import Condition
 from dragoman.decision.conditions import Clause
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
@@ -31,13 +32,28 @@ class State:
 
 def state(clause: Clause, situation: Situation) -> State:
     """Evaluate a clause."""
-    outcomes = [compare(condition, clause, situation) for condition in clause.conditions]
+    outcomes = _assumed(clause, [compare(condition, clause, situation) for condition in clause.conditions])
     items = tuple(outcome for outcome in outcomes if outcome.condition.attribute == "item")
     truth, outcome = _together(clause, outcomes)
     opaque = clause.opaque or any(o.truth is None and not o.missing for o in outcomes)
     if truth is False or not clause.exceptions:
         return State(clause, truth, outcome, opaque, items=items)
     return _excepted(State(clause, truth, outcome, opaque, items=items), situation)
+
+
+def _assumed(clause: Clause, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Outcomes, where a timetable and the proof of a status that someone has (`with a valid card`) are no obstacle."""
+    proven = clause.effect in ("price", "discount", "free") and any(
+        outcome.truth and outcome.condition.attribute in ("status", "age") for outcome in outcomes
+    )
+    return [
+        replace(outcome, truth=True, clear=False)
+        if outcome.truth is None
+        and outcome.missing
+        and (outcome.condition.schedule or (proven and outcome.condition.attribute == "item"))
+        else outcome
+        for outcome in outcomes
+    ]
 
 
 def _together(clause: Clause, outcomes: Sequence[Outcome]) -> tuple[bool | None, Outcome | None]:
@@ -56,13 +72,29 @@ def _alternatives(clause: Clause, outcomes: Sequence[Outcome]) -> list[list[Outc
     """Conditions of which one is enough: `students and pensioners`, `students and people over 60`."""
     people = [outcome for outcome in outcomes if outcome.condition.attribute == "status"]
     rest = [outcome for outcome in outcomes if outcome.condition.attribute != "status"]
-    groups = [[outcome] for outcome in rest]
+    groups: list[list[Outcome]] = []
+    for outcome in rest:
+        # "Under 26 and over 65": no value meets both, so that either is enough.
+        apart = [group for group in groups if _disjoint(group[0].condition, outcome.condition)]
+        if apart:
+            apart[0].append(outcome)
+        else:
+            groups.append([outcome])
     if not people:
         return groups
     ages = [outcome for outcome in rest if outcome.condition.attribute == "age"]
     if ages and _joined(clause.text, people[0].condition.text, ages[0].condition.text):
-        return [[*people, ages[0]], *([outcome] for outcome in rest if outcome is not ages[0])]
+        return [[*people, *ages], *(group for group in groups if group[0].condition.attribute != "age")]
     return [people, *groups]
+
+
+def _disjoint(first: Condition, second: Condition) -> bool:
+    if first.attribute != second.attribute or first.unit != second.unit:
+        return False
+    for low, high in ((first.low, second.high), (second.low, first.high)):
+        if low is not None and high is not None and low >= high:
+            return True
+    return False
 
 
 def _joined(text: str, first: str, second: str) -> bool:
@@ -118,7 +150,7 @@ def decided_by(
     """A decision with what decided it."""
     outcome = current.outcome
     confidence = 0.95 * (0.7 + 0.3 * shared) * (0.85 if converse else 1.0)
-    if outcome is not None and not outcome.clear:
+    if outcome is None or not outcome.clear:  # nothing was compared, or at a loose bound
         confidence *= 0.75
     clause = outcome.condition.text if outcome else current.clause.text
     return Decision(

@@ -17,6 +17,10 @@ from dragoman.decision.subjects import CHILDREN, RELATION, USER, is_person, same
 _HALF_YEAR = 183
 _DAYS_OF_YEAR = 366
 _ROUNDING = 1e-9
+_PERSON = re.compile(
+    r"\b(?:child(?:ren)?|kids?|anyone|everyone|nobody|persons?|people|visitors?|guests?|pupils?|students?|adults?|drivers?|riders?"
+    r"|readers?|members?|passengers?|you|those|who|boys|girls|women|men|babies|users?|customers?|players?)\b|人|者|儿童|老|岁"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,10 @@ def _measure(condition: Condition, clause: Clause, situation: Situation) -> Outc
     candidates = [known for known in situation.known if known.attribute == condition.attribute]
     if condition.attribute == "length":
         candidates += [known for known in situation.known if known.attribute == "height"]
-    thing = condition.attribute != "age" and _is_of_thing(clause, situation)
+    if condition.attribute == "age":  # "dogs under 6 months", but not "children with bikes under 12"
+        thing = bool(clause.things) and not _PERSON.search(clause.text)
+    else:
+        thing = _is_of_thing(clause, situation)
     if thing:
         chosen = [known for known in candidates if _of_clause(known, clause, situation)]
     else:
@@ -226,7 +233,7 @@ def _weekday(condition: Condition, clause: Clause, situation: Situation) -> Outc
     asked = [k for k in known if k.asked]
     chosen = asked or known
     if not chosen:
-        return _missing(Condition("date", condition.text), clause, situation)
+        return _missing(Condition("date", condition.text, schedule=condition.schedule), clause, situation)
     outcomes = []
     for k in chosen:
         names = "/".join(DAY_NAMES[day] for day in sorted(k.days))

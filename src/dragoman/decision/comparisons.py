@@ -38,6 +38,8 @@ class Condition:
     negated: bool = False
     limit: bool = False
     """Whether the wording makes it a requirement by itself: `must not exceed`, `minimum age`."""
+    schedule: bool = False
+    """Whether it only tells when something takes place: `Wednesdays at 15:00`."""
     clear: bool = True
     """Whether the bound itself is certain; `over 65` and `1.2米以下` are used loosely."""
 
@@ -85,10 +87,10 @@ _AFTER: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 _RANGE = re.compile(r"(?:'?s)? ?(?:to|-|到) ?|(?:'?s)? (?:and|to) ")
 _AGE_WORDS = re.compile(
-    r"\b(?:ages?|aged|younger|older|years? old|under|over)\b|year-old|岁|\b(?:children|child|kids?|bab(?:y|ies)|infants?"
+    r"\b(?:ages?|aged|younger|older|years? old|you)\b|year-old|岁|\b(?:children|child|kids?|bab(?:y|ies)|infants?"
     r"|toddlers?|anyone|anybody|everyone|nobody|those|persons?|people|visitors?|guests?|pupils?|youngsters?|youths?|teenagers?"
     r"|students?|boys|girls|players|adults|drivers?|riders?|readers?|members?|passengers?|seniors?|pensioners?|women|men"
-    r"|swimmers?|customers?|applicants?)\b"
+    r"|swimmers?|customers?|applicants?|dogs?|cats?|animals?|horses?|pets?)\b"
 )
 _PERSON_BEFORE = re.compile(
     r"\b(?:children|child|kids|bab(?:y|ies)|infants|toddlers|anyone|anybody|everyone|nobody|no 1|no one|those|persons?|people|visitors"
@@ -233,7 +235,8 @@ def _attribute(text: str, quantity: Quantity, before: str, sign: str = "") -> At
                 return None
             if re.search(r"\bwithin ?$|购买后|收到后", before):
                 return "since"
-            old = quantity.unit == "month" and (_AGE_WORDS.search(before[-30:]) or person)
+            bracketed = before.endswith("between ") and "(" in before[-16:]  # "(8 to 12 years)"
+            old = quantity.unit == "month" and (_AGE_WORDS.search(before[-30:]) or person or bracketed)
             return "age" if old and not _FOR.search(before[-24:]) else "duration"
         case "count":
             if _GROUP.search(before) or (quantity.noun == "people" and not person):
@@ -250,7 +253,8 @@ def _attribute(text: str, quantity: Quantity, before: str, sign: str = "") -> At
                 return "count"
             if quantity.value > 110 or (sign in ("<=", "limit<=") and not _AGE_WORDS.search(before)):
                 return None
-            return "age"
+            loose = re.search(r"\b(?:less|fewer|more|at least|smaller|larger|greater)(?: than)?[ :-]*$", before)
+            return None if loose and not _AGE_WORDS.search(text) else "age"
         case _:
             return None
 
@@ -344,7 +348,8 @@ def _times(text: str) -> list[tuple[Condition, Span]]:
         second, last = named[1]
         gap = text[span.end : last.start]
         if re.fullmatch(r" ?(?:to|until|till|-|and|到) ?", gap):
-            if clock.ambiguous or second.ambiguous:
+            colon = ":" in text[span.start : span.end]  # "9:00 to 17:00" is of the 24-hour clock
+            if second.ambiguous or (clock.ambiguous and not (colon and second.minutes > 720)):
                 return [(_unclear(text, span.start, last.end), Span(span.start, last.end))]
             return [
                 (

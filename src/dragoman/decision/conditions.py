@@ -49,10 +49,13 @@ class Clause:
 _EXCEPT = re.compile(
     r",? ?\b(?:except(?:ing)?|apart from|other than|with the exception of|excluding|but not|save for|unless)(?: for| on| in| at| if)?\b ?"
 )
-_ZH_EXCEPT = re.compile("除(?P<what>[^，。；]{1,30}?)(?:之外|以外|外)[，,]?|除非(?P<unless>[^，。；]{1,30})[，,]?")
+_ZH_EXCEPT = re.compile(
+    "除(?P<what>[^，。；]{1,30}?)(?:之外|以外|外)[，,]?|除非(?P<unless>[^，。；]{1,30})[，,]?|[，,](?P<last>[^，。；,]{1,20})除外"
+)
 _OPAQUE = re.compile(
     r"\b(?:if|when|whenever|while|because|so that|as soon as|provided|as long as|subject to|depending|depends|where|once|in case|usually|normally|often|sometimes"
     r"|unless|except|some|certain|most|may contain|km/h|mph|per hour|°|may be (?:closed|cancelled)|weather|other than)\b|如果|若|视情况|通常|部分|有时"
+    r"|不(?![得可能准许允宜超足满到少低多高大小需必用办]|开放|接待|适合|营业|上班|受理)|没有"
 )
 _MASK = "◇"
 _READ_IF = re.compile(
@@ -63,11 +66,12 @@ _READ_IF = re.compile(
 _RESIDUE = re.compile(
     r"\b(?:with|without|outside|during|evenings?|mornings?|afternoons?|nights?|leads?|leash|large|small|big|heavy|young|first|second|whose"
     r"|who(?! (?:is|are|have|stay|earn|weigh|live)[a-z ]{0,20}◇)|clubs?|schools?|holidays?|advance|per|before|after|winds?|peak|rush"
-    r"|contains?|depending|near|inside|only on request|private|guided|special|selected)\b|上午|下午|晚上|晚间|早上|期间|节假日|部分"
+    r"|(?:visitors|guests|people|persons|those|anyone|citizens|passengers|readers|everyone) (?:from|of|in|living|coming)"
+    r"|only (?:on|in|at|by|to)(?! ◇)|contains?|depending|near|inside|only on request|women|ladies|girls|boys|men|gentlemen|families|couples|private|guided|special|selected)\b|上午|下午|晚上|晚间|早上|期间|节假日|部分"
 )
 """Words that narrow a clause in a way that no condition covers; the question must say them too."""
 _NOT_REQUIRED = re.compile(
-    r"\b(?:do|does|did|need)(?: ?not|n't) (?:have to|need(?: to)?|require)|\bneed not\b|\bno need\b|\bneeds? no\b|\bno [a-z ]{2,20} (?:is|are) (?:needed|required|necessary)|\bnot (?:required|necessary|obligatory"
+    r"\b(?:do|does|did|need)(?: not|n't) (?:have to|need(?: to)?|require)|\bneed not\b|\bno need\b|\bneeds? no\b|\bno [a-z ]{2,20} (?:is|are) (?:needed|required|necessary)|\bnot (?:required|necessary|obligatory"
     r"|compulsory)\b|\boptional\b|无需|不需要|不必|不用|免(?:预约|登记)"
 )
 _FREE = re.compile(
@@ -78,10 +82,10 @@ _DISCOUNT = re.compile(
     r"|\bconcession|\breduction\b|\bcheaper\b|半价|半票|优惠|打?\d(?:\.\d)?折|折扣"
 )
 _FORBID = re.compile(
-    r"\b(?:must|may|can|should|shall|will|could|do|does|is|are) ?(?:not|n't|never)\b|\bcannot\b|\bnever\b|\bnot (?:allowed|permitted|admitted"
+    r"\b(?:must|may|can|should|shall|will|could|do|does|is|are) ?(?:not|never)\b|\b[a-z]+n't\b|\bcannot\b|\bnever\b|\bnot (?:allowed|permitted|admitted"
     r"|suitable|accessible|accepted|available|recommended|for)\b|\bforbidden\b|\bprohibited\b|\bbanned\b|\bbarred\b|\brefused\b"
     r"|\bclosed\b(?! (?:shoes|circuit))|\bdark\b|\bunsuitable\b|\bimpossible\b|(?:^|[:;,.] )no (?!(?:later|earlier|more|less|fewer) than)[a-z]+"
-    r"|\bnobody\b|\bno ?(?:one|1)\b|不得|不可(?!或缺)|不能|禁止|严禁|谢绝|不准|不许|不允许|不宜|停止|关闭|闭馆|休息|不开放|不接待|不适合|拒绝"
+    r"|\bnobody\b|\bno ?(?:one|1)\b|不得|不可(?!或缺)|不能|禁止|严禁|谢绝|不准|不许|不允许|不宜|停止|关闭|闭馆|休息|不开放|不接待|不营业|不上班|不办理|不受理|不适合|拒绝"
 )
 _REQUIRE = re.compile(
     r"\b(?:must|have to|has to|needs?(?: to)?|required?|requires|requirement|obligatory|mandatory|compulsory|are obliged)\b"
@@ -104,7 +108,9 @@ _AMOUNT = re.compile(
 _PRICE_WORDS = re.compile(
     r"\b(?:pays?|costs?|prices?|fees?|fares?|charges?|rates?|tickets?|admission|entry|adults?|children|concessions?)\b|票|价|元|费|€|£|\$|\b(?:euros?|pounds|dollars)\b"
 )
-_SEGMENT = re.compile(r"[,;，；、](?! ?\d{3}\b) ?(?:and |but |while )?|\band (?=for )")
+_SEGMENT = re.compile(
+    r"[,;，；、](?! ?\d{3}\b) ?(?:and |but |while )?|\band (?=for |[€£$]? ?\d+(?:\.\d+)? ?(?:€|£|\$|euros?|pounds?|dollars?))"
+)
 _WITH_ITEM = re.compile(
     r"\b(?:with|without|have|has|hold|holding|need|needs|show|present|bring|require|requires|own)(?: (?:a|an|the|their|your|valid|proof of|current|booked))*"
     r"(?: [a-z]+(?:'s)?){0,2}? (?P<item>[a-z]+)\b"
@@ -118,16 +124,30 @@ _CHILD = re.compile(r"\b(?:children|kids|child)\b|儿童|小孩|孩子")
 _ADULT = re.compile(r"\badults?\b|成人")
 _HEADING = re.compile(r"^(?P<heading>[^.:;!?]{1,50}): (?=[A-Z])")
 
+_UNREAD_BOUND = re.compile(
+    r"\b(?:under|over|below|above|less than|more than|fewer than|at least|at most|up to|between|exceed\w*|minimum|maximum|within)"
+    r"[ a-z]{0,12}[€£$]? ?\d|\d[a-z%]* (?:or|and) (?:more|over|above|under|less)\b|(?:超过|不足|低于|高于|至少|最多)\d|\d[^\d，。]{0,4}(?:以上|以下)"
+)
+_INSTEAD = re.compile(r",? instead of (?:[€£$] ?)?(?P<full>\d+(?:\.\d+)?)(?: ?(?:€|euros?|pounds?|dollars?))?")
+_BRACKET = re.compile(r"\([^()]*\)")
+_BULLET = re.compile(r"[*•·-] |\d{1,2}[.)] ")
+
 
 @lru_cache(maxsize=1024)
 def clauses(rule: str) -> tuple[Clause, ...]:
     """The clauses of a rule, in order. A rule may be several sentences, where an exception follows its rule."""
     tongue = language(rule)
     found: list[Clause] = []
+    lines = [line.strip() for line in rule.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if len(lines) > 1 and any(_BULLET.match(line) or line.endswith((":", "：")) for line in lines):
+        return ()  # what joins the points of a list is said outside of them
+    rule = "\n".join(lines)
     heading = _HEADING.match(rule)
     if heading and not re.search(r"\d|\bage\b", heading["heading"]):
         rule = rule[heading.end() :]
     for sentence in sentences(rule) or (rule,):
+        if sentence.endswith(("?", "？")):
+            continue
         text = spread(normalise(sentence)).rstrip(" .!。！")
         if text:
             found.extend(_price_list(text, tongue) or _clauses(text, tongue))
@@ -136,12 +156,21 @@ def clauses(rule: str) -> tuple[Clause, ...]:
 
 def _clauses(text: str, tongue: Language) -> list[Clause]:
     parts = re.split(r"; |；|, but (?!not\b)|，但", text)
-    return [_clause(part.strip(), tongue) for part in parts if part.strip()]
+    found = []
+    for piece in parts:
+        part, instead = piece, _INSTEAD.search(piece)
+        if instead:  # "30 instead of 48" gives the full price too
+            part = piece[: instead.start()] + piece[instead.end() :]
+            found.append(Clause(instead[0].strip(), "price", amount=instead["full"], label="full", language=tongue))
+        if part.strip():
+            found.append(_clause(part.strip(), tongue))
+    return found
 
 
 def _clause(text: str, tongue: Language) -> Clause:
     main, exception_text = _without_exception(text)
     conditions, spans, unreadable = comparisons(main)
+    conditions = _with_schedule(conditions)
     masked = _READ_IF.sub("", _mask(main, spans))
     unreadable = unreadable or _has_rest(main, spans)
     exceptions: list[Condition] = []
@@ -173,8 +202,12 @@ def _clause(text: str, tongue: Language) -> Clause:
     if effect == "none" and (conditions or (exclusive and named)):
         effect = "permit"
     amount = _amount(main, spans)
+    opaque = opaque or (effect in ("permit", "none", "discount") and _has_two_amounts(main, spans))
     if effect in ("permit", "none") and amount and _PRICE_WORDS.search(masked):
         effect = "price"
+    label = ""
+    if effect == "discount" and amount and not conditions and not named:
+        effect, label = "price", "reduced"  # "the reduced price is 30"
     return Clause(
         main,
         effect,
@@ -187,6 +220,7 @@ def _clause(text: str, tongue: Language) -> Clause:
         demand,
         company,
         _residue(masked, items, company),
+        label=label,
         language=tongue,
         masked=masked,
     )
@@ -196,7 +230,7 @@ def _without_exception(text: str) -> tuple[str, str]:
     chinese = _ZH_EXCEPT.search(text)
     if chinese:
         rest = re.sub("其他人|其余人员", "", text[: chinese.start()] + text[chinese.end() :])
-        return rest, chinese["what"] or chinese["unless"]
+        return rest, chinese["what"] or chinese["unless"] or chinese["last"]
     match = _EXCEPT.search(text)
     if match and match.start() > 0:
         return text[: match.start()], text[match.end() :]
@@ -209,6 +243,14 @@ def _mask(text: str, spans: list[Span]) -> str:
     return text
 
 
+def _with_schedule(conditions: list[Condition]) -> list[Condition]:
+    """Without a time that is no bound, which says that the days beside it are a timetable, where someone is admitted."""
+    rest = [c for c in conditions if c.attribute != "time" or c.low is not None or c.high is not None]
+    if len(rest) == len(conditions) or all(c.attribute in ("date", "weekday", "time") for c in rest):
+        return conditions
+    return [replace(c, schedule=True) if c.attribute in ("date", "weekday") else c for c in rest]
+
+
 def _residue(masked: str, items: list[Condition], company: bool) -> tuple[str, ...]:
     words = [match[0] for match in _RESIDUE.finditer(masked)]
     return tuple(word for word in words if not (word in ("with", "without") and (items or company)))
@@ -216,6 +258,8 @@ def _residue(masked: str, items: list[Condition], company: bool) -> tuple[str, .
 
 def _has_rest(text: str, spans: list[Span]) -> bool:
     """Whether a measure is left that no condition took: the clause depends on it in a way that code cannot read."""
+    if _UNREAD_BOUND.search(_mask(text, spans)):
+        return True
     return any(
         quantity.kind in ("age", "length", "mass", "volume", "duration")
         and not any(span.start <= quantity.start < span.end for span in spans)
@@ -247,6 +291,10 @@ def _demand(masked: str, conditions: list[Condition], exclusive: bool) -> tuple[
     rest = masked[match.end() :] if match else ""
     if conditions and re.match(rf" ?(?:be|weigh|measure|stand|have reached|been)?(?: aged)? ?{_MASK}", rest):
         return "permit", True, ""
+    if re.match(r" ?(?:to )?be (?:an? )?[a-z]+", rest) and any(c.attribute == "status" for c in _named(rest, "en")):
+        return "permit", True, ""  # "must be a member"
+    if conditions and all(c.attribute == "time" and c.low is None and c.high is not None for c in conditions):
+        return "permit", True, ""  # "must check out by 11 am"
     return "require", exclusive, masked
 
 
@@ -330,8 +378,15 @@ def _amount(text: str, spans: list[Span]) -> str:
     return ""
 
 
+def _has_two_amounts(text: str, spans: list[Span]) -> bool:
+    """Whether a sentence that is no list names two prices, so that it is open which one is whose."""
+    places = [match.start(match.lastgroup or 0) for match in _AMOUNT.finditer(text)]
+    return sum(not any(span.start <= place < span.end for span in spans) for place in places) > 1
+
+
 def _price_list(text: str, tongue: Language) -> list[Clause]:
     """The prices of a list such as `adults 14, children 7, under 4 free`; empty where a sentence is none."""
+    text = _BRACKET.sub(lambda match: match[0].replace(",", " and").replace("，", "和"), text)
     parts = [part.strip() for part in _SEGMENT.split(text) if part and part.strip()]
     if len(parts) < 2:
         return []

@@ -77,21 +77,24 @@ _HAVE = re.compile(r"\b(?:have|has|hold|own|got|with|bring|carry|booked|reserved
 _AVOID = re.compile(
     r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|不能吃|不耐受|忌口"
 )
+_TOLERATES = re.compile(r"\bnot (?:allergic|intolerant)|\bno (?:allerg|intoleran)|n't allergic|不过敏|没有过敏|不是对")
+_BEING = re.compile(r"(?:\b(?:am|is|are|be|became|become|been|as)|'m|'s|'re)\b[a-z0-9 ,-]{0,28}$")
 _LONG = re.compile(r"\b(?:long|length|wide)\b|长|宽")
 _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
+_LONGEST_ANSWERED = 9
 _YES = re.compile(r"^(?P<question>.+)\? (?P<answer>yes|no)\b.*$", re.IGNORECASE)
 
 
 def situation(facts: Sequence[str], question: str, today: date | None = None) -> Situation:
     """Read the user's sentences and what the question itself says."""
-    return _situation(tuple(facts), question, today)
+    return read_situation(tuple(facts), question, today)
 
 
 @lru_cache(maxsize=64)
-def _situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
-    # Many rules are judged by the same facts in one turn.
+def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
+    """As `situation`, kept, since many rules are judged by the same facts in one turn."""
     known_people = people([*facts, question])
     known: list[Known] = []
     for fact in facts:
@@ -122,6 +125,8 @@ def _read(fact: str, known: People, today: date | None, asked: frozenset[str] | 
 def _statement(question: str, yes: bool) -> str:
     """An answered question as the statement it makes: `Are you a student? No` is `I am not a student`."""
     text = normalise(question)
+    if len(text.split()) > _LONGEST_ANSWERED or re.search(r"\b(?:who|which|that|and|or)\b", text):
+        return ""  # a No may deny any part of it
     for start, affirmed, denied in (
         ("are you ", "i am ", "i am not "),
         ("do you have ", "i have ", "i do not have "),
@@ -228,9 +233,9 @@ def _traits(segment: str, tongue: Language, add: Callable[..., None]) -> None:
     past = _USED.search(segment)
     for status, pattern in taxonomy.statuses.items():
         match = pattern.search(segment)
-        if match and not past and not re.match("证|卡| card| ticket| discount| pass", segment[match.end() :]):
+        if match and not past and _is_own(segment, match, tongue):
             add("status", name=status, truth=not (denied and denied.start() < match.start()), shown=match[0])
-    if _AVOID.search(segment):
+    if _AVOID.search(segment) and not _TOLERATES.search(segment):
         words = [singular(match["word"]) for match in taxonomy.food_words.finditer(segment)]
         for word in words:
             add("avoids", name=word, shown=word)
@@ -247,6 +252,16 @@ def _traits(segment: str, tongue: Language, add: Callable[..., None]) -> None:
             add("item", name=f"{modifier} {match['word']}".strip(), truth=not denied, shown=match[0])
         if re.search(r"\b(?:booked|reserved)\b|预约|预订", segment):
             add("item", name="reservation" if tongue == "en" else "预约", truth=not denied, shown="booked")
+
+
+def _is_own(segment: str, match: re.Match[str], tongue: Language) -> bool:
+    """Whether a status is what someone is, and not whom they teach or which card they carry."""
+    if re.match("证|卡| card| ticket| discount| pass| price", segment[match.end() :]):
+        return False
+    if tongue == "zh":
+        return True
+    plural = match[0].endswith("s") and not re.search(r"\b(?:we|they|both)\b|'re\b", segment)
+    return not plural and _BEING.search(segment[: match.start()]) is not None
 
 
 def _things(segment: str, tongue: Language, add: Callable[..., None]) -> None:

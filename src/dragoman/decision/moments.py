@@ -48,6 +48,9 @@ _TIME = re.compile(
     r"|\b(?P<clock>\d{1,2}) o'?clock\b"
 )
 
+_DATE_HINT = re.compile(rf"\b{_MONTH}|月|\d{{4}}-")
+_TIME_HINT = re.compile(r"\d|noon|midday|midnight|正午|午夜")
+
 
 @dataclass(frozen=True, slots=True)
 class Day:
@@ -123,7 +126,9 @@ def spread(text: str) -> str:
 
 def days(text: str) -> list[tuple[Day, Span]]:
     """The dates and months that are named in a text that `spread` has prepared."""
-    found = []
+    found: list[tuple[Day, Span]] = []
+    if not _DATE_HINT.search(text):
+        return found
     for match in _DATE.finditer(text):
         groups = match.groupdict()
         for n in "12345":
@@ -138,7 +143,9 @@ def days(text: str) -> list[tuple[Day, Span]]:
 
 def clocks(text: str) -> list[tuple[Clock, Span]]:
     """The times of the day that are named in a text."""
-    found = []
+    found: list[tuple[Clock, Span]] = []
+    if not _TIME_HINT.search(text):
+        return found
     for match in _TIME.finditer(text):
         clock = _clock(match)
         if clock is not None:

@@ -40,6 +40,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
+_METRES = re.compile(r"(\d)米(\d{1,2})(?![\d厘.])")
 _CHINESE = re.compile(
     "(?<![周期拜第统唯之同万任])[零〇一二两三四五六七八九十百千万]+(?=[岁个人位名件本张条只辆艘级年月日号天小分点时米厘公克斤元块升折折口])"
     "|(?<![周期拜第统唯之同万任])[一二两三四五六七八九十百]+(?=周岁|千克|到[一二三四五六七八九十百]+[岁天人日])"
@@ -58,6 +59,7 @@ def normalise(text: str) -> str:
     text = _A_UNIT.sub("1 ", text).replace("1 dozen", "12").replace("a dozen", "12")
     text = _ENGLISH.sub(_english, text)
     if not text.isascii():
+        text = _METRES.sub(r"\1.\2米", text)
         text = _CHINESE.sub(lambda match: str(_chinese(match[0])), text)
     return " ".join(text.split())
 

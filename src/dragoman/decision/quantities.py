@@ -47,7 +47,8 @@ _NO_NOUN = (
     "but who which that will would only tall high long wide old be cost costs as if when up upwards onwards more less "
     "fewer older younger years year by have has do does i it not travel travels enter get gets ride rides swim swims "
     "join joins use uses receive receives need needs should cannot play plays o'clock am pm away admitted allowed "
-    "welcome required before after except unless each every s"
+    "welcome required before after except unless each every s last next this yesterday today tomorrow now already "
+    "again soon since during without instead because so while and/or plus"
 ).split()
 _FIND = re.compile(
     rf"(?<![a-z0-9_.:/])(?P<symbol>[€£$¥])? ?(?P<number>{NUMBER})(?![\d:/])"
@@ -96,6 +97,8 @@ def read(match: re.Match[str]) -> Quantity | None:  # noqa: PLR0911  # one retur
                 return None
             value += float(match["minor"]) * 0.0254
         return Quantity(kind, value, base, match.start(), match.end(), shown=shown)
+    if re.match(r"(?!'?s\b)[a-z]", text[match.end() : match.end() + 3]):
+        return None  # "10MB": a unit that is not known here
     counted = _AFTER_ZH.match(text, match.end())
     if counted:
         noun = (
@@ -111,6 +114,8 @@ def read(match: re.Match[str]) -> Quantity | None:  # noqa: PLR0911  # one retur
         if after["us"]:
             return Quantity("count", number, "people", match.start(), after.end(), "people", after[0])
         first = after["first"]
+        if first in ("square", "cubic"):
+            return None
         if first not in _NO_NOUN and not first.isdigit():
             noun = after["of"] if after["of"] and first in ("pieces", "items", "bottles", "kinds") else first
             if noun in _NO_NOUN:

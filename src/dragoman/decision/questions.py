@@ -106,9 +106,9 @@ def _english(asked: str, rule: str, people: People) -> float:
     rest = _CALENDAR.sub(" ", asked)
     words = [w for w in _WORD.findall(rest) if w not in people.names and w not in RELATION]
     weak = _weak()
-    stems = _stems(" ".join(words))
+    stems = stemmed(" ".join(words))
     strong = [stem for stem in dict.fromkeys(stems) if stem not in weak and stem.isalpha()]
-    rule_stems = frozenset(_stems(rule))
+    rule_stems = frozenset(stemmed(rule))
     if _clashes(rest, rule, rule_stems) or _other_activity(rule, frozenset(stems), strong):
         return 0.0
     asked_things = [m["word"].replace(" ", "-") for m in taxonomy.thing_words.finditer(asked)]
@@ -117,7 +117,7 @@ def _english(asked: str, rule: str, people: People) -> float:
     ]
     rule_things = [m["word"].replace(" ", "-") for m in taxonomy.thing_words.finditer(rule)]
     things = {a for a in asked_things for r in rule_things if taxonomy.is_a(a, r) or taxonomy.is_a(r, a)}
-    thing_stems = {stem for thing in things for stem in _stems(thing.replace("-", " "))}
+    thing_stems = {stem for thing in things for stem in stemmed(thing.replace("-", " "))}
     if not strong:
         return 1.0
     groups = [group for group in _topics() if rule_stems & group]
@@ -129,12 +129,19 @@ def _english(asked: str, rule: str, people: People) -> float:
     return max(shared / len(strong), 0.7 if things else 0.0)
 
 
+def mentions(asked: Question, word: str) -> bool:
+    """Whether a question has a word or a synonym of it."""
+    stems, theirs = frozenset(stemmed(word)), frozenset(stemmed(asked.text))
+    related = {stem for group in _topics() if group & stems for stem in group}
+    return bool((stems | related) & theirs)
+
+
 def unshared(asked: Question, clause: str) -> float:
     """The share of a clause's telling words that the question does not have: an unread condition may hide in them."""
     if not asked.text or language(clause) == "zh":
         return 0.0
-    stems = {stem for stem in _stems(clause) if stem.isalpha() and stem not in _weak() and stem not in _PLAIN}
-    theirs = frozenset(_stems(asked.text))
+    stems = {stem for stem in stemmed(clause) if stem.isalpha() and stem not in _weak() and stem not in _PLAIN}
+    theirs = frozenset(stemmed(asked.text))
     related = {stem for group in _topics() if group & theirs for stem in group}
     taxonomy = categories("en")
     rest = [
@@ -150,14 +157,14 @@ def _other_activity(rule: str, asked: frozenset[str], strong: list[str]) -> bool
     first = re.match(r"(?:the )?([a-z]+ing)\b", rule)
     if not first or first[1] in ("evening", "morning", "building", "nothing", "anything", "wedding", "ring", "swing"):
         return False
-    activity = frozenset(_stems(first[1]))
+    activity = frozenset(stemmed(first[1]))
     related = {stem for group in _topics() if activity & group for stem in group}
     return not (activity | related) & asked and bool(strong)
 
 
 def _clashes(asked: str, rule: str, rule_stems: frozenset[str]) -> bool:
     """Whether both name the same thing of different kinds: the `pottery course` is not the `kite course`."""
-    asked_stems = frozenset(_stems(asked))
+    asked_stems = frozenset(stemmed(asked))
     heads = _kinds(rule)
     for head, modifiers in _kinds(asked).items():
         theirs = heads.get(head)
@@ -171,7 +178,7 @@ def _kinds(text: str) -> dict[str, frozenset[str]]:
     kinds: dict[str, frozenset[str]] = {}
     words = _WORD.findall(text)
     for modifier, head in pairwise(words):
-        stems, head_stems = _stems(modifier), _stems(head)
+        stems, head_stems = stemmed(modifier), stemmed(head)
         if head_stems and head_stems[0] not in weak:
             kind = frozenset(stem for stem in stems if stem not in weak and not modifier.endswith(("ly", "ing", "ed")))
             kinds[head_stems[0]] = kinds.get(head_stems[0], frozenset()) | kind
@@ -200,20 +207,22 @@ def _chinese(asked: str, rule: str, people: People) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _stems(text: str) -> tuple[str, ...]:
-    return _analyser()(text)
+def stemmed(text: str) -> tuple[str, ...]:
+    """The stems of a text without its function words."""
+    return analyser()(text)
 
 
 @cache
-def _analyser() -> Analyser:
+def analyser() -> Analyser:
+    """The analyser of questions and rules, which remembers the words it has seen."""
     return Analyser(language="en")
 
 
 @cache
 def _weak() -> frozenset[str]:
-    return frozenset(stem for word in categories("en").weak for stem in _stems(word))
+    return frozenset(stem for word in categories("en").weak for stem in stemmed(word))
 
 
 @cache
 def _topics() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(stem for word in group for stem in _stems(word)) for group in categories("en").topics)
+    return tuple(frozenset(stem for word in group for stem in stemmed(word)) for group in categories("en").topics)

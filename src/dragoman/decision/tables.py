@@ -35,25 +35,22 @@ class Choice:
     """One line for each row that was looked at: what it has, and whether it was kept."""
 
 
-_SUPERLATIVES: tuple[tuple[re.Pattern[str], int, tuple[Measure, ...]], ...] = tuple(
-    (re.compile(pattern), sign, measures)
-    for pattern, sign, measures in (
-        (r"\bcheapest\b|\bleast expensive\b|\blowest (?:price|fee|fare|cost)\b|\bcosts? (?:the )?least\b|最便宜", -1, ("money",)),
-        (r"\bmost expensive\b|\bdearest\b|\bpriciest\b|\bhighest (?:price|fee|fare)\b|\bcosts? (?:the )?most\b|最贵", 1, ("money",)),
-        (r"\blongest\b|最长", 1, ("duration", "length")),
-        (r"\bshortest\b|最短", -1, ("duration", "length")),
-        (r"\b(?:quickest|fastest)\b|最快", -1, ("duration",)),
-        (r"\bslowest\b|最慢", 1, ("duration",)),
-        (r"\b(?:highest|tallest|deepest|widest)\b|最高|最深|最宽", 1, ("length",)),
-        (r"\b(?:lowest|shallowest|nearest|closest)\b|最低|最浅|最近", -1, ("length",)),
-        (r"\b(?:farthest|furthest)\b|最远", 1, ("length",)),
-        (r"\bheaviest\b|最重", 1, ("mass",)),
-        (r"\blightest\b|最轻", -1, ("mass",)),
-        (r"\b(?:earliest|first)\b|最早|第一班|首班", -1, ("time", "date")),
-        (r"\b(?:latest|last)\b|最晚|末班|最后一班", 1, ("time", "date")),
-        (r"\b(?:largest|biggest)\b|\bmost (?:people|seats|places|rooms)\b|最大|最多", 1, ("count",)),
-        (r"\bsmallest\b|\bfewest\b|最小|最少", -1, ("count",)),
-    )
+_SUPERLATIVES: tuple[tuple[str, int, tuple[Measure, ...]], ...] = (
+    (r"\bcheapest\b|\bleast expensive\b|\blowest (?:price|fee|fare|cost)\b|\bcosts? (?:the )?least\b|最便宜", -1, ("money",)),
+    (r"\bmost expensive\b|\bdearest\b|\bpriciest\b|\bhighest (?:price|fee|fare)\b|\bcosts? (?:the )?most\b|最贵", 1, ("money",)),
+    (r"\blongest\b|最长", 1, ("duration", "length")),
+    (r"\bshortest\b|最短", -1, ("duration", "length")),
+    (r"\b(?:quickest|fastest)\b|最快", -1, ("duration",)),
+    (r"\bslowest\b|最慢", 1, ("duration",)),
+    (r"\b(?:highest|tallest|deepest|widest)\b|最高|最深|最宽", 1, ("length",)),
+    (r"\b(?:lowest|shallowest|nearest|closest)\b|最低|最浅|最近", -1, ("length",)),
+    (r"\b(?:farthest|furthest)\b|最远", 1, ("length",)),
+    (r"\bheaviest\b|最重", 1, ("mass",)),
+    (r"\blightest\b|最轻", -1, ("mass",)),
+    (r"\b(?:earliest|first)\b|最早|第一班|首班", -1, ("time", "date")),
+    (r"\b(?:latest|last)\b|最晚|末班|最后一班", 1, ("time", "date")),
+    (r"\b(?:largest|biggest)\b|\bmost (?:people|seats|places|rooms)\b|最大|最多", 1, ("count",)),
+    (r"\bsmallest\b|\bfewest\b|最小|最少", -1, ("count",)),
 )  # fmt: skip
 _HOW_MANY = re.compile(r"\bhow many\b|\bnumber of\b|几[个班艘条种家场次]|多少[个班艘条种家场次]")
 _WHICH = re.compile(
@@ -87,7 +84,7 @@ def pick(question: str, rows: Sequence[str]) -> Choice | None:
     if kept is None:
         return None
     for pattern, sign, measures in _SUPERLATIVES:
-        if pattern.search(asked):
+        if re.search(pattern, asked):
             return _superlative(asked, kept, sign, measures, trace)
     if _HOW_MANY.search(asked):
         return _listed("count", kept, str(len(kept)), trace) if trace else None
@@ -140,9 +137,10 @@ def _filtered(asked: str, table: list[tuple[str, Row]], trace: list[str]) -> lis
     for condition in conditions:
         if condition.attribute == "weekday":
             continue
-        kept = _bounded(condition, kept, trace)
-        if kept is None:
+        met = _bounded(condition, kept, trace)
+        if met is None:
             return None
+        kept = met
     aged = [quantity for quantity in quantities(asked) if quantity.kind == "age"]
     if aged and not conditions:
         return _aged(aged[0].value / 12, kept, trace)
@@ -292,9 +290,10 @@ def _listed(kind: Literal["count", "list"], table: list[tuple[str, Row]], answer
 
 
 @cache
-def _analyser() -> Analyser:
+def analyser() -> Analyser:
+    """The analyser of cells and questions, which remembers the words it has seen."""
     return Analyser(language="auto")
 
 
 def _stems(text: str) -> tuple[str, ...]:
-    return _analyser()(text)
+    return analyser()(text)

@@ -1,0 +1,30 @@
+"""Lets this package go of the texts it keeps to be quicker, when a user asks to be forgotten."""
+
+from __future__ import annotations
+
+from dragoman.core.caches import keeps_texts
+from dragoman.decision import conditions, facts, numerals, questions, tables
+
+
+class DecisionCaches:
+    """The caches of this package; `dragoman.core.caches.clear_caches` reaches them."""
+
+    def __init__(self) -> None:
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Empty every cache that holds words of a user or a document."""
+        for kept in (
+            numerals.normalise,
+            conditions.clauses,
+            facts.read_situation,
+            questions.question,
+            questions.stemmed,
+            questions.analyser,
+            tables.analyser,
+        ):
+            kept.cache_clear()
+
+
+CACHES = DecisionCaches()
+"""Held here, since the register of caches holds its members weakly."""
