@@ -4,7 +4,10 @@
 MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
+PIP := $(INSTALL) -c constraints.txt
+# The first pip that reads dependency groups.
+GROUPS := 'pip>=25.1'
 # Two processes share the tests; one that is alone with a test runs it by `pytest PATH`.
 BOTH := -n 2 --dist worksteal
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
@@ -43,7 +46,7 @@ test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "slow and not trust"
 
-trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
+trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium $(VENV)/.strace
 	@echo "== trust tests"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m trust
 
@@ -73,11 +76,15 @@ check: $(VENV)/.dev
 
 # What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@for name in imports loop encoder latency search; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@missed=; for name in imports loop encoder latency search; do \
+		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; done; \
+		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 
 # The others are installed into an environment of their own, never into ours.
 bench-peers: $(VENV)/.dev
-	@for name in loop imports; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --peers $(VENV)/peers || exit 1; done
+	@missed=; for name in loop imports; do \
+		echo "== $$name"; $(BIN)/python benchmarks/$$name.py --peers $(VENV)/peers || missed="$$missed $$name"; done; \
+		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 
 # Finished runs are taken as they are: remove runs/results to measure everything anew.
 results: $(VENV)/.dev $(VENV)/.weights
@@ -107,24 +114,25 @@ $(BIN)/python:
 		echo "The venv module does not work; on Debian or Ubuntu install the package python3-venv." >&2; \
 		rm -rf $(VENV); exit 1; }
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Dragoman (about a minute, once)" >&2
 	@$(PIP) -e . >&2 </dev/null
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Dragoman with what its tests need (about a minute, once)" >&2
-	@$(PIP) -e '.[dev]' >&2 </dev/null
+	@$(INSTALL) $(GROUPS) >&2 </dev/null
+	@$(PIP) -e '.[all]' --group dev >&2 </dev/null
 	@touch $@ $(VENV)/.core $(VENV)/.server
 
-$(VENV)/.server: pyproject.toml | $(BIN)/python
+$(VENV)/.server: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Dragoman with its server (about a minute, once)" >&2
 	@$(PIP) -e '.[server]' >&2 </dev/null
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.fuzz: | $(VENV)/.dev
 	@echo "Installing atheris (some minutes where it has to be built, which needs clang and its libFuzzer)" >&2
-	@$(PIP) -e '.[fuzz]' >&2 </dev/null
+	@$(PIP) --group fuzz >&2 </dev/null
 	@touch $@
 
 # In an environment of its own: it looks at ours, and is no part of it.
@@ -148,4 +156,11 @@ $(VENV)/.chromium: | $(VENV)/.dev
 		echo "Installing Chromium for the tests of the page" >&2; \
 		$$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y -qq chromium >&2 </dev/null || { \
 		echo "It could not be installed: install Chromium by hand, or name it in CHROMIUM." >&2; exit 1; }
+	@touch $@
+
+# The tracer of tests/trust/test_outbound.py, which is skipped where it cannot be installed.
+$(VENV)/.strace: | $(VENV)/.dev
+	@command -v strace >/dev/null || { echo "Installing strace for the tests of outbound traffic" >&2; \
+		$$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y -qq strace >&2 </dev/null || \
+		echo "It could not be installed: these tests will be skipped." >&2; }
 	@touch $@

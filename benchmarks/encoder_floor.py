@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman.models import weights
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.onnx.int8_graph import narrowed
-from dragoman.models.onnx.session import open_session
+from dragoman.models.onnx.session import load_onnxruntime, open_session
+
+onnxruntime = load_onnxruntime()
 
 WANTED = 10_000  # passages a minute and core
 PASSAGES = 192
@@ -36,7 +37,7 @@ ROWS = 512  # of the product whose rate is taken
 
 def matrices(path: Path) -> list[tuple[int, int]]:
     """The shapes of the constant matrices that every token is multiplied by; tables that are looked up are none."""
-    model = onnx.load_from_string(narrowed(path) or path.read_bytes()).graph
+    model = onnx.load_from_string(narrowed(path, byte_products=True) or path.read_bytes()).graph
     shapes = {tensor.name: tuple(tensor.dims) for tensor in model.initializer}
     found: list[tuple[int, int]] = []
     for node in model.node:

@@ -32,8 +32,8 @@ QUESTION = "How much is a ferry ticket?"
 ANSWER = b"franc"
 PATIENCE = 60.0
 BARE_MODELS = """
+from dragoman.models import weights  # first: it switches off onnxruntime's telemetry
 import onnxruntime, tokenizers, xllamacpp
-from dragoman.models import weights
 encoder = weights.path("all-minilm-l6-v2-int8")
 tokenizers.Tokenizer.from_file(str(encoder / "tokenizer.json"))
 onnxruntime.InferenceSession(str(encoder / "model.onnx"), providers=["CPUExecutionProvider"])

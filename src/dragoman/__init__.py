@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dragoman.core.telemetry import disable_telemetry
+
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
     from dragoman.agent.assistant import Assistant, UserTurn
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+disable_telemetry()  # before any library that would report is imported
 
 _HOMES = {
     "dragoman.agent.agent": ("Agent",),

@@ -13,6 +13,7 @@ import pytest
 from mcp.types import CallToolResult, TextContent
 
 from dragoman.core.errors import EndpointError
+from dragoman.core.telemetry import SWITCHES
 from dragoman.sources import session
 from dragoman.sources.session import ToolAddress
 from dragoman.sources.tools import MOST_CHARACTERS, MOST_PASSAGES, McpTool, passages_of
@@ -138,6 +139,11 @@ def test_the_program_is_given_only_the_variables_that_are_named(make_tool, monke
     monkeypatch.setenv("TOOL_OTHER", "t2")
     (only,) = make_tool("environment", env=("TOOL_TOKEN", "TOOL_MISSING")).ask("x")
     assert only.text == "TOOL_TOKEN=t1"
+
+
+def test_the_program_is_started_with_telemetry_off(make_tool):
+    passages = make_tool("variables").ask(" ".join(SWITCHES))
+    assert [passage.text for passage in passages] == [f"{name}={value}" for name, value in SWITCHES.items()]
 
 
 def test_a_closed_tool_says_so(make_tool):

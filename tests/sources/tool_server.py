@@ -59,6 +59,12 @@ def environment(query: str) -> list[str]:
 
 
 @server.tool()
+def variables(query: str) -> list[str]:
+    """Those variables of this process that the query names; nothing of ours is imported here, which would set some."""
+    return [f"{name}={os.environ.get(name)}" for name in query.split()]
+
+
+@server.tool()
 def whoami(query: str, context: Context) -> str:
     return f"authorization: {context.request_context.request.headers.get('authorization')}"
 

@@ -82,10 +82,16 @@ def file_problems(known: dict[str, Distribution]) -> Iterator[str]:
 
 
 def declared() -> list[Requirement]:
-    """Every requirement of ours, of the package and its extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
-    return [Requirement(line) for line in lines]
+    """Every requirement of ours: of the package, its extras, the groups of its developers, and its constraints."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
+    lists = [*project["optional-dependencies"].values(), *settings["dependency-groups"].values(), _constraints()]
+    return [Requirement(line) for line in (*project["dependencies"], *(line for lines in lists for line in lines))]
+
+
+def _constraints() -> list[str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [stripped for line in lines if (stripped := line.partition("#")[0].strip())]
 
 
 def version_problems(known: dict[str, Distribution], wanted: Iterable[Requirement]) -> Iterator[str]:

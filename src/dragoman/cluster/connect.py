@@ -20,9 +20,8 @@ LOCAL, CLIENT = "local", "ray://"
 _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_TQDM_PATCH_PRINT": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
 }
-"""Ray says nothing of its own on the terminal, and nothing to anybody else."""
+"""Keeps Ray's own output off the terminal; its usage reports are off in `core/telemetry.py`."""
 _AUTH_MODE, _AUTH_TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _REACH_SECONDS = 5.0
 _NODE_SECONDS = 120.0

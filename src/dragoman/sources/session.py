@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dragoman.core.errors import EndpointError
+from dragoman.core.telemetry import switches
 from dragoman.sources.document import clean
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         if address.command:
             program, *arguments = address.command
-            given = {name: os.environ[name] for name in address.env if name in os.environ}
+            given = switches() | {name: os.environ[name] for name in address.env if name in os.environ}
             started = StdioServerParameters(
                 command=_program(program, address.folder), args=arguments, env=given, cwd=address.folder
             )

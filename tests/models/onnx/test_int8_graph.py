@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def factors():
 def test_a_byte_matrix_is_multiplied_as_bytes_with_nearly_the_same_result(tmp_path, factors):
     matrix, scales, x = factors
     (tmp_path / "model.onnx").write_bytes(product(matrix, scales))
-    model = narrowed(tmp_path / "model.onnx")
+    model = narrowed(tmp_path / "model.onnx", byte_products=True)
     assert b"MatMulNBits" in model
     assert b"Cast" not in model
     expected = x @ (matrix * scales)
@@ -73,7 +75,7 @@ def test_a_byte_matrix_is_multiplied_as_bytes_with_nearly_the_same_result(tmp_pa
 def test_a_row_does_not_depend_on_the_others_in_its_batch(tmp_path, factors):
     matrix, scales, x = factors
     (tmp_path / "model.onnx").write_bytes(product(matrix, scales))
-    model = narrowed(tmp_path / "model.onnx")
+    model = narrowed(tmp_path / "model.onnx", byte_products=True)
     louder = np.concatenate([x[:1], 1000 * x[1:]])
     assert np.array_equal(run(model, x)[0], run(model, louder)[0])
 
@@ -82,20 +84,20 @@ def test_a_matrix_that_something_else_uses_too_is_left_alone(tmp_path, factors):
     matrix, scales, _ = factors
     also = [node("Identity", ["w_scaled"], "z")]
     (tmp_path / "model.onnx").write_bytes(product(matrix, scales, also=also, outputs=("y", "z")))
-    assert narrowed(tmp_path / "model.onnx") is None
+    assert narrowed(tmp_path / "model.onnx", byte_products=True) is None
 
 
 def test_a_matrix_whose_rows_do_not_fill_whole_blocks_is_left_alone(tmp_path, factors):
     matrix, scales, _ = factors
     (tmp_path / "model.onnx").write_bytes(product(matrix[:100], scales))
-    assert narrowed(tmp_path / "model.onnx") is None
+    assert narrowed(tmp_path / "model.onnx", byte_products=True) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x3a\xff\xff\xff\x7f", b"\x80" * 40])
 def test_what_is_no_model_is_left_to_the_runtime(tmp_path, content):
     (tmp_path / "model.onnx").write_bytes(content)
-    assert narrowed(tmp_path / "model.onnx") is None
-    assert narrowed(tmp_path / "missing.onnx") is None
+    assert narrowed(tmp_path / "model.onnx", byte_products=True) is None
+    assert narrowed(tmp_path / "missing.onnx", byte_products=True) is None
 
 
 def test_fields_come_back_as_they_were_written():
@@ -104,11 +106,18 @@ def test_fields_come_back_as_they_were_written():
 
 
 @pytest.mark.integration
-def test_the_default_encoder_is_narrowed_and_its_vectors_stay_within_a_thousandth(weights_home, monkeypatch):
+def test_the_default_encoder_can_be_narrowed_and_its_vectors_stay_within_a_thousandth(weights_home, monkeypatch):
     from dragoman.models.onnx import encoder, session
 
     texts = ["The ferry leaves at nine.", "Dogs travel free if they stay on a lead.", "How much is a ticket?"]
+    monkeypatch.setattr(session, "narrowed", partial(narrowed, byte_products=True))  # on every processor
     ours = encoder.OnnxEncoder().encode(texts)
     monkeypatch.setattr(session, "narrowed", lambda path: None)
     as_floats = encoder.OnnxEncoder().encode(texts)
     assert 0.998 < (ours * as_floats).sum(axis=1).min() < 0.9999999
+
+
+def test_byte_matrices_are_left_alone_where_products_of_floats_are_quicker(tmp_path, factors):
+    matrix, scales, _ = factors
+    (tmp_path / "model.onnx").write_bytes(product(matrix, scales))
+    assert narrowed(tmp_path / "model.onnx", byte_products=False) is None

@@ -5,10 +5,14 @@ first two when it loads, and from then on multiplies floats four times the size.
 `MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch;
 a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`); where it does, norms are
 taken the quicker way (`norms`).
+
+Products of bytes pay on ARM, where the runtime has kernels for them, and cost time on x86-64, where products of floats
+are quicker: `BYTE_PRODUCTS` says which this machine has.
 """
 
 from __future__ import annotations
 
+import platform
 from typing import TYPE_CHECKING
 
 from dragoman.models.onnx.fused_attention import with_attention
@@ -32,6 +36,8 @@ from dragoman.models.onnx.layer_norms import OPSET, with_quick_norms
 if TYPE_CHECKING:
     from pathlib import Path
 
+BYTE_PRODUCTS = platform.machine().lower() in ("aarch64", "arm64")
+"""Whether a product of eight-bit factors is quicker here than one of floats (`benchmarks/encoder.py` measures it)."""
 _BLOCK = 128
 """How many numbers of the other factor share a scale: with fewer it is slower, and nearer by less than a thousandth."""
 _LARGE = 1 << 29
@@ -41,14 +47,17 @@ _GRAPH, _OPSET = 7, 8  # of a model
 _NODE, _INITIALIZER, _OUTPUT = 1, 5, 12  # of a graph
 
 
-def narrowed(path: Path) -> bytes | None:
-    """The model in a file as the runtime runs it fastest; None where there is nothing to gain."""
+def narrowed(path: Path, *, byte_products: bool = BYTE_PRODUCTS) -> bytes | None:
+    """The model in a file as the runtime runs it fastest; None where there is nothing to gain.
+
+    Without `byte_products`, byte matrices are left to the runtime, which makes floats of them.
+    """
     try:
         if path.stat().st_size > _LARGE:
             return None
         fields = list(fields_of(path.read_bytes()))
         graph = next((value for number, value in fields if number == _GRAPH and isinstance(value, bytes)), b"")
-        rewritten = _Graph(graph, _version(fields)).rewritten()
+        rewritten = _Graph(graph, _version(fields)).rewritten(byte_products=byte_products)
     except (OSError, ValueError, IndexError):  # not there, or no graph that this module can read: the runtime will say
         return None
     if rewritten is None:
@@ -85,14 +94,14 @@ class _Graph:
             for name in node.inputs:
                 self._uses[name] = self._uses.get(name, 0) + 1
 
-    def rewritten(self) -> bytes | None:
+    def rewritten(self, *, byte_products: bool) -> bytes | None:
         """The graph with every byte matrix used as such and attention as one; None where it has neither."""
         nodes: list[Node] = []
         gone: set[int] = set()
         dropped: set[str] = set()
         added: list[bytes] = []
         for node in self._nodes:
-            pair = self._pair(node)
+            pair = self._pair(node) if byte_products else None
             if pair is None or (node.kind == "Gather" and len(self._tensors[pair[0]]) <= _SMALL):
                 nodes.append(node)
                 continue

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import WeightsError
+from dragoman.core.telemetry import switches
 from dragoman.models.onnx.int8_graph import narrowed
 
 _CHARACTERS_A_TOKEN = 100
@@ -45,12 +46,23 @@ def open_tokenizer(folder: Path, max_tokens: int) -> Any:
     return tokenizer
 
 
+def load_onnxruntime() -> Any:
+    """Import onnxruntime with its telemetry off: the only place that imports it.
+
+    The package's switch is in time unless the program loaded onnxruntime before us: then its API drops later events.
+    """
+    import onnxruntime
+
+    if switches()["ORT_DISABLE_TELEMETRY"] == "1":
+        onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
 def open_session(folder: Path, threads: int) -> Any:
     """The graph of a folder, ready to run. All rows of a call must be of one length: the mask of padding may be gone
     (`fused_attention.py`).
     """
-    import onnxruntime
-
+    onnxruntime = load_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
