@@ -22,8 +22,8 @@ import numpy as np
 import dragoman
 from dragoman.agent.build import locate
 from dragoman.core.values import Context, Request, Turn
-from dragoman.evaluate.metrics.curves import roc_auc
 from dragoman.decision.choose import Quote, rank
+from dragoman.evaluate.metrics.curves import roc_auc
 from dragoman.text.analyse import analyse
 from dragoman.text.form import form
 

@@ -134,7 +134,11 @@ def attributes(folder: Path) -> Score:
                 text, *triples = line.rstrip("\n").split("\t")
                 match = re.match(r"\d+\s+(.*)", text) or re.match(r"\w+'?s? persona: (.*)", text)
                 said = (match[1] if match else text).strip()
-                gold = [content(" ".join(ast.literal_eval(triple)[2:])) for triple in triples if triple.startswith("[") and "blank" not in triple]
+                gold = [
+                    content(" ".join(ast.literal_eval(triple)[2:]))
+                    for triple in triples
+                    if triple.startswith("[") and "blank" not in triple
+                ]
                 found = [content(f"{fact.value} {fact.relation}") for fact in facts(tidy(said))]
                 _overlap(score, found, [value for value in gold if value])
     return score
