@@ -1,4 +1,4 @@
-"""Compose a personal answer without a language model: the answer first, then the rule, the user's fact and the source."""
+"""Compose a personal answer without a language model: verdict first, then the rule, the user's fact and the source."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ _NEAR = 0.4
 _BEARS = 0.5
 _SURE = 0.85
 """From which probability on a verdict of the trained scorer is taken."""
+_PLAIN = 0.6
+"""From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset({"pregnancy", "disability", "allergy", "diet", "health", "condition", "unemployment"})
 """What nobody is asked about: the rule is said instead."""
 
@@ -104,11 +106,23 @@ def _decision(option: Option) -> Decision:
 
 
 def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
-    """A refusal outweighs what is missing, which outweighs a permission: every rule must be met."""
-    for verdict in ("no", "unknown", "yes"):
-        for each in judged:
-            if each.decision.verdict == verdict and (verdict != "unknown" or may_ask(each.decision)):
-                return _answer([each], facts)
+    """Yes or no. Every rule must be met, so a refusal outweighs a permission.
+
+    A rule that one of the user's facts decides counts wherever it stands; one that is decided by its words alone, or
+    that lacks a fact, only where it is the sentence that answers best.
+    """
+    best = judged[0]
+    by_fact = [each for each in judged if each.decision.fact and each.decision.verdict in ("yes", "no")]
+    refusals = [each for each in by_fact if each.decision.verdict == "no"]
+    if refusals:
+        return _answer(refusals[:1], facts)
+    if best.decision.verdict == "unknown" and may_ask(best.decision):
+        return _answer([best], facts)
+    if by_fact:
+        return _answer(by_fact[:1], facts)
+    plain = best.decision
+    if plain.verdict in ("yes", "no") and plain.confidence >= _PLAIN:
+        return _answer([best], facts)
     return None
 
 

@@ -47,7 +47,7 @@ class Resumed:
     """The dialogue up to and including that question."""
 
 
-def resumed(context: Context) -> Resumed | None:
+def resumed(context: Context) -> Resumed | None:  # noqa: PLR0911 - one return a reason
     """The earlier question that this turn answers a question back for, or None."""
     turns = context.turns
     if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
@@ -83,7 +83,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(word for word in re.findall(r"\w+", text.lower()) if word not in _PLAIN)
 
 
-def statement_of(asked: str, answer: str) -> str:
+def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return a form of question
     """The answer to a question as a statement in the first person; the answer itself where it is one already."""
     bare = answer.strip().rstrip(" .!。！")
     if re.search(r"[\u4e00-\u9fff]", asked):

@@ -21,7 +21,8 @@ _POLAR = re.compile(
     re.IGNORECASE,
 )
 _POLAR_LATER = re.compile(
-    r"[,;:.!] *(?:so |then |and |but )?(?:can|could|may|am|is|are|do|does|should|will|would|must) (?:i|we|he|she|they|it|my|our|the|there|[A-Z]\w+)\b"
+    r"[,;:.!] *(?:so |then |and |but )?(?:can|could|may|am|is|are|do|does|should|will|would|must) "
+    r"(?:i|we|he|she|they|it|my|our|the|there|[A-Z]\w+)\b"
     r"|\b(?:if|whether) (?:i|we|my|he|she) (?:can|could|may|am|have to|need)\b",
     re.IGNORECASE,
 )
