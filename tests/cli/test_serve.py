@@ -107,7 +107,7 @@ def served_with(monkeypatch, *arguments):
     )
     done = run("serve", *arguments, "--port", "0")
     assert done.exit_code == 0, done.exception
-    return seen["house"], seen["door"]
+    return seen["service"], seen["door"]
 
 
 def test_said_so_a_server_whose_keys_are_all_revoked_is_open_on_this_machine(folder, monkeypatch):

@@ -1,11 +1,11 @@
 """Runs the systems of a table over a set, batch by batch, and hands each turn's outcome to whoever keeps the rows.
 
-A batch is a shard: workers, here or elsewhere, answer it (`batch_worker.py`), and outcomes are written in the order
-of turns. A batch's candidates go into a store under their scopes, once for all systems; then every system answers the
-batch. What systems have in common is asked once (`systems/memo.py`). Scopes that no later batch is likely to need are
-forgotten, so that memory does not grow with the set. A run that was stopped goes on where the rows end: the batch in
-which it stopped is run again by every system, so that what is shared, and so what is billed, is what it would have
-been.
+A batch is a shard: workers, here or elsewhere, answer it (`batch_worker.py`), and outcomes are written in the order of
+turns. A batch's candidates go into a store under their scopes, once for all systems; then every system answers the
+batch. What systems have in common is asked once (`evaluate/systems/memo.py`). Scopes that no later batch is likely to
+need are forgotten, so that memory does not grow with the set. A run that was stopped goes on where the rows end: the
+batch in which it stopped is run again by every system, so that what is shared, and so what is billed, is what it would
+have been.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One language model that plans, judges evidence and answers: what its runtimes have in common.
 
-`Shape` says how a turn becomes tokens, the same when it is trained and when it runs; `Turns` makes the tokens;
+`TreeShape` says how a turn becomes tokens, the same when it is trained and when it runs; `TurnTokens` makes the tokens;
 `Unified` is what a runtime does, in torch (`torch_model.py`) or in llama.cpp (`llama_model.py`).
 """
 

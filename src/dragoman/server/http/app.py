@@ -1,4 +1,4 @@
-"""The FastAPI application: routes put together, errors as problems, the door in front."""
+"""The FastAPI application: routes put together, errors as problems, the request limits in front."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ an RFC 9457 problem with a stable `code`. Authenticate with `Authorization: Bear
 def make_app(
     service: Service, *, runs_of: Runs | None = None, measure: BodyLimits | None = None, warm: bool = True
 ) -> FastAPI:
-    """The API of a service. `with_door` goes around it; the page adds its own routes to it."""
+    """The API of a service. `with_request_limits` goes around it; the page adds its own routes to it."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

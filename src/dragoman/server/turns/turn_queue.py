@@ -1,6 +1,6 @@
 """Turns on their way: a bounded number wait, a bounded number run, those of one dialogue one after the other.
 
-Everything here but `_work` and `Run._put` happens on the event loop, so that it needs no locks.
+Everything here but `_work` and `RunningTurn._put` happens on the event loop, so that it needs no locks.
 """
 
 from __future__ import annotations
