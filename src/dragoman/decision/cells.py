@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dragoman.decision.applies import applies
+from dragoman.decision.moments import weekdays
+from dragoman.decision.numerals import normalise
 from dragoman.decision.values import Decision
 from dragoman.text.language import language
 
+Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _MOST_COLUMNS = 12
+_NAMED_ROW = 0.5
 _PART = re.compile(r"[;；]\s*")
 _COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*(?P<value>.+)")
 
@@ -55,13 +60,12 @@ def row_sentence(text: str) -> str:
     return f"{row.label}: {', '.join(f'{name} {value}' for name, value in row.cells)}"
 
 
-def cell_for(question: str, text: str, facts: Sequence[str], analyse: Callable[[str], tuple[str, ...]]) -> Cell | None:
+def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse) -> Cell | None:
     """The cell of a row that answers a question: by the column that it names, else by the user's facts."""
     row = read_row(text)
     if row is None or len(row.cells) < 2:
         return None
-    asked = frozenset(analyse(question)) - frozenset(analyse(row.label))
-    named = [cell for cell in row.cells if asked & frozenset(analyse(cell[0]))]
+    named = _named(question, row, analyse)
     if len(named) == 1:
         return _cell(row, *named[0], None)
     personal = [(cell, _decision(cell, facts, question)) for cell in row.cells]
@@ -70,6 +74,39 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Callable[[
         (name, value), decision = fitting[0]
         return _cell(row, name, value, decision)
     return None
+
+
+def lookup(question: str, rows: Sequence[str], facts: Sequence[str], analyse: Analyse) -> tuple[str, Cell] | None:
+    """The row of a table whose label the question names, and its cell: ("Wednesday", "Sports pool")."""
+    asked, day = frozenset(analyse(question)), _days(question)
+    best: list[tuple[float, str]] = []
+    for text in rows:
+        row = read_row(text)
+        if row is None:
+            return None
+        words = frozenset(analyse(row.label))
+        share = len(words & asked) / len(words) if words else 0.0
+        best.append((share + (1.0 if day and day <= _days(row.label) else 0.0), text))
+    best.sort(key=lambda pair: -pair[0])
+    if len(best) < 2 or best[0][0] < _NAMED_ROW or best[0][0] == best[1][0]:
+        return None
+    cell = cell_for(question, best[0][1], facts, analyse)
+    return (best[0][1], cell) if cell is not None else None
+
+
+def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
+    """The cells whose column the question names, by its words or its weekday."""
+    asked = frozenset(analyse(question)) - frozenset(analyse(row.label))
+    shares = [len(asked & frozenset(analyse(name))) for name, _ in row.cells]
+    most = max(shares, default=0)
+    named = [cell for cell, share in zip(row.cells, shares, strict=True) if share == most and most]
+    day = _days(question)
+    on_day = [cell for cell in row.cells if day and day <= _days(cell[0])]
+    return on_day if len(on_day) == 1 and len(named) != 1 else named
+
+
+def _days(text: str) -> frozenset[int]:
+    return frozenset(day for days, _ in weekdays(normalise(text)) for day in days)
 
 
 def _decision(cell: tuple[str, str], facts: Sequence[str], question: str) -> Decision:

@@ -65,10 +65,27 @@ class SimilarityPlanner:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
+        if matter == "user" and self._rather_world(found, by, best):
+            matter = "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
         personal = personal or bears >= self._personal
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
+
+    def _rather_world(
+        self,
+        found: Mapping[SourceName, Sequence[Evidence]],
+        by: Mapping[str, list[Source]],
+        best: Mapping[SourceName, float],
+    ) -> bool:
+        """Whether a question about the user is for the documents: "what is my fare?" where no fact says it."""
+        facts = [piece for source in by["user"] for piece in found[source.name]]
+        bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
+        return (
+            bears >= self._personal
+            and _strongest(best, by["world"]) >= self._threshold
+            and _strongest(best, by["user"]) < SURE_OF_USER
+        )
 
     def _chosen(
         self, matter: str, personal: bool, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]

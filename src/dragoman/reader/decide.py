@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.cells import cell_for
+from dragoman.decision.cells import cell_for, lookup, read_row, row_sentence
 from dragoman.decision.choose import Analyse
 from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
+from dragoman.text.sentences import sentences
 
 _CONSIDERED = 12
+_MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
 _BEARS = 0.5
@@ -52,10 +55,10 @@ def decide(
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
     kind = question_kind(context.last)
-    if kind == "amount":
-        cell = _cell(near, facts, question, analyse)
-        if cell is not None:
-            return cell
+    if kind != "polar":
+        by_table = _table(near, facts, question, analyse)
+        if by_table is not None:
+            return by_table
     judged = [_Judged(option, _decision(option)) for option in near]
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
@@ -65,14 +68,28 @@ def decide(
     return None
 
 
-def _cell(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
-    """The cell of the best table row that the question names or that applies to the user."""
-    for option in options[:3]:
-        cell = cell_for(question, option.sentence, [fact.text for fact in facts], analyse)
-        if cell is not None:
-            used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
-            return Answer((replace(option, sentence=cell.text),), tuple(used))
-    return None
+def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+    """The answer that a table gives by comparing rows, or by the row and column that the question names."""
+    best = options[0]
+    if read_row(best.sentence) is None:
+        return None
+    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    choice = pick(question, rows)
+    if choice is not None and len(choice.rows) <= _MOST_ROWS:
+        texts = [row_sentence(row) for row in choice.rows]
+        if choice.kind == "superlative" and len(choice.labels) == 1:
+            column = f" ({choice.column})" if choice.column else ""
+            texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
+        elif choice.kind == "count":
+            texts = [f"{choice.answer}: {', '.join(choice.labels)}"]
+        return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
+    told = [fact.text for fact in facts]
+    named = lookup(question, rows, told, analyse)
+    cell = named[1] if named is not None else cell_for(question, best.sentence, told, analyse)
+    if cell is None:
+        return None
+    used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
+    return Answer((replace(best, sentence=cell.text),), tuple(used))
 
 
 def _by_sentence(options: Sequence[Option]) -> list[Option]:

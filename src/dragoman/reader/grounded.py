@@ -19,7 +19,7 @@ from dragoman.decision.joint import JointRanker
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
-from dragoman.reader.phrases import acknowledgement, phrase, social, spoken
+from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
 from dragoman.reader.voice import Voice
 from dragoman.text.circles import loops
@@ -112,7 +112,8 @@ class GroundedReader:
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
         answer = self._personal(task, language) or self._quote.read([self._impersonal(task)])[0]
-        if answer.method == "said" and act == "statement":  # nothing was asked, so nothing is missing
+        unsure = answer.method == "said" or answer.notes.items() >= NEAREST.items()
+        if unsure and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
 
@@ -121,7 +122,7 @@ class GroundedReader:
         shape = form(task.context.last)
         facts = self._facts(task)
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
-        if shape.act != "question" or shape.about == "user" or not passages:
+        if shape.act != "question" or not passages:
             return None
         options = self._ranker.rank(task.context, facts, passages)
         answer = decide(task.context, options, facts, floor=self._floor, analyse=self._analyse)

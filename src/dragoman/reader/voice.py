@@ -1,8 +1,8 @@
 """A language model says the decided answer in its own words; what it says is checked sentence by sentence.
 
 The model reads the question, the user's facts, the evidence and the decision. A sentence stays if its numbers and names
-are supported. A text that says less than the composed reply, or the opposite, or that the critic finds inconsistent with
-the evidence, is dropped whole: the composed reply remains.
+are supported. A text that says less than the composed reply, or the opposite, or that the critic finds inconsistent
+with the evidence, is dropped whole: the composed reply remains.
 """
 
 from __future__ import annotations
