@@ -21,7 +21,7 @@ _SUBJECT = re.compile(
     r"|(?P<me>我)|(?P<it>他们|她们|他|她|它)"
 )
 _MENTION = re.compile(
-    rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{1,3}})(?=来|去|一起|$)"
+    rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{0,3}})(?=来|去|一起|$)"
 )
 _OWNED = re.compile(rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]+[只条匹个位对])?[^，。]{{0,3}}?(?P<role>{_ROLE})$")
 _ASKED = re.compile(
@@ -61,7 +61,8 @@ def sentence_facts(text: str, said: str, people: Callable[[], Mapping[str, str]]
             last = subject
         mentioned = _MENTION.search(clause)
         if mentioned:
-            last = Subject(mentioned["name"], f"我{mentioned['role']}{mentioned['name']}", mentioned["role"])
+            role, name = mentioned["role"], mentioned["name"]
+            last = Subject(name or role, f"我{role}{name}", role)
         owned = _OWNED.search(predicate) if subject.key == USER else None
         if owned and not mentioned:
             last = Subject(owned["role"], f"我的{owned['role']}", owned["role"])

@@ -10,7 +10,7 @@ from dragoman.memory.subjects import noun_phrase, text_of
 from dragoman.text.patterns import Lazy
 
 RELATIVE = frozenset(("who", "which"))
-_TOKEN = re.compile(r"[,;:()]|[^\s,;:()]+")
+_TOKEN = re.compile(r"\d+:\d+[^\s,;:()]*|[,;:()]|[^\s,;:()]+")
 _CUTS = frozenset(", ; : ( ) and but so because although though while plus - – —".split())
 _LISTING = frozenset(("and", ",", "", "(", ")", "plus"))
 _ADVERBS = frozenset(
@@ -27,6 +27,7 @@ _ASKED = frozenset(
 )
 _HYPOTHETICAL = frozenset("if unless whether suppose imagine assuming".split())
 _SUBORDINATE = frozenset("when whenever where wherever until once before after why how what than".split())
+_BEFORE_DATES = frozenset(("until", "before", "after"))
 _SUBJECTS = frozenset("i we he she they it my our you the there".split())
 _OPENING = frozenset(
     "since after because due as at in on for from now this last next every during until till with".split()
@@ -77,8 +78,10 @@ def without_condition(tokens: list[str]) -> tuple[list[str], bool]:
         low = token.lower()
         if low in _HYPOTHETICAL:
             return tokens[:i], True
-        if i and low in _SUBORDINATE and i + 1 < len(tokens) and tokens[i + 1].lower() in _SUBJECTS:
-            return tokens[:i], False
+        if i and low in _SUBORDINATE and i + 1 < len(tokens):
+            following = tokens[i + 1].lower()
+            if following in _SUBJECTS and not (low in _BEFORE_DATES and following in ("the", "there", "my", "our")):
+                return tokens[:i], False
     return tokens, False
 
 

@@ -99,7 +99,8 @@ class Reader:
     def clauses(self, sentence: str, *, asks: bool = False) -> list[Clause]:
         """The clauses of a sentence that state something; `asks` says that it ends in a question mark."""
         pieces = chunks(sentence)
-        read = _Sentence(doubtful=asks and not any(is_question(tokens) for _, tokens in pieces))
+        asked = any(is_question(tokens) or (joint in RELATIVE and nth) for nth, (joint, tokens) in enumerate(pieces))
+        read = _Sentence(doubtful=asks and not asked)
         for joint, piece in pieces:
             tokens, hypothetical = without_condition(piece)
             if tokens:
@@ -152,7 +153,8 @@ class Reader:
             return
         # A bare noun phrase is more of the clause before, or the subject of one to come.
         if read.body is not None and read.pending is None and joint in ("and", ",", "", "plus"):
-            read.body.tokens += [joint, *tokens]
+            if verb_of(read.body.tokens) != "be" or any(token.lower() == "with" for token in read.body.tokens):
+                read.body.tokens += [joint, *tokens]
         elif read.pending is None:
             read.pending = subject
         if subject is not None and subject.key != USER:
@@ -203,7 +205,7 @@ class Reader:
         name, rest = tokens[start], list(tokens[start + 1 :])
         if not rest:
             return None
-        known = self._person(name) if verb_of(rest) else None
+        known = self._person(name) if verb_of(rest) and name.lower() not in _OTHERS else None
         if known is not None:
             return known, rest
         if first:
@@ -257,7 +259,10 @@ class Reader:
             return read.pending
         if self._last is not None and _ends_with(read.current.tokens, self._last):
             return self._last
-        return read.current.subject if read.current.stated and verb_of(read.current.tokens) == "be" else None
+        is_state = verb_of(read.current.tokens) == "be" and not any(
+            token.endswith("ing") for token in read.current.tokens
+        )
+        return read.current.subject if read.current.stated and is_state else None
 
     def _renames(self, read: _Sentence, tokens: Sequence[str]) -> bool:
         """Whether a name between commas belongs to somebody: "my son, Max, is four"."""

@@ -27,7 +27,7 @@ MANY = frozenset(
 """Relations that hold several values at once."""
 MOST_FACTS = 20
 """How many facts are learned from one turn."""
-_MOST_SENTENCES = 60
+_MOST_SENTENCES = 40
 _LONGEST = 600
 """A sentence of more characters states no fact that a rule could tell."""
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
@@ -38,7 +38,8 @@ _REPORTED = re.compile(
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
 _TAG = re.compile(r"[,.]?\s*\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*\?+\s*$", re.IGNORECASE)
 _CALL_ME = re.compile(
-    r"(?:you (?:can|may) |please |just )?call me (?P<x>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)", re.IGNORECASE
+    r"(?i:(?:you (?:can|may) |please |just )?call me|i go by|(?:people|friends) call me|the name is|the name's)"
+    r" (?P<x>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)"
 )
 
 
@@ -80,7 +81,8 @@ def is_lasting(text: str) -> bool:
 
 def is_instruction(text: str) -> bool:
     """Whether a text tells the agent what to do, and nothing about the user."""
-    return bool(_AROUND["instruction"].search(text)) and not _OWN.match(text) and not facts(text)
+    opening = text[:_LONGEST]
+    return bool(_AROUND["instruction"].search(opening)) and not _OWN.match(opening) and not facts(opening)
 
 
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from dragoman.memory.patterns import VERBS
@@ -18,7 +19,9 @@ _LEARNT = frozenset(
     "book bring have join marry go".split()
 )
 """Verbs whose past says what holds now: "I moved to Porto"."""
-_PRESENT_LIKE_PAST = frozenset(("read", "quit"))
+_TOGETHER = re.compile(r"^(?:both|all) (?!of\b)", re.IGNORECASE)
+_NEEDED = frozenset(("avoid", "use", "take"))
+"""Verbs of which "have to" says what holds: "I have to avoid sugar"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,9 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
             1:2
         ] == ["to"]:
+            if low in ("have", "has", "need", "needs") and tokens[2:3] and VERBS.get(tokens[2].lower()) in _NEEDED:
+                del tokens[:2]
+                continue
             if low not in ("like", "likes"):
                 return None
             verb = "like"
@@ -139,4 +145,6 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         if VERBS.get(first.lower()) in ("live", "work", "study", "learn", "use"):
             return Predicate(VERBS[first.lower()], after)
         return None
+    if verb == "be":
+        words = _TOGETHER.sub("", words)
     return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, progressive or perfect)

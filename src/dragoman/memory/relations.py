@@ -170,7 +170,8 @@ def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR
     if relation.negated == "ends":
         return relation.slot, True
     if relation.negated == "avoids" or relation.value == "yes":
-        return relation.negated, False
+        able = read.verb != "have" or read.ability  # "I can't have nuts" is about food, "I don't have nuts" is not
+        return (relation.negated if able else ""), False
     if read.ended:
         return relation.negated and (relation.slot or relation.negated), True
     if relation.negated == "can":
