@@ -155,7 +155,6 @@ class LoweredModel(ShiftedModel):
         return {first: row[first] - MODEL_SHIFT} | {each: row[each] + MODEL_SHIFT / len(others) for each in others}
 
 
-@pytest.mark.xfail(reason="memory/rules.py: P(lasting fact) is 0.614, the threshold 0.6", strict=True)
 @pytest.mark.parametrize("agent", ["harbour"], indirect=True)
 def test_the_first_example_of_the_readme_holds_where_the_model_is_less_sure(agent):
     model, encoder = agent.models
