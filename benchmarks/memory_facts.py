@@ -3,8 +3,8 @@
     python benchmarks/memory_facts.py [--data FOLDER] [--errors]
 
 Three sets: our own turns (`tests/memory/data/turns.toml`; the held half was written before the rules and hardly
-tuned on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name what
-to remember in words of their own, so that a fact counts as found where a value and a gold value share a content word.
+tuned on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name
+what to remember in words of their own: there, a fact counts as found where its value and a gold value share a word.
 """
 
 from __future__ import annotations
