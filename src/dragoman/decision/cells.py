@@ -94,6 +94,19 @@ def lookup(question: str, rows: Sequence[str], facts: Sequence[str], analyse: An
     return (best[0][1], cell) if cell is not None else None
 
 
+def row_for(rows: Sequence[str], facts: Sequence[str], question: str) -> tuple[str, Decision] | None:
+    """The one row of a table whose label applies to the user: "over 65" to who is seventy; None without exactly one."""
+    fitting = []
+    for text in rows:
+        row = read_row(text)
+        if row is None:
+            return None
+        decision = _decision((row.label, row.cells[0][1]), facts, question)
+        if decision.verdict == "yes" and decision.fact:
+            fitting.append((text, decision))
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
     """The cells whose column the question names, by its words or its weekday."""
     asked = frozenset(analyse(question)) - frozenset(analyse(row.label))

@@ -77,6 +77,17 @@ class Option:
     """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether code decides the rule by this very fact."""
+        decision = self.decision
+        return (
+            decision is not None
+            and self.fact is not None
+            and decision.fact == self.fact.text
+            and decision.verdict in ("yes", "no")
+        )
+
 
 class JointRanker:
     """Ranks the sentences of passages for a question and the facts about its user.
@@ -234,16 +245,16 @@ class JointRanker:
 
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
-    """How much each fact bears on the best options, by the fact's id."""
-    found: dict[str, float] = {}
-    for option in options[:most]:
-        if option.fact is not None:
-            found[option.fact.id] = max(found.get(option.fact.id, 0.0), option.bears)
-    return found
+    """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
+    facts: dict[str, float] = {}
+    for place, option in enumerate(options):
+        if option.fact is not None and (place < most or option.is_decided):
+            facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears)
+    return facts
 
 
 def _rescored(option: Option, score: PairScore) -> Option:
-    decides = option.fact is not None and option.decision is not None and option.decision.fact == option.fact.text
+    decides = option.is_decided
     return replace(
         option,
         score=option.score + score.answers,

@@ -61,7 +61,7 @@ class SimilarityPlanner:
             nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
             matter = "bot" if nearer else "world"
         if matter == "world" and _strongest(best, by["world"]) < DOUBTFUL:
-            if personal and _strongest(best, by["user"]) >= SURE_OF_USER:
+            if personal and _resembling(found, by["user"]) >= SURE_OF_USER:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
@@ -84,7 +84,7 @@ class SimilarityPlanner:
         return (
             bears >= self._personal
             and _strongest(best, by["world"]) >= self._threshold
-            and _strongest(best, by["user"]) < SURE_OF_USER
+            and _resembling(found, by["user"]) < SURE_OF_USER
         )
 
     def _chosen(
@@ -121,6 +121,12 @@ def _only_told(context: Context) -> frozenset[str]:
 
 def _strongest(best: Mapping[SourceName, float], group: Sequence[Source]) -> float:
     return max((best[source.name] for source in group), default=0.0)
+
+
+def _resembling(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
+    """How relevant a group's best candidate is by itself, not by what it changes in the documents' answer."""
+    pieces = [piece for source in group for piece in found[source.name]]
+    return max((piece.scores.get("resembles", piece.relevance) for piece in pieces), default=0.0)
 
 
 def _closeness(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.cells import cell_for, lookup, read_row, row_sentence
+from dragoman.decision.cells import cell_for, lookup, read_row, row_for, row_sentence
 from dragoman.decision.choose import Analyse
 from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.tables import pick
@@ -25,8 +25,11 @@ _SURE = 0.85
 """From which probability on a verdict of the trained scorer is taken."""
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
-_NOT_ASKED = frozenset({"pregnancy", "disability", "allergy", "diet", "health", "condition", "unemployment"})
-"""What nobody is asked about: the rule is said instead."""
+_NOT_ASKED = frozenset(
+    {"pregnancy", "disability", "allergy", "diet", "health", "condition", "unemployment"}
+    | {"date", "time", "weekday", "half_of_day", "duration"}
+)
+"""What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,13 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
     if read_row(best.sentence) is None:
         return None
     rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    told = [fact.text for fact in facts]
+    personal = row_for(rows, told, question)
+    if personal is not None:
+        text, decision = personal
+        cell = cell_for(question, text, (), analyse)
+        used = [fact for fact in facts if fact.text == decision.fact]
+        return Answer((replace(best, sentence=cell.text if cell else row_sentence(text)),), tuple(used))
     choice = pick(question, rows)
     if choice is not None and len(choice.rows) <= _MOST_ROWS:
         texts = [row_sentence(row) for row in choice.rows]
@@ -83,7 +93,6 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
         elif choice.kind == "count":
             texts = [f"{choice.answer}: {', '.join(choice.labels)}"]
         return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
-    told = [fact.text for fact in facts]
     named = lookup(question, rows, told, analyse)
     cell = named[1] if named is not None else cell_for(question, best.sentence, told, analyse)
     if cell is None:
@@ -130,6 +139,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     """
     best = judged[0]
     by_fact = [each for each in judged if each.decision.fact and each.decision.verdict in ("yes", "no")]
+    by_fact.sort(key=lambda each: read_row(each.option.sentence) is not None)  # a sentence says more than a row
     refusals = [each for each in by_fact if each.decision.verdict == "no"]
     if refusals:
         return _answer(refusals[:1], facts)

@@ -125,7 +125,9 @@ class PersonalRetriever:
                 continue
             bears = bearing.get(fact.id, 0.0)
             relevance = fact.relevance if about_user else bears
-            ranked.append(Evidence(fact.passage, relevance, {**fact.scores, "bears": bears}))
+            ranked.append(
+                Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
+            )
         ranked.sort(key=lambda fact: -fact.relevance)
         return Found(ranked[: request.k], getattr(plain, "warnings", ()))
 
