@@ -10,6 +10,7 @@ from dragoman.core.registry import planners
 from dragoman.core.values import Context, Evidence, Plan, Request, Source, SourceName
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.form import Form, form
+from dragoman.text.language import language
 from dragoman.text.query import standalone
 
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
@@ -65,7 +66,7 @@ class SimilarityPlanner:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
-        if matter == "user" and self._rather_world(found, by, best):
+        if matter == "user" and self._rather_world(context, found, by, best):
             matter = "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
         personal = personal or bears >= self._personal
@@ -74,6 +75,7 @@ class SimilarityPlanner:
 
     def _rather_world(
         self,
+        context: Context,
         found: Mapping[SourceName, Sequence[Evidence]],
         by: Mapping[str, list[Source]],
         best: Mapping[SourceName, float],
@@ -82,7 +84,8 @@ class SimilarityPlanner:
         facts = [piece for source in by["user"] for piece in found[source.name]]
         bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
         return (
-            bears >= self._personal
+            language(context.last) != "zh"  # by characters alone, nothing tells the two apart
+            and bears >= self._personal
             and _strongest(best, by["world"]) >= self._threshold
             and _resembling(found, by["user"]) < SURE_OF_USER
         )

@@ -138,7 +138,8 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     that lacks a fact, only where it is the sentence that answers best.
     """
     best = judged[0]
-    by_fact = [each for each in judged if each.decision.fact and each.decision.verdict in ("yes", "no")]
+    told = {fact.text for fact in facts}
+    by_fact = [each for each in judged if each.decision.fact in told and each.decision.verdict in ("yes", "no")]
     by_fact.sort(key=lambda each: read_row(each.option.sentence) is not None)  # a sentence says more than a row
     refusals = [each for each in by_fact if each.decision.verdict == "no"]
     if refusals:

@@ -40,7 +40,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "value": "{value}. ",
         "and": " and ",
         "rule-and-fact": "{rule}, and you told me that {fact}.",
-        "depends": "That depends on something I don't know about you: {rule}{source} {ask}",
+        "depends": "That depends: {rule}{source} {ask}",
     },
     "zh": {
         "greeting": "你好！我是{name}。想了解点什么？",
@@ -69,7 +69,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "value": "{value}。",
         "and": "，",
         "rule-and-fact": "{rule}；你告诉过我{fact}。",
-        "depends": "这要看情况，我还不知道：{rule}{source}{ask}",
+        "depends": "这要看情况：{rule}{source}{ask}",
     },
 }
 
