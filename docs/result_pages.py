@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from result_tables import Table, best, escaped, is_paper, joined, named, number
+from result_tables import Table, best, escaped, figure, is_paper, joined, named, number
 
 from dragoman.evaluate.spec import Experiment
 
@@ -108,8 +108,7 @@ def _is_best(cell: str, top: float | None) -> bool:
 
 
 def _bold(cell: str) -> str:
-    figure, space, rest = cell.partition(" ")
-    return f"**{figure}**{space}{rest}"
+    return f"**{figure(cell)}**{cell.removeprefix(figure(cell))}"
 
 
 def _summary(shown: list[tuple[Experiment, list[Table]]]) -> list[str]:
@@ -147,7 +146,7 @@ def _summary_rows(number_of_table: str, table: Table, columns: set[str]) -> Iter
     for place, head in enumerate(table.columns):
         winner = _winner(ours, place, head)
         if winner and named(head) in columns and "seconds" not in head:
-            baseline = baseline_cells[place].partition(" ")[0]
+            baseline = figure(baseline_cells[place])
             title = table.title.partition(": ")[0]
             cells = [number_of_table, title, named(head), _winner(paper, place, head), baseline, winner]
             yield f"|{'|'.join(cells)}|"
@@ -163,7 +162,7 @@ def _winner(rows: dict[str, list[str]], place: int, head: str) -> str:
     if top is None:
         return ""
     name, cell = next((name, cells[place]) for name, cells in rows.items() if number(cells[place]) == top)
-    return f"{cell.partition(' ')[0]} ({name})"
+    return f"{figure(cell)} ({name})"
 
 
 def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:

@@ -99,8 +99,13 @@ def arrow(head: str) -> str:
 
 def number(cell: str) -> float | None:
     """The figure of a cell without its interval and stars."""
+    return float(figure(cell)) if figure(cell) else None
+
+
+def figure(cell: str) -> str:
+    """A cell without its interval and stars."""
     found = _NUMBER.match(cell)
-    return float(found.group()) if found else None
+    return found.group() if found else ""
 
 
 def best(rows: dict[str, list[str]], place: int, head: str) -> float | None:
@@ -139,7 +144,7 @@ def _cells(row: SystemRow, columns: Sequence[Column]) -> list[tuple[str, list[st
 
 
 def _figure(cell: Cell, column: Column) -> str:
-    return escaped(figure_text(cell, column)) if cell.value is not None else ""
+    return escaped(figure_text(cell, column)).replace(" ±", "±") if cell.value is not None else ""
 
 
 def _head(table: RunTable, place: int, column: Column) -> str:
