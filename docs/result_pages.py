@@ -147,8 +147,8 @@ def _summary_rows(number_of_table: str, table: Table, columns: set[str]) -> Iter
         winner = _winner(ours, place, head)
         if winner and named(head) in columns and "seconds" not in head:
             baseline = figure(baseline_cells[place])
-            title = table.title.partition(": ")[0]
-            cells = [number_of_table, title, named(head), _winner(paper, place, head), baseline, winner]
+            data = table.command.split()[table.command.split().index("--data") + 1]
+            cells = [number_of_table, data, named(head), _winner(paper, place, head), baseline, winner]
             yield f"|{'|'.join(cells)}|"
 
 
@@ -184,7 +184,10 @@ def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
             if name in names - measured and system.missing in _REASONS:
                 _once(missing.setdefault(system.missing, []), name)
     yield from ["## Sets", "", *(f"- **{title}**: {' '.join(notes)}" for title, notes in sets.items()), ""]
-    yield from ["## Rows", "", *(f"- **{name}**: {escaped(' '.join(notes))}" for name, notes in rows.items())]
+    names_by_note: dict[str, list[str]] = {}
+    for name, notes in rows.items():
+        names_by_note.setdefault(escaped(" ".join(notes)), []).append(f"**{name}**")
+    yield from ["## Rows", "", *(f"- {'; '.join(names)}: {note}" for note, names in names_by_note.items())]
     if missing:
         yield from ["", "## Not measured here", ""]
         yield from (f"- {_REASONS[reason]}: {'; '.join(names)}." for reason, names in missing.items())

@@ -71,7 +71,7 @@ def page(docs):
 def test_page_shows_paper_baseline_and_ours(docs, page):
     text = docs["result_pages"].written(page, {"one": SPEC})
     assert text.startswith("# Paper\n\nWritten by hand.\n\n## In short\n")
-    assert "|1|Set A|F1|0.71 (theirs)|0.60|0.70 (the other)|" in text
+    assert "|1|a|F1|0.71 (theirs)|0.60|0.70 (the other)|" in text
     assert "```sh\ndragoman evaluate one --data a --train\n```" in text
     assert "|*paper*|||\n|theirs|0.71||\n|*untrained*|||\n|mine (baseline)|0.60|**0.2**|" in text
     assert "- Need a model that we did not have: theirs." in text
