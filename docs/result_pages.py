@@ -186,11 +186,18 @@ def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
     yield from ["## Sets", "", *(f"- **{title}**: {' '.join(notes)}" for title, notes in sets.items()), ""]
     names_by_note: dict[str, list[str]] = {}
     for name, notes in rows.items():
-        names_by_note.setdefault(escaped(" ".join(notes)), []).append(f"**{name}**")
-    yield from ["## Rows", "", *(f"- {'; '.join(names)}: {note}" for note, names in names_by_note.items())]
+        names_by_note.setdefault(escaped(" ".join(notes)), []).append(name)
+    yield from ["## Rows", "", *(f"- **{_joined_names(names)}**: {note}" for note, names in names_by_note.items())]
     if missing:
         yield from ["", "## Not measured here", ""]
-        yield from (f"- {_REASONS[reason]}: {'; '.join(names)}." for reason, names in missing.items())
+        yield from (f"- {_REASONS[reason]}: {_joined_names(names)}." for reason, names in missing.items())
+
+
+def _joined_names(names: list[str]) -> str:
+    """Names of rows; those that differ only before a colon ("quotes: Aug-All") stand once, with an ellipsis."""
+    endings = [name.partition(": ")[2] or name for name in names]
+    short = [f"…: {end}" if endings.count(end) > 1 else name for name, end in zip(names, endings, strict=True)]
+    return "; ".join(dict.fromkeys(short))
 
 
 def _once(kept: list[str], text: str) -> None:
