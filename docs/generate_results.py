@@ -3,6 +3,7 @@
     python docs/generate_results.py [--keep] [NAME...]       run experiments (rows without training), write their pages
     python docs/generate_results.py --runs DIR               take the finished runs in DIR, named EXPERIMENT[-ANYTHING]
     python docs/generate_results.py --parts DIR              write curves.md from the logs of trained parts
+    python docs/generate_results.py --notes                  write the pages anew after notes in experiments/ changed
 
 Needs DRAGOMAN_DATA to run experiments. A row that is measured again replaces the one on its page; other rows stay. Runs
 lie in runs/results, and a stopped call continues; --keep takes finished ones as they are.
@@ -38,13 +39,16 @@ def main() -> None:
     parser.add_argument("--no-slow", action="store_true", help="leave out the rows that ask the language model")
     parser.add_argument("--runs", type=Path, help="take the finished runs of this folder; run nothing")
     parser.add_argument("--parts", type=Path, help="write the learning curves of the parts in this folder")
+    parser.add_argument("--notes", action="store_true", help="take notes anew from the experiment files; run nothing")
     options = parser.parse_args()
+    if options.notes:
+        update([(name, []) for name in specs()])
     if options.parts:
         page = result_pages.FOLDER / "curves.md"
         page.write_text(curves(options.parts, page.read_text(encoding="utf-8")), encoding="utf-8")
     if options.runs:
         update([(name, tables_of(result, name)) for name, result in _finished(options.runs)])
-    elif not options.parts:
+    elif not (options.parts or options.notes):
         if not os.environ.get("DRAGOMAN_DATA"):
             sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
         for name in options.names or specs():
