@@ -1,144 +1,106 @@
-"""Writes docs/results.md: every experiment's tables for the rows that need no training, on dev.
+"""Write docs/results: the papers' tables from finished runs, and the learning curves from trained parts.
 
-    python docs/generate_results.py [--keep] [--finished] [--no-slow] [NAME...]
+    python docs/generate_results.py [--keep] [NAME...]       run experiments (rows without training), write their pages
+    python docs/generate_results.py --runs DIR               take the finished runs in DIR, named EXPERIMENT[-ANYTHING]
+    python docs/generate_results.py --parts DIR              write curves.md from the logs of trained parts
+    python docs/generate_results.py --notes                  write the pages anew after notes in experiments/ changed
 
-Needs DRAGOMAN_DATA. Runs lie in runs/results; a call that was stopped goes on where it was, and with --keep a run that
-came to its end is taken as it is, whatever changed since: its commit stands below its table. With --finished nothing
-is run: what has no finished run stays on the page as it is. Rows that ask the language
-model on every turn take seconds each: they are measured on the first turns of some sets only, in tables of their
-own.
+Needs DRAGOMAN_DATA to run experiments. A row that is measured again replaces the one on its page; other rows stay. Runs
+lie in runs/results, and a stopped call continues; --keep takes finished ones as they are.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
-import re
-import shlex
-import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
+import result_pages
+from learning_curves import curves
+from result_tables import Table, tables_of
 from rich.progress import Progress
 
 from dragoman.evaluate.api import run_experiment
 from dragoman.evaluate.experiment_files import find, shipped
-from dragoman.evaluate.results import Cell, Result
+from dragoman.evaluate.results import Result
 from dragoman.evaluate.running.run_record import RESULTS, load_run
-from dragoman.evaluate.show.tables import markdown
 from dragoman.evaluate.spec import Experiment, load_experiment
 
-PAGE = Path(__file__).with_name("results.md")
 RUNS = Path("runs/results")
-PAPERS = {
-    "unims": "UniMS-RAG",
-    "safari": "SAFARI",
-    "ragate": "RAGate",
-    "pkicr": "PK-ICR",
-}
-HEAD = """# Results
-
-The papers' tables with the rows that need no training, on the dev splits. Written by
-
-```sh
-make results
-```
-
-{machine}, {day}. Each table is printed by the command above it; every row, turn by turn, is then
-in its run folder, and `dragoman report` joins runs. How the figures come about: [the laboratory](lab.md). What every
-file measures, and where it differs from the paper: [experiments](experiments.md).
-
-- Ours are dev figures, the paper's are test figures: they stand side by side for orientation, not as a contest.
-- Rows whose parts are trained are left out: they stand in [trained rows](trained.md), with their commands, and nine of
-  KETOD's gates and KBP's `classifier` in [what the learners reach](learned.md) alone.
-- Rows of the papers: "not built" ones are other systems, "no model" ones need a model and "no data" ones a set that we
-  did not have. None is filled with something else.
-- Generation tables hold two rows for sanity: the gold evidence copied verbatim, and the most frequent reply.
-"""
 SLOW = {"safari-4": ("kbp", 60), "ragate-2": ("ketod-gate", 150)}
-"""Where the rows that ask the model are measured: the set and how many of its turns."""
-SLOW_HEAD = """
-Rows that ask the default language model on every turn, on the first {limit} turns of one set:
-"""
+"""Experiments whose rows that ask the language model are measured too: on which set, and on how many turns."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write docs/results.md.")
-    parser.add_argument(
-        "names", nargs="*", help="only these experiments; their part of the page is printed, not written"
-    )
+    parser = argparse.ArgumentParser(description="Write docs/results.")
+    parser.add_argument("names", nargs="*", help="only these experiments")
     parser.add_argument("--keep", action="store_true", help="take finished runs as they are")
-    parser.add_argument("--finished", action="store_true", help="run nothing: other tables stay as they are")
     parser.add_argument("--no-slow", action="store_true", help="leave out the rows that ask the language model")
+    parser.add_argument("--runs", type=Path, help="take the finished runs of this folder; run nothing")
+    parser.add_argument("--parts", type=Path, help="write the learning curves of the parts in this folder")
+    parser.add_argument("--notes", action="store_true", help="take notes anew from the experiment files; run nothing")
     options = parser.parse_args()
-    if not os.environ.get("DRAGOMAN_DATA"):
-        sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
-    today = date.today().isoformat()
-    page = HEAD.format(machine=_machine(), day=f"until {today}" if options.finished else today)
-    before, known = "", _known(PAGE.read_text(encoding="utf-8")) if options.finished else {}
-    for name in options.names or sorted(filter(_of_a_paper, shipped()), key=_order):
-        paper = PAPERS[name.partition("-")[0]]
-        page += "" if paper == before else f"\n## {paper}\n"
-        before = paper
-        if options.finished and not _is_finished(name):
-            page += known[_title(name)]
-            continue
-        page += _section(name, keep=options.keep or options.finished, slow=not options.no_slow)
-    if options.names:
-        sys.stdout.write(page)
-    else:
-        PAGE.write_text(page, encoding="utf-8")
+    if options.notes:
+        update([(name, []) for name in specs()])
+    if options.parts:
+        page = result_pages.FOLDER / "curves.md"
+        page.write_text(curves(options.parts, page.read_text(encoding="utf-8")), encoding="utf-8")
+    if options.runs:
+        update([(name, tables_of(result, name)) for name, result in _finished(options.runs)])
+    elif not (options.parts or options.notes):
+        if not os.environ.get("DRAGOMAN_DATA"):
+            sys.exit("Set DRAGOMAN_DATA to the folder with the data sets.")
+        for name in options.names or specs():
+            update([(name, _measured(name, keep=options.keep, slow=not options.no_slow))])
 
 
-def _of_a_paper(name: str) -> bool:
-    return name.partition("-")[0] in PAPERS
+def specs() -> dict[str, Experiment]:
+    """The papers' experiments in the order of papers and tables."""
+    names = [name for name in shipped() if name.partition("-")[0] in result_pages.PAPERS]
+    return {name: load_experiment(find(name)[1]) for name in sorted(names, key=_order)}
 
 
-def _is_finished(name: str) -> bool:
-    folders = [RUNS / name, *([RUNS / f"{name}-slow"] if name in SLOW else [])]
-    return all((folder / RESULTS).exists() for folder in folders)
-
-
-def _known(page: str) -> dict[str, str]:
-    """The sections of a page by their titles."""
-    parts = re.split(r"\n(?=#{2,3} )", page)
-    return {part.splitlines()[0].removeprefix("### "): f"\n{part}" for part in parts if part.startswith("### ")}
-
-
-def _title(name: str, spec: Experiment | None = None) -> str:
-    spec = spec or load_experiment(find(name)[1])
-    return f"{PAPERS[name.partition('-')[0]]}, Table {spec.table}: {spec.title}"
+def update(measured: list[tuple[str, list[Table]]]) -> None:
+    """Put these tables of experiments into their pages."""
+    known = specs()
+    for paper in {name.partition("-")[0] for name, _ in measured}:
+        file = result_pages.FOLDER / f"{paper}.md"
+        page = result_pages.read(file.read_text(encoding="utf-8"))
+        for name, tables in measured:
+            if name.partition("-")[0] == paper:
+                page.add(name, tables, known[name])
+        of_paper = {name: spec for name, spec in known.items() if name.partition("-")[0] == paper}
+        file.write_text(result_pages.written(page, of_paper), encoding="utf-8")
 
 
 def _order(name: str) -> tuple[int, int]:
     paper, _, table = name.partition("-")
-    return list(PAPERS).index(paper), int(table)
+    return list(result_pages.PAPERS).index(paper), int(table)
 
 
-def _section(name: str, *, keep: bool, slow: bool) -> str:
+def _finished(folder: Path) -> list[tuple[str, Result]]:
+    runs = [run for run in sorted(folder.iterdir()) if (run / RESULTS).exists()]
+    return [("-".join(run.name.split("-")[:2]), load_run(run)) for run in runs]
+
+
+def _measured(name: str, *, keep: bool, slow: bool) -> list[Table]:
     spec = load_experiment(find(name)[1])
-    result = _run(spec, name, RUNS / name, keep=keep)
-    text = f"\n### {_title(name, spec)}\n\n{_made(result, name)}\n"
-    text += _tables(_kept(result, _is_told))
+    tables = tables_of(_run(spec, name, RUNS / name, keep=keep), name)
     if slow and name in SLOW:
         data, limit = SLOW[name]
-        asked = [system.name for system in spec.systems if system.slow and system.runs]
-        beside = [*([spec.baseline] if spec.baseline and spec.baseline not in asked else []), *asked]
-        part = _run(spec, name, RUNS / f"{name}-slow", keep=keep, data={data: None}, systems=beside, limit=limit)
-        words = ("--data", data, *(word for system in beside for word in ("--system", system)), "--limit", str(limit))
-        text += f"{SLOW_HEAD.format(limit=limit)}\n{_made(part, name, *words)}\n"
-        text += _tables(_kept(part, lambda cell: cell.value is not None))
-    return text
+        systems = [system.name for system in spec.systems if system.slow and system.runs]
+        if spec.baseline and spec.baseline not in systems:
+            systems.insert(0, spec.baseline)
+        part = _run(spec, name, RUNS / f"{name}-slow", keep=keep, data=data, systems=systems, limit=limit)
+        tables += tables_of(part, name, systems=_with_figures(part), limit=limit)
+    return tables
 
 
-def _is_told(cell: Cell) -> bool:
-    """Whether a row of which this is a cell has its place here: measured, or the paper's own and not trained by us."""
-    return cell.value is not None or (cell.paper is not None and cell.status != "not trained")
+def _with_figures(result: Result) -> list[str]:
+    """The systems of a run that were measured: others are not trained yet."""
+    rows = (row for table in result.tables for row in table.rows)
+    return [row.system for row in rows if any(cell.value is not None for cell in row.cells)]
 
 
 def _run(
@@ -147,7 +109,7 @@ def _run(
     out: Path,
     *,
     keep: bool,
-    data: dict[str, Path | None] | None = None,
+    data: str | None = None,
     systems: list[str] | None = None,
     limit: int | None = None,
 ) -> Result:
@@ -161,39 +123,8 @@ def _run(
                 tasks[what] = progress.add_task(f"{name}: {what}")
             progress.update(tasks[what], completed=done, total=total, description=f"{name}: {what} {at}")
 
-        return run_experiment(spec, out, name=name, data=data, systems=systems, limit=limit, progress=tell)
-
-
-def _kept(result: Result, keep: Callable[[Cell], bool]) -> Result:
-    """A result with the rows of which some cell is to be kept."""
-    tables = (
-        replace(table, rows=tuple(row for row in table.rows if any(keep(cell) for cell in row.cells)))
-        for table in result.tables
-    )
-    return replace(result, tables=tuple(table for table in tables if table.rows))
-
-
-def _tables(result: Result) -> str:
-    """The tables one heading lower than they stand in a run's own page, without its title, other pages as links."""
-    lines = markdown(result).replace("docs/trained.md", "[trained rows](trained.md)").splitlines()
-    start = next((number for number, line in enumerate(lines) if line.startswith("## ")), 0)
-    body = [f"##{line}" if line.startswith("## ") else line for line in lines[start:]]
-    return "\n" + "\n".join(body).strip() + "\n"
-
-
-def _made(result: Result, name: str, *arguments: str) -> str:
-    """The command that prints a table, and the commit at which it did."""
-    command = shlex.join(["dragoman", "evaluate", name, *arguments])
-    commit = result.manifest.get("commit")
-    return f"`{command}` (commit {str(commit['id'])[:9] if isinstance(commit, dict) else 'unknown'})"
-
-
-def _machine() -> str:
-    model = platform.machine()
-    with suppress(OSError, subprocess.SubprocessError, StopIteration):
-        shown = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
-        model = next(line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Model name"))
-    return f"{os.cpu_count()} cores {model}, Python {platform.python_version()}"
+        sets: dict[str, Path | None] | None = {data: None} if data else None
+        return run_experiment(spec, out, name=name, data=sets, systems=systems, limit=limit, progress=tell)
 
 
 if __name__ == "__main__":

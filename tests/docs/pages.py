@@ -42,7 +42,7 @@ class Block:
 
 def pages() -> dict[str, Path]:
     """Every page that was written by hand, by its path in the repository."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return {path.relative_to(ROOT).as_posix(): path for path in found if path.parent.name != "cli"}
 
 

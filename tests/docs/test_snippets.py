@@ -56,7 +56,9 @@ def test_index_names_every_page():
     index = PAGES["docs/index.md"]
     for name in PAGES:
         inner = name.removeprefix("docs/")
-        assert name in ("README.md", "docs/index.md") or f"({inner})" in index, f"{name} is not in the index"
+        assert name in ("README.md", "CONTRIBUTING.md", "docs/index.md") or f"({inner})" in index, (
+            f"{name} is not in the index"
+        )
 
 
 def run_example(path, folder):
