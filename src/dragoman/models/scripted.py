@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 T = TypeVar("T")
-_PIECE = re.compile(r"\s*\S+\s*")
+_PIECE = re.compile(r"\A\s*+\S++\s*+|\S++\s*+")
 _KEPT = 1000
 _CJK = "\u3400-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+")

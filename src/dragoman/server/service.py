@@ -29,7 +29,7 @@ from dragoman.server.http.problems import unconfirmed
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
 from dragoman.server.turns.fair_share import FairShare
-from dragoman.server.turns.forget_requests import SHORT, Wish, asks_to_forget
+from dragoman.server.turns.forget_requests import Wish, asks_to_forget
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ _RECEIVING = 32
 _LAST_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
 _ASKERS, _WAITING_ASKERS = 4, 1024
+_PARSERS = 2
+"""Threads that read whether a turn asks to forget, before it stands in line."""
 _READERS, _WAITING_READERS = 2, 512
 """Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
 
@@ -118,6 +120,7 @@ class Service:
         self.receiving = FairShare(_RECEIVING)
         self._askers = ThreadPoolExecutor(_ASKERS, "dragoman-asker")
         self._asking = FairShare(_WAITING_ASKERS)
+        self._parsers = ThreadPoolExecutor(_PARSERS, "dragoman-parser")
         self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
         self._reading = FairShare(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
@@ -166,11 +169,9 @@ class Service:
         watches = [watch(hosted, ask) for watch in self.watchers]
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
-        if hosted.usher is None and len(ask.text) <= SHORT and ("line", *line) not in self._held:
-            return submit(work, around=self._silence(hosted, caller, line, asks_to_forget(ask.text), deletes=True))
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
-            reading = partial(asks_to_forget, ask.text)
-            wish = reading() if len(ask.text) <= SHORT else await self._in(self._askers, reading)
+            # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
+            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text))
             deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
             around = self._silence(hosted, caller, line, wish, deletes=deletes)
             if hosted.usher is None:
@@ -460,7 +461,7 @@ class Service:
         for hosted in self.agents.values():
             if hosted.usher is not None:
                 await hosted.usher.close()
-        for pool in (self._chores, self._readers, self._askers):
+        for pool in (self._chores, self._readers, self._askers, self._parsers):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(tuple(self._running), timeout=_LAST_SECONDS)
         for hosted in self.agents.values():

@@ -22,7 +22,7 @@ _SLACK = 1.25
 _PER_CHARACTER = 0.6
 _LONGEST = 200
 _WORD = re.compile(rf"(?:[^\W{CJK}]+[^\w\s]*)+")
-_TOKEN = re.compile(rf"\s*\S{{1,{_LONGEST}}}")
+_TOKEN = re.compile(rf"(?<!\s)\s*+\S{{1,{_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ORIGIN = "seed"
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*$")
+_MARK = re.compile(r"(?<!\s)\s*+\{#([^\s{}#]+)\}\s*$")
 
 
 def seed(

@@ -15,6 +15,10 @@ _UNITS = {
 }
 _TENS = {word: 10 * (i + 2) for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_GREATEST = 10**18
+"""Where spelt numbers end: "hundred" said a thousand times has more digits than Python writes."""
+_LONGEST = 18
+"""Digits that are read as a number; more are compared as they stand."""
 _IDIOMS = frozenset({"one", "once", "first", "zero"})
 _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
@@ -24,7 +28,7 @@ _ZH_NUMBER = re.compile(
     r"[零〇一二两三四五六七八九十百千万]{1,12}(?=[元块点分秒时天日月年个位人层楼号杯壶份次岁米公小度折课堂间张只种])"
 )
 # What may not stand before the capital is asked after it: a pattern that begins with letters is found twice as fast.
-_NAME = re.compile(r"[A-Z](?<![\w.!?:。！？\n\"“'‘(][A-Z])(?<!^[A-Z])(?<![.!?:]\s[A-Z])[\w'’-]*[a-z][\w'’-]*\b")
+_NAME = re.compile(r"[A-Z](?<![\w.!?:。！？\n\"“'‘(][A-Z])(?<!^[A-Z])(?<![.!?:]\s[A-Z])[\w'’-]{0,60}[a-z][\w'’-]*\b")
 _NOT_NAMES = frozenset(
     "I I'm I'd I'll I've Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May "
     "June July August September October November December English Yes No The A An It You We They He She Please Sorry "
@@ -76,10 +80,14 @@ def _canonical(number: str) -> str:
     number = number.replace(",", ".")
     if ":" in number:
         hours, _, rest = number.partition(":")
-        return f"{int(hours)}:{rest}"
+        return f"{_whole(hours)}:{rest}"
     whole, _, fraction = number.partition(".")
     fraction = fraction.rstrip("0")
-    return f"{int(whole)}.{fraction}" if fraction else str(int(whole))
+    return f"{_whole(whole)}.{fraction}" if fraction else _whole(whole)
+
+
+def _whole(digits: str) -> str:
+    return str(int(digits)) if len(digits) <= _LONGEST else digits
 
 
 def _spelt(text: str) -> Iterable[int]:
@@ -90,7 +98,7 @@ def _spelt(text: str) -> Iterable[int]:
         elif word in _TENS:
             total = (total or 0) + _TENS[word]
         elif word in _SCALES:
-            total = (total or 1) * _SCALES[word]
+            total = min((total or 1) * _SCALES[word], _GREATEST)
         elif total is not None and word not in ("and", "one"):
             yield total
             total = None

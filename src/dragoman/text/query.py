@@ -31,12 +31,15 @@ _PREDICATES = RELATIONAL | word_set("""
     something heard read say said called name names ask question hope
     """)
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: (?:of |the |and |de |van )?[A-Z][\w'’-]*)*")
-_SENTENCE_START = re.compile(r"(?:^|[.!?]\s+|\n)\s*[\"“'(]*$")
 _ZH_NAME = re.compile("[《「“]([^》」”]{1,20})[》」”]")
 _FURTHEST = 4
 _MOST_WORDS = 16
 _MOST_MENTIONS = 8
 _SPOKEN = 16
+_DEEPEST = 40
+"""How many turns may lean one on the other."""
+_NEAR = 80
+"""How far before a name the end of the sentence before it is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,18 @@ class SearchText:
 
 def standalone(context: Context) -> SearchText:
     """The query of a dialogue's last turn, to be understood without the turns before it."""
+    return _resolved(context, {}, _DEEPEST)
+
+
+def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:
+    """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
     said = spelt(" ".join(context.last.split()))
     turn = _asked(said)
     lean = leaning(said)
     alone = SearchText(turn, turn=turn)
-    if lean is None or not context.history or form(said).act in SOCIAL:
+    if lean is None or not context.history or not depth or form(said).act in SOCIAL:
         return alone
-    carried = _carried(context.history, whole=lean == "fragment", present=turn)
+    carried = _carried(context.history, known, depth - 1, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
 
 
@@ -76,14 +84,16 @@ def _asked(turn: str) -> str:
     return mirrored(core) if shape.about == "bot" else core
 
 
-def _carried(history: tuple[Turn, ...], *, whole: bool, present: str) -> str:
+def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int, *, whole: bool, present: str) -> str:
     """The topic of the turns before: of the nearest user turn that has one, and of the reply after it."""
     words: list[str] = []
     users = [i for i, turn in enumerate(history) if turn.speaker == "user"][-_FURTHEST:]
     for i in reversed(users):
         if form(history[i].text).act in SOCIAL:
             continue
-        before = standalone(Context(history[: i + 1]))
+        before = known.get(i)
+        if before is None:
+            before = known[i] = _resolved(Context(history[: i + 1]), known, depth)
         words = [*before.carried.split(), *_topic(before.turn, whole=whole)]
         if words:
             break
@@ -120,10 +130,18 @@ def _mentions(reply: str) -> list[str]:
     found = []
     for match in _NAME.finditer(reply):
         words = content_words(match.group())
-        starts = _SENTENCE_START.search(reply[: match.start()]) is not None
-        if words and (len(words) > 1 or not starts):
+        if words and (len(words) > 1 or not _starts_sentence(reply, match.start())):
             found += words
     words = content_words(reply)
     if len(words) <= _SPOKEN:
         found += [word for word in words if word.lower() not in _PREDICATES]
     return list(dict.fromkeys(found))[:_MOST_MENTIONS]
+
+
+def _starts_sentence(text: str, place: int) -> bool:
+    """Whether a sentence starts at a place, opening quotes aside: after a mark and a space, on a new line, or first."""
+    before = text[max(0, place - _NEAR) : place].rstrip("\"“'(")
+    end = before.rstrip()
+    if not end:
+        return place <= _NEAR or "\n" in before
+    return "\n" in before[len(end) :] or (end != before and end[-1] in ".!?")

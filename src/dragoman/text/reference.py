@@ -66,7 +66,7 @@ _SPAN = word_set("week weekend month year morning afternoon evening time summer 
 _BEFORE_THAT = _AUXILIARIES | word_set("about of for from with after before at on in than and by to like or but")
 _EMPTY_IT = re.compile(
     r"\bit(?:'s| is| was| be)? (?:possible|allowed|true|safe|worth|necessary|okay|ok|best|"
-    r"better|easy|hard|difficult|far|common|legal|rude|customary|forbidden)\b[\w ]* (?:to|that|for|from|if)\b|"
+    r"better|easy|hard|difficult|far|common|legal|rude|customary|forbidden)\b[\w ]{0,80} (?:to|that|for|from|if)\b|"
     r"\bit (?:take|takes|cost|costs)\b[\w ]{0,15} (?:to|from)\b|"
     r"\bit (?:is |'s |be |going to )?(?:rain|snow)\w*|is it (?:raining|snowing|cold|hot|warm|sunny|windy|dark)\b"
 )
@@ -170,8 +170,8 @@ def _points_back(turn: str, lower: str, words: list[str]) -> bool:
             pointing = not existential and before not in ("hi", "hello") and i > 0
         else:
             pointing = word in _PRONOUNS and not (word in ("these", "those") and after in ("who", "days"))
-        if pointing and not _named_before(turn, words[:i]):
-            return True
+        if pointing:  # what is named before the first pointer is named before all: one look is enough
+            return not _named_before(turn, words[:i])
     return False
 
 
@@ -215,9 +215,8 @@ def _chinese(turn: str) -> Leaning:
 
 def _zh_points_back(turn: str) -> bool:
     blanked = _ZH_NOT_POINTER.sub("", turn)
-    for match in _ZH_POINTER.finditer(blanked):
-        clauses = _ZH_BREAK.split(blanked[: match.start()])[:-1]
-        named = any(zh_content(clause) for clause in clauses if not clause.startswith("我") and len(clause) > 2)
-        if not named:
-            return True
-    return False
+    match = _ZH_POINTER.search(blanked)
+    if not match:
+        return False
+    clauses = _ZH_BREAK.split(blanked[: match.start()])[:-1]
+    return not any(zh_content(clause) for clause in clauses if not clause.startswith("我") and len(clause) > 2)

@@ -43,7 +43,7 @@ _STARTS_LINE = re.compile(
     r"\s*(?:[-*+•‣▪·–—]\s|#{1,6}\s|>\s|\||\(?\d{1,2}[.)]\s|[（(]?[一二三四五六七八九十]{1,3}[、）)])"
 )
 _NUMBERED = re.compile(r"\s*\(?\d{1,2}[.)]\s+$")
-_WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘（]+$")
+_WORD_BEFORE = re.compile(r"(?<![^\s(\[\"'“‘（])[^\s(\[\"'“‘（]++$")
 _I = re.compile(r"I(?=[\s'’])")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[「『（*_]*([^\W_]+)(\.?)")
 _NEAR = 80  # how far a rule looks to either side, so that a text of a megabyte costs linear time
@@ -109,7 +109,9 @@ def _ends(block: str, match: re.Match[str], start: int) -> bool:
     after = block[match.end() : match.end() + _NEAR]
     wide = match.group("wide")
     if wide:
-        return not wide.startswith("…") or _ellipsis_ends(block[start : match.start()][-_NEAR:], after)
+        return not wide.startswith("…") or _ellipsis_ends(
+            block[max(start, match.start() - _NEAR) : match.start()], after
+        )
     mark = match.group("narrow")
     before = block[max(start, match.start() - _NEAR) : match.start()]
     if not after.strip():

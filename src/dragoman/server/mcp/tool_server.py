@@ -155,7 +155,7 @@ class _Tools:
             caller, agent = await self._who(context)
             if everything == bool(what):
                 raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
-            if everything or means_everything(what):
+            if everything or await self._service.call(lambda: means_everything(what), whose=caller.whose):
                 erased = await self._service.forget_everything(caller, agent, confirmed=confirm)
             else:
                 erased = await self._service.forgetting(caller, agent, _forget, what)

@@ -11,8 +11,6 @@ from dragoman.text.forget_requests import forget_request
 
 Wish: TypeAlias = Literal["nothing", "something", "confirmation"]
 """`something` deletes a fact; a `confirmation` deletes everything where the agent has just asked for it."""
-SHORT = 400
-"""A text of so many characters is read in a millisecond; longer ones are for a thread."""
 
 
 def asks_to_forget(text: str) -> Wish:

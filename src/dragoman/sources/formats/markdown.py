@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 2**20
 """Brackets without end take the parser 20 microseconds each: longer than this nobody should have to wait."""
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
-_MARK = re.compile(r"\s*\{#([^\s{}#]+)\}\s*\Z")
+_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*+(.*)")
+_MARK = re.compile(r"(?<!\s)\s*+\{#([^\s{}#]+)\}\s*+\Z")
 _RAW = re.compile(r"<(script|style)\b", re.IGNORECASE)
 _RAW_END = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style")}
 
