@@ -20,13 +20,13 @@ from re import _parser as parser
 ENDS = ("x\n\N{SNOWMAN}", "", "?")
 """A line that follows with what no expression wants, nothing, and a mark that many classes leave out."""
 LONG, SHORT = 10_000, 1_000
-HARMLESS_HINT = 0.0002
+HARMLESS = 0.0002
 """Seconds for `SHORT` characters that no quadratic expression is quick enough for."""
 BUDGET = 0.025
 """Seconds for `LONG` characters that are never a defect."""
 WORST_FACTOR = 30
 """Growth from `SHORT` to `LONG` that counts as more than linear; linear is 10, quadratic 100."""
-LIMIT = 1.5
+LIMIT = 0.75
 """Seconds after which an attack is stopped."""
 _POOL = "a 1A-,.!'我的\nh_?/:(<[{…"
 _MOST_SAMPLES = 6
@@ -103,19 +103,24 @@ def defects(pattern: re.Pattern[str], methods: Iterable[str] = METHODS) -> Itera
 
 
 def _is_suspicious(run: Callable[[str], object], attack: Attack) -> bool:
-    """Whether an attack is worth a closer look: by the clock on the wall, which ticks finely and errs to one side."""
-    for length, harmless in ((SHORT, HARMLESS_HINT), (LONG, BUDGET)):
-        text = attack.text(length)
-        try:
-            with _stopped_after(LIMIT):
-                began = time.perf_counter()
-                run(text)
-                seconds = time.perf_counter() - began
-        except _LateError:
-            return True
-        if seconds <= harmless:
-            return False
-    return True
+    """Whether an attack is worth a closer look: by the clock on the wall, which ticks finely."""
+    brief, middle = attack.text(SHORT), attack.text(3 * SHORT)
+    before = _wall_seconds(run, brief)
+    if before <= HARMLESS or before >= LIMIT:
+        return before >= LIMIT
+    # Three times the length: linear is 3, quadratic 9. The smaller of two, since a pause could hide the growth.
+    before = min(before, _wall_seconds(run, brief))
+    return _wall_seconds(run, middle) > 5 * before
+
+
+def _wall_seconds(run: Callable[[str], object], text: str) -> float:
+    try:
+        with _stopped_after(LIMIT):
+            began = time.perf_counter()
+            run(text)
+            return time.perf_counter() - began
+    except _LateError:
+        return LIMIT
 
 
 def attacks(pattern: re.Pattern[str]) -> list[Attack]:
