@@ -8,6 +8,7 @@ from dragoman.datasets.loaders.jsonl import Jsonl
 from dragoman.datasets.loaders.kbp import Kbp
 from dragoman.datasets.loaders.ketod import Ketod
 from dragoman.datasets.loaders.ketod_gate import KetodGate
+from dragoman.datasets.pairs import Pairs
 from dragoman.datasets.toy import ToyDataset
 
-__all__ = ["ConvAi2", "Dstc11", "Dulemon", "Focus", "Jsonl", "Kbp", "Ketod", "KetodGate", "ToyDataset"]
+__all__ = ["ConvAi2", "Dstc11", "Dulemon", "Focus", "Jsonl", "Kbp", "Ketod", "KetodGate", "Pairs", "ToyDataset"]

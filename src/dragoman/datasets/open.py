@@ -27,6 +27,7 @@ _BY_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
     ("dulemon", frozenset({"bot_persona"})),
     ("ketod-gate", frozenset({"dialogue_id", "context", "enrich"})),
     ("ketod", frozenset({"dialogue_id", "turns"})),
+    ("pairs", frozenset({"set", "question", "text"})),
     ("focus", frozenset({"data", "utterance"})),
     ("focus", frozenset({"data", "dialogID"})),
 )

@@ -81,7 +81,7 @@ class Scorer:
         with self._loading:
             if self._loaded is None:
                 tokenizer = open_tokenizer(self.part.file("tokenizer.json").parent, self._max_tokens)
-                self._loaded = _session(self.part, self._threads), tokenizer
+                self._loaded = shared_session(self.part, self._threads), tokenizer
         return self._loaded
 
 
@@ -89,7 +89,7 @@ _sessions: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
 _opening = threading.Lock()
 
 
-def _session(part: Part, threads: int) -> Any:
+def shared_session(part: Part, threads: int) -> Any:
     """The session of a part's model: one for all parts that are heads of the same file."""
     key = part.files["model.onnx"], threads
     with _opening:

@@ -1,0 +1,151 @@
+"""Rules as programs: what a rule demands, and what follows from a value that is known of somebody.
+
+The label of every example comes from here, never from the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+from dragoman.datasets.houses.grammar import words
+
+Verdict: TypeAlias = Literal["yes", "no", "unknown", "none"]
+Value: TypeAlias = int | float | str
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of somebody: the attribute and its value. `negated`: they do not have it."""
+
+    attribute: str
+    value: Value
+    negated: bool = False
+    exempt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a house about one thing."""
+
+    name: str
+    thing: str
+    low: float = 0
+    high: float = 0
+    values: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+
+    @property
+    def table(self) -> Mapping[str, Any]:
+        """The rule's entry among the wordings."""
+        found: Mapping[str, Any] = words("rules")[self.name]
+        return found
+
+    @property
+    def attribute(self) -> str:
+        return str(self.table["attribute"])
+
+    def verdict(self, fact: Fact) -> Verdict:
+        """What the rule says to the question whether somebody may (of duties: whether somebody must)."""
+        if fact.attribute != self.attribute:
+            return "unknown"
+        return _SHAPES[self.table["shape"]](self, fact)
+
+
+def _number(fact: Fact) -> float:
+    return float(fact.value)
+
+
+def _said(allowed: bool) -> Verdict:
+    return "yes" if allowed else "no"
+
+
+def _any_of(rule: Rule, fact: Fact) -> Verdict:
+    if fact.negated:  # lacking one thing says nothing where another would do
+        return "no" if rule.values == (fact.value,) else "unknown"
+    return _said(str(fact.value) in rule.values)
+
+
+def _none_of(rule: Rule, fact: Fact) -> Verdict:
+    """Somebody whom the rule does not name may still be among those whom it does."""
+    return "no" if str(fact.value) in rule.values else "unknown"
+
+
+def _ban(rule: Rule, fact: Fact) -> Verdict:
+    if fact.exempt:
+        return "yes"
+    return "no" if str(fact.value) in rule.values else "unknown"
+
+
+def _contains(rule: Rule, fact: Fact) -> Verdict:
+    avoided = set(words("world")["diets"][str(fact.value)]["avoids"])
+    return _said(not avoided & rule.tags)
+
+
+def _reach(rule: Rule, fact: Fact) -> Verdict:
+    stopped = set(words("world")["mobility"][str(fact.value)]["stopped"])
+    if rule.tags & {"step_free"}:
+        return "yes"
+    return "no" if stopped & rule.tags else "unknown"
+
+
+def _clock(rule: Rule, fact: Fact) -> Verdict:
+    return _said(_number(fact) <= rule.high)
+
+
+def _closed_days(rule: Rule, fact: Fact) -> Verdict:
+    return _said(str(fact.value) not in rule.values)
+
+
+def _season(rule: Rule, fact: Fact) -> Verdict:
+    return _said(rule.low <= MONTHS.index(str(fact.value)) <= rule.high)
+
+
+_SHAPES = {
+    "at_least": lambda rule, fact: _said(_number(fact) >= rule.low),
+    "at_most": lambda rule, fact: _said(_number(fact) <= rule.high),
+    "between": lambda rule, fact: _said(rule.low <= _number(fact) <= rule.high),
+    "free_under": lambda rule, fact: _said(_number(fact) >= rule.low),  # whether they must pay
+    "price": lambda rule, fact: _said(_number(fact) >= rule.low),  # whether their money is enough
+    "clock": _clock,
+    "closed_days": _closed_days,
+    "season": _season,
+    "any_of": _any_of,
+    "any_of_status": _any_of,
+    "equal": _any_of,
+    "none_of": _none_of,
+    "ban": _ban,
+    "contains": _contains,
+    "reach": _reach,
+}
+
+
+@cache
+def ingredient_tags() -> Mapping[str, frozenset[str]]:
+    """What each ingredient counts as."""
+    found: dict[str, set[str]] = {}
+    for tag, names in words("world")["ingredients"].items():
+        for name in names:
+            found.setdefault(name, set()).add(tag)
+    for entry in words("world")["counts_as"]["also"]:
+        name, _, tag = entry.partition(":")
+        found[name].add(tag)
+    return {name: frozenset(tags) for name, tags in found.items()}

@@ -1,0 +1,160 @@
+"""What a joint scorer learns: five heads over one trunk, each row with the labels that it has."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dragoman.datasets.pair_rows import ENTAILMENTS, VERDICTS, PairRow
+from dragoman.models.joint import ANSWERS, BEARS, ENTAILS, NEEDS, VERDICT, joined
+from dragoman.models.torch.trunk import Text, Tokens, Trunk, at_once
+from dragoman.train.joint_measures import measured
+from dragoman.train.spec import Recipe
+
+_BINARY = (ANSWERS, BEARS, NEEDS)
+_ABSENT = -1.0
+_CHUNK = 8
+UNSUPPORTED = len(ENTAILMENTS)
+"""The class of claims that are neutral or contradicted, it is not said which."""
+
+
+def texts_of(row: PairRow) -> Text:
+    """The two texts of a row as the scorer reads them."""
+    return joined(row.question, row.fact), row.text
+
+
+def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
+    """The labels of rows by head, -1 where there is none."""
+    found = {
+        name: torch.tensor([_ABSENT if getattr(row, name) is None else float(getattr(row, name)) for row in rows])
+        for name in _BINARY
+    }
+    classes = [*ENTAILMENTS, "unsupported"]
+    found[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
+    found[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
+    return found
+
+
+def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+    """The mean over rows of the losses of the heads whose labels they have. Nothing waits for the device here."""
+    losses: list[Tensor] = []
+    for name in _BINARY:
+        given = targets[name]
+        each = functional.binary_cross_entropy_with_logits(
+            scores[name][:, 0].float(), given.clamp(min=0.0), reduction="none"
+        )
+        losses.append(weights.get(name, 1.0) * (each * (given >= 0)))
+    given = targets[VERDICT]
+    each = functional.cross_entropy(scores[VERDICT].float(), given.clamp(min=0), reduction="none")
+    losses.append(weights.get(VERDICT, 1.0) * (each * (given >= 0)))
+    given = targets[ENTAILS]
+    logs = functional.log_softmax(scores[ENTAILS].float(), dim=-1)
+    rest = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)  # neutral or contradicted
+    chosen = torch.cat([logs, rest], dim=-1).gather(1, given.clamp(min=0).unsqueeze(1))[:, 0]
+    losses.append(weights.get(ENTAILS, 1.0) * (-chosen * (given >= 0)))
+    return torch.stack(losses).sum(0).mean()
+
+
+class JointTask:
+    """Rows of all sets mixed by chance. Tokens lie on the device: a batch is an index into them.
+
+    `repeats` says how often a set's rows come in an epoch, `weights` how much each head's loss counts.
+    """
+
+    def __init__(
+        self,
+        trunk: Trunk,
+        tokens: Tokens,
+        rows: Sequence[PairRow],
+        dev: Sequence[PairRow],
+        *,
+        recipe: Recipe,
+        device: str = "cpu",
+        repeats: Mapping[str, int] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self._trunk = trunk.to(device)
+        self._recipe = recipe
+        self._device = device
+        self._weights = weights or {}
+        self._rows = _Padded(tokens, [texts_of(row) for row in rows], device)
+        self._targets = {name: values.to(device) for name, values in targets_of(rows).items()}
+        self._dev = list(dev)
+        self._dev_rows = _Padded(tokens, [texts_of(row) for row in dev], device)
+        self._order = [number for number, row in enumerate(rows) for _ in range((repeats or {}).get(row.set, 1))]
+
+    @property
+    def model(self) -> Trunk:
+        return self._trunk
+
+    @property
+    def head_parameters(self) -> frozenset[str]:
+        return self._trunk.head_parameters
+
+    def batches(self, epoch: int) -> Sequence[Sequence[int]]:
+        """Rows by chance, in chunks sorted by length; seed and epoch alone decide."""
+        rng = np.random.default_rng([self._recipe.train.seed, epoch])
+        order, lengths = rng.permutation(self._order), self._rows.lengths
+        size = self._recipe.train.batch
+        found: list[list[int]] = []
+        for start in range(0, len(order), size * _CHUNK):
+            chunk = order[start : start + size * _CHUNK]
+            chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
+            found += [chunk[at : at + size].tolist() for at in range(0, len(chunk), size)]
+        random.Random(f"{self._recipe.train.seed}/{epoch}/joint").shuffle(found)
+        return found
+
+    def loss(self, batch: Sequence[int]) -> Tensor:
+        chosen = torch.tensor(batch, device=self._device)
+        scores = self._trunk(self._rows.at(chosen, batch))
+        return joint_loss(scores, {name: values[chosen] for name, values in self._targets.items()}, self._weights)
+
+    @torch.no_grad()
+    def scores(self) -> dict[str, Tensor]:
+        """Every head's scores of dev's rows."""
+        was = self._trunk.training
+        self._trunk.eval()
+        order = np.argsort(self._dev_rows.lengths, kind="stable")
+        found: dict[str, list[Tensor]] = {}
+        for start in range(0, len(order), at_once(self._device)):
+            some = order[start : start + at_once(self._device)].tolist()
+            given = self._trunk(self._dev_rows.at(torch.tensor(some, device=self._device), some))
+            for name, values in given.items():
+                found.setdefault(name, []).append(values.float().cpu())
+        self._trunk.train(was)
+        back = torch.from_numpy(np.argsort(order, kind="stable"))
+        return {name: torch.cat(parts)[back] for name, parts in found.items()}
+
+    def measure(self) -> Mapping[str, float]:
+        return measured(self._dev, {name: values.numpy() for name, values in self.scores().items()})
+
+
+class _Padded:
+    """Many encoded texts as one matrix on the device."""
+
+    def __init__(self, tokens: Tokens, texts: Sequence[Text], device: str) -> None:
+        encodings = tokens.encode(texts)
+        self.lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int64)
+        longest = int(self.lengths.max()) if len(encodings) else 1
+        ids = np.zeros((len(encodings), longest), dtype=np.int32)
+        types = np.zeros((len(encodings), longest), dtype=np.uint8)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            types[row, : len(encoding.ids)] = encoding.type_ids
+        self._ids, self._types = torch.from_numpy(ids).to(device), torch.from_numpy(types).to(device)
+        self._lengths = torch.from_numpy(self.lengths).to(device)
+
+    def at(self, chosen: Tensor, rows: Sequence[int]) -> dict[str, Tensor]:
+        longest = int(self.lengths[list(rows)].max())
+        places = torch.arange(longest, device=chosen.device)
+        mask = (places.unsqueeze(0) < self._lengths[chosen].unsqueeze(1)).long()
+        return {
+            "input_ids": self._ids[chosen, :longest].long(),
+            "attention_mask": mask,
+            "token_type_ids": self._types[chosen, :longest].long(),
+        }

@@ -1,0 +1,141 @@
+"""Trains the joint scorer: which sentence answers, which fact bears on it, what both say, what a claim rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from dragoman.core.errors import TrainingError
+from dragoman.datasets.pair_mix import LICENCES
+from dragoman.datasets.pair_rows import ENTAILMENTS, VERDICTS, PairRow
+from dragoman.datasets.pairs import row_of
+from dragoman.models.joint import ANSWERS, BEARS, ENTAILS, HEADS, KIND, NEEDS, VERDICT
+from dragoman.models.part import Head, Part
+from dragoman.train.contract import Corpus, Job
+from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
+from dragoman.train.registry import learners
+
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
+    from dragoman.models.onnx.scorer import Scorer
+
+_CALIBRATED = 2_500
+"""So many rows of dev are read from the exported model for each head."""
+_TEMPERATURES = tuple(0.4 * 1.06**step for step in range(50))
+
+
+class JointInput(RecipeTable):
+    """How often the rows of each set come in an epoch, and how much the loss of each head counts."""
+
+    repeats: dict[str, int] = Field(default_factory=dict)
+    weights: dict[str, float] = Field(default_factory=dict)
+
+
+@learners.register(KIND)
+class JointLearner:
+    """Makes a `joint` part from files of pair rows."""
+
+    def fit(self, job: Job) -> Part:
+        from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
+        from dragoman.train.joint_task import JointTask, texts_of
+        from dragoman.train.loop.training_loop import fit
+
+        given, model = typed(JointInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        rows, dev = _rows(job.train, "training"), _rows(job.dev, "dev")
+        trunk, tokens = model.open({name: len(labels) for name, labels in HEADS.items()}, seed=job.recipe.train.seed)
+        task = JointTask(
+            trunk,
+            tokens,
+            rows,
+            dev,
+            recipe=job.recipe,
+            device=job.device,
+            repeats=given.repeats,
+            weights=given.weights,
+        )
+        metrics = fit(task, job)
+        held = {
+            head: Held((head,), [texts_of(row) for row in some], [float(getattr(row, head)) for row in some])
+            for head in (ANSWERS, BEARS, NEEDS)
+            if (some := _some(dev, head))
+        }
+        verdicts, claims = _some(dev, VERDICT), _some(dev, ENTAILS)
+
+        def accuracy(scorer: Scorer) -> float:
+            scores = scorer.scores([texts_of(row) for row in verdicts], VERDICT)
+            return _accuracy(scores, [VERDICTS.index(row.verdict) for row in verdicts if row.verdict])
+
+        def completed(part: Part, scorer: Scorer) -> Part:
+            temperatures = {}
+            for head, some, classes in ((VERDICT, verdicts, VERDICTS), (ENTAILS, claims, ENTAILMENTS)):
+                named = [row for row in some if getattr(row, head) in classes]
+                if named:
+                    scores = scorer.scores([texts_of(row) for row in named], head)
+                    temperatures[head] = _temperature(scores, [classes.index(getattr(row, head)) for row in named])
+            return replace(part, options={**part.options, "temperatures": temperatures})
+
+        return export_and_calibrate(
+            trunk,
+            tokens,
+            job,
+            kind=KIND,
+            heads=held,
+            options={},
+            max_tokens=model.max_tokens,
+            measure=accuracy,
+            metrics={name: value for name, value in metrics.items() if "/" in name or name == "mean"},
+            more_heads={name: Head(labels) for name, labels in HEADS.items() if name not in held},
+            base=model.base,
+            completed=lambda part, scorer: _described(completed(part, scorer), rows, dev),
+        )
+
+
+def _rows(corpus: Corpus, side: str) -> list[PairRow]:
+    found = [row_of(example.meta) for example in corpus.examples if "row" in example.meta]
+    if not found:
+        raise TrainingError(
+            f"The {side} data holds no pair rows.", remedy="Give a file of them: see datasets/pair_rows.py."
+        )
+    return found
+
+
+def _some(rows: Sequence[PairRow], head: str) -> list[PairRow]:
+    """Rows of dev that have a head's label, evenly taken where they are many."""
+    having = [row for row in rows if getattr(row, head) is not None]
+    step = max(1, len(having) // _CALIBRATED)
+    return having[::step]
+
+
+def _accuracy(scores: FloatArray, truth: Sequence[int]) -> float:
+    said = scores.argmax(axis=-1)
+    return sum(int(given) == right for given, right in zip(said, truth, strict=True)) / max(1, len(truth))
+
+
+def _temperature(scores: FloatArray, truth: Sequence[int]) -> float:
+    """The temperature with the least loss on dev."""
+    import numpy as np
+
+    from dragoman.models.joint import softmax
+
+    rows = np.arange(len(truth))
+
+    def loss(temperature: float) -> float:
+        chosen = softmax(scores.astype(np.float64), temperature)[rows, list(truth)]
+        return float(-np.log(np.clip(chosen, 1e-12, None)).mean())
+
+    best: float = min(_TEMPERATURES, key=loss)
+    return round(best, 4)
+
+
+def _described(part: Part, rows: Sequence[PairRow], dev: Sequence[PairRow]) -> Part:
+    """The part with how many rows of which set it learned from, and under which licence each is."""
+    counts, devs = Counter(row.set for row in rows), Counter(row.set for row in dev)
+    sets = {
+        name: {"train": counts[name], "dev": devs[name], "licence": LICENCES.get(name, "")}
+        for name in sorted({*counts, *devs})
+    }
+    return replace(part, made={**part.made, "sets": sets})

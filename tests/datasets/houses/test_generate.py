@@ -1,0 +1,145 @@
+"""Invented houses: labels follow from the rules, dev stays apart, the same seed gives the same rows."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+
+from dragoman.datasets.houses.draw import Draw
+from dragoman.datasets.houses.generate import build, generate, kin
+from dragoman.datasets.houses.grammar import USER, Person, fill, is_dev, wordings, words
+from dragoman.datasets.houses.rules import Fact, Rule, ingredient_tags
+
+
+def test_the_same_seed_gives_the_same_rows():
+    assert list(islice(generate("train", houses=1), 300)) == list(islice(generate("train", houses=1), 300))
+
+
+def test_another_seed_gives_other_rows():
+    assert list(generate("dev", houses=1, seed=1)) != list(generate("dev", houses=1, seed=2))
+
+
+@pytest.mark.parametrize(
+    ("rule", "fact", "verdict"),
+    [
+        (Rule("min_age", "the forge", low=12, high=12), Fact("age", 12), "yes"),
+        (Rule("min_age", "the forge", low=12, high=12), Fact("age", 11), "no"),
+        (Rule("min_age", "the forge", low=12, high=12), Fact("height", 180), "unknown"),
+        (Rule("age_range", "the forge", low=8, high=12), Fact("age", 13), "no"),
+        (Rule("free_under", "the pool", low=6, high=6), Fact("age", 6), "yes"),  # must pay
+        (Rule("free_under", "the pool", low=6, high=6), Fact("age", 5), "no"),
+        (Rule("season", "the slide", low=4, high=8), Fact("stay", "May"), "yes"),
+        (Rule("season", "the slide", low=4, high=8), Fact("stay", "October"), "no"),
+        (Rule("weekday", "the slide", values=("Monday",)), Fact("day", "Monday"), "no"),
+        (Rule("budget", "the slide", low=20, high=20), Fact("budget", 19), "no"),
+        (Rule("qualification", "the saw", values=("a boat licence",)), Fact("qualification", "a boat licence"), "yes"),
+        (
+            Rule("qualification", "the saw", values=("a boat licence",)),
+            Fact("qualification", "a boat licence", negated=True),
+            "no",
+        ),
+        (Rule("health", "the sauna", values=("heart",)), Fact("health", "heart"), "no"),
+        (Rule("health", "the sauna", values=("heart",)), Fact("health", "asthma"), "unknown"),
+        (Rule("pet_ban", "the hall", values=("dog",)), Fact("pet", "dog", exempt=True), "yes"),
+        (Rule("mobility", "the tower", tags=frozenset({"steps"})), Fact("mobility", "wheelchair"), "no"),
+        (Rule("mobility", "the tower", tags=frozenset({"step_free"})), Fact("mobility", "wheelchair"), "yes"),
+        (Rule("mobility", "the tower", tags=frozenset({"rough"})), Fact("mobility", "crutches"), "unknown"),
+    ],
+)
+def test_a_rule_decides(rule, fact, verdict):
+    assert rule.verdict(fact) == verdict
+
+
+def test_a_dish_is_refused_to_whom_an_ingredient_is_forbidden():
+    tags = ingredient_tags()
+    soup = Rule("diet", "the soup", values=("prawns", "cream"), tags=tags["prawns"] | tags["cream"])
+    assert [soup.verdict(Fact("diet", diet)) for diet in ("shellfish", "vegan", "lactose", "coeliac")] == [
+        "no",
+        "no",
+        "no",
+        "yes",
+    ]
+
+
+def test_every_rule_can_be_worded_asked_and_answered_both_ways():
+    draw = Draw(random.Random(3), "train")
+    one_sided = {"health", "pet_ban"}  # they name only whom they exclude
+    for name in words("rules"):
+        said = set()
+        for _ in range(8):
+            rule = draw.rule(name, "the thing")
+            assert "{" not in draw.line(rule), name
+            said |= {rule.verdict(Fact(rule.attribute, draw.any_value(rule))) for _ in range(20)}
+        assert "no" in said, name
+        assert name in one_sided or "yes" in said, name
+
+
+def test_rules_and_facts_have_many_wordings():
+    short = [name for name, table in words("rules").items() if len(table["say"]) < 8]
+    assert not short
+    assert all(len(table["ask"]) >= 5 for table in words("rules").values())
+
+
+def test_dev_shares_no_wording_with_training():
+    for table in words("rules").values():
+        for part in ("say", "ask"):
+            train, dev = wordings(table[part], "train"), wordings(table[part], "dev")
+            assert train
+            assert dev
+            assert not set(train) & set(dev)
+
+
+def test_dev_shares_no_kind_of_house_with_training():
+    kinds = words("houses")
+    rows = {side: " ".join(row.text for row in generate(side, houses=8)) for side in ("train", "dev")}
+    own = [thing for table in kinds.values() if table.get("dev") for thing in table["ride"]]
+    assert any(thing in rows["dev"] for thing in own)
+    assert not any(thing in rows["train"] for thing in own)
+
+
+def test_no_row_has_an_open_slot():
+    for row in islice(generate("train", houses=3), 3000):
+        assert "{" not in row.question + row.fact + row.text, row
+        assert "[" not in row.question + row.fact + row.text, row
+
+
+def test_labels_go_together():
+    for row in islice(generate("dev", houses=2), 2000):
+        if row.answers is None:
+            assert row.needs is not None or row.entails is not None
+            continue
+        assert (row.bears is None) or row.fact
+        if not row.answers:
+            assert row.verdict == "none"
+        if row.verdict == "unknown":
+            assert not row.bears
+
+
+def test_all_verdicts_occur_often_enough():
+    rows = [row for row in generate("train", houses=4) if row.verdict]
+    for verdict in ("yes", "no", "unknown", "none"):
+        assert sum(row.verdict == verdict for row in rows) > 0.08 * len(rows)
+
+
+def test_a_house_has_rules_and_plain_sentences():
+    house = build(Draw(random.Random(1), "train"), "museum")
+    assert sum(line.rule is None for line in house.lines) == 7
+    assert len(house.lines) > 15
+
+
+def test_persons_are_spoken_of_in_the_third_person():
+    rng = random.Random(1)
+    leo = Person("Leo", "son", True)
+    assert fill("{I} [don't]{~} eat pork.", leo.in_fact(rng), rng, third=True).endswith("doesn't eat pork.")
+    assert fill("{I} [don't]{~} eat pork.", USER.in_fact(rng), rng) == "I don't eat pork."
+
+
+def test_wordings_of_one_list_fall_to_both_sides():
+    assert {is_dev(text) for text in words("rules")["min_age"]["say"]} == {True, False}
+
+
+def test_kin_holds_the_attribute_itself():
+    assert "diet" in kin("diet")
+    assert "membership" in kin("age")
