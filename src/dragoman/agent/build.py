@@ -128,7 +128,7 @@ def assemble(
         from dragoman.decision.joint import JointRanker
         from dragoman.retriever.personal import PersonalRetriever
 
-        ranker = JointRanker(encoder=encoder, analyse=analyse)
+        ranker = JointRanker(encoder=encoder, analyse=analyse, part=_scorer_of(tables))
         creator.hold(retriever=PersonalRetriever(creator.shared("retriever"), ranker=ranker, sources=sources))
 
     agent = Agent(
@@ -196,6 +196,13 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
         return None
     parts = (creator.shared("critic"), creator.shared("retriever"), creator.shared("reader"))
     return Refiner(*parts, **settings.model_dump())
+
+
+def _scorer_of(tables: dict[str, dict[str, Any]]) -> str:
+    """The trained pair scorer that reader and retriever share: the reader's option `joint`."""
+    from dragoman.decision.joint import SHIPPED
+
+    return str(tables["reader"].get("joint", SHIPPED))
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:

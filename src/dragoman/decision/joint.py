@@ -12,9 +12,10 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Encoder
@@ -28,9 +29,20 @@ from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
 
+if TYPE_CHECKING:
+    from dragoman.models.joint import JointScorer
+
+SHIPPED = "english-joint"
+"""The trained pair scorer that comes with the package."""
 MOST_FACTS = 20
 """Facts that are scored with every sentence; of more, those nearest to the question and its passages."""
-_PAIRS_READ = 24
+_SENTENCES_READ = 8
+_PAIRS_READ = 8
+"""How many sentences alone, and with a fact, the trained scorer reads: each takes some milliseconds."""
+_PAIR_TOKENS = 96
+_OWN = 0.4
+"""How much a sentence's similarity counts beside what the trained scorer says of it."""
+_REMEMBERED = 4096
 _GAIN = 0.75
 """How much of what a fact adds to a sentence's similarity counts beside the sentence's own score."""
 _CODE = 0.35
@@ -55,10 +67,61 @@ class PairScore:
     verdict: Mapping[str, float] = field(default_factory=dict)
 
 
+@cache
+def trained_scorer(part: str) -> PairScorer:
+    """The scorer of a trained part, loaded when first asked; one for all who name the same part."""
+    return _TrainedScorer(part)
+
+
 class PairScorer(Protocol):
     """Scores (fact, sentence) pairs of one question in one pass; the fact is "" for the question alone."""
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> Sequence[PairScore]: ...
+
+
+class _TrainedScorer:
+    """A trained part as a pair scorer; remembers its scores, since retriever and reader of a turn ask for the same."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+        self._opening = Lock()
+        self._scorer: JointScorer | None = None
+        self._scores: OrderedDict[tuple[str, str, str], PairScore] = OrderedDict()
+        self._lock = Lock()
+        keeps_texts(self)
+
+    def clear_cache(self) -> None:
+        """Drop the scores of earlier turns."""
+        with self._lock:
+            self._scores.clear()
+
+    def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+        keys = [(question, fact, text) for fact, text in pairs]
+        with self._lock:
+            scores = {key: self._scores[key] for key in keys if key in self._scores}
+        missing = [key for key in dict.fromkeys(keys) if key not in scores]
+        if missing:
+            scores.update(zip(missing, self._read(question, [key[1:] for key in missing]), strict=True))
+            with self._lock:
+                self._scores.update(scores)
+                while len(self._scores) > _REMEMBERED:
+                    self._scores.popitem(last=False)
+        return [scores[key] for key in keys]
+
+    def _read(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+        from dragoman.models.joint import JointScorer
+
+        with self._opening:
+            if self._scorer is None:
+                self._scorer = JointScorer(self._part, max_tokens=_PAIR_TOKENS)
+        return [
+            PairScore(
+                score.answers,
+                score.bears,
+                {"yes": score.yes, "no": score.no, "unknown": score.unknown, "none": score.none},
+            )
+            for score in self._scorer.score(question, pairs)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +155,9 @@ class Option:
 class JointRanker:
     """Ranks the sentences of passages for a question and the facts about its user.
 
-    `scorer` is a trained pair scorer for English. With `by_code`, rules whose conditions code can compare with a fact
-    are decided here, since a fact that decides a rule bears on it whatever their similarity.
+    `part` names a trained pair scorer for English, or `scorer` is one; without, similarity decides. With `by_code`,
+    rules whose conditions code can compare with a fact are decided here, since a fact that decides a rule bears on it
+    whatever their similarity.
     """
 
     def __init__(
@@ -101,24 +165,22 @@ class JointRanker:
         *,
         encoder: Encoder,
         analyse: Analyse,
+        part: str = "",
         scorer: PairScorer | None = None,
         by_code: bool = True,
     ) -> None:
         self._encoder = encoder
         self._analyse = analyse
-        self._scorer = scorer
+        self._scorer = trained_scorer(part) if part else scorer
         self._by_code = by_code
-        self._scores: OrderedDict[tuple[str, str, str], PairScore] = OrderedDict()
-        self._lock = Lock()
-        keeps_texts(self)
 
-    def clear_cache(self) -> None:
-        """Drop the scores of earlier turns."""
-        with self._lock:
-            self._scores.clear()
+    def rank(
+        self, context: Context, facts: Sequence[Evidence], passages: Sequence[Evidence], *, quick: bool = False
+    ) -> list[Option]:
+        """The options, best first: every sentence alone, and with the fact that bears on it most.
 
-    def rank(self, context: Context, facts: Sequence[Evidence], passages: Sequence[Evidence]) -> list[Option]:
-        """The options, best first: every sentence alone, and with the fact that bears on it most."""
+        With `quick` the trained scorer is not asked.
+        """
         quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
         if not quotes:
             return []
@@ -137,11 +199,11 @@ class JointRanker:
             )
             for quote in quotes
         ]
-        if self._by_code:
+        if self._by_code and not quick:
             alone = self._decided(question.text, facts, alone)
         joined = self._joined(question.turn, facts, alone) if facts else []
         options = sorted([*alone, *joined], key=lambda option: -option.score)
-        if self._scorer is not None and language(question.turn) != "zh":
+        if self._scorer is not None and not quick and language(question.turn) != "zh":
             options = self._read(question.text, options)
         return options
 
@@ -228,20 +290,25 @@ class JointRanker:
         return [[0.4 * share for share in row] for row in shares], shares
 
     def _read(self, question: str, options: Sequence[Option]) -> list[Option]:
-        """The best options as the trained scorer reads them, then the rest as they are."""
+        """The best options as the trained scorer reads them, then the rest as they are.
+
+        Sentences alone and sentences with a fact are read in equal numbers, and every rule that code decides.
+        """
         assert self._scorer is not None
-        head = options[:_PAIRS_READ]
-        keys = [(question, option.fact.text if option.fact else "", _placed(option)) for option in head]
-        with self._lock:
-            missing = [key for key in dict.fromkeys(keys) if key not in self._scores]
-        fresh = self._scorer.score(question, [(fact, text) for _, fact, text in missing]) if missing else ()
-        with self._lock:
-            self._scores.update(zip(missing, fresh, strict=True))
-            scores = [self._scores.get(key) for key in keys]
-            while len(self._scores) > 4096:
-                self._scores.popitem(last=False)
-        read = [_rescored(option, score) for option, score in zip(head, scores, strict=True) if score is not None]
-        return [*sorted(read, key=lambda option: -option.score), *options[_PAIRS_READ:]]
+        alone = [option for option in options if option.fact is None][:_SENTENCES_READ]
+        joined = [option for option in options if option.fact is not None]
+        joined = sorted(joined, key=lambda option: not option.is_decided)[:_PAIRS_READ]
+        head = [*alone, *joined]
+        pairs = [(option.fact.text if option.fact else "", _placed(option)) for option in head]
+        scores = self._scorer.score(question, pairs)
+        read = [_rescored(option, score) for option, score in zip(head, scores, strict=True)]
+        chosen = {id(option) for option in head}
+        rest = [
+            replace(option, score=option.score * _OWN, bears=option.bears if option.is_decided else 0.0)
+            for option in options
+            if id(option) not in chosen
+        ]
+        return sorted([*read, *rest], key=lambda option: -option.score)
 
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
@@ -257,7 +324,7 @@ def _rescored(option: Option, score: PairScore) -> Option:
     decides = option.is_decided
     return replace(
         option,
-        score=option.score + score.answers,
+        score=_OWN * option.score + score.answers,
         probability=max(score.answers, option.probability if decides else 0.0),
         bears=max(score.bears, option.bears if decides else 0.0) if option.fact is not None else 0.0,
         verdict=score.verdict,
@@ -284,7 +351,9 @@ def _placed(option: Option) -> str:
     """A sentence under its headings, as the scorer was trained to read it."""
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
-    text = f"{option.sentence} {option.following}".strip()
+    text = option.sentence
+    if option.following and EXCEPTION.match(option.following):
+        text = f"{text} {option.following}"
     return f"{path}: {text}" if path else text
 
 

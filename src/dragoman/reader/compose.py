@@ -35,8 +35,6 @@ def compose(answer: Answer, language: str) -> str:
     opening = ""
     if decision is not None and decision.verdict in ("yes", "no"):
         opening = phrase(f"verdict-{decision.verdict}", language)
-    elif decision is not None and decision.value:
-        opening = phrase("value", language, value=decision.value)
     if reason:
         key = "rule-and-fact"
         return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source

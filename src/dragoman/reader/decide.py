@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
+from dragoman.text.claims import negated
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 from dragoman.text.sentences import sentences
@@ -20,9 +22,13 @@ _CONSIDERED = 12
 _MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
-_BEARS = 0.5
+_BEARS = 0.6
 _SURE = 0.85
 """From which probability on a verdict of the trained scorer is taken."""
+_RESTRICTION = re.compile(
+    r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
+    re.IGNORECASE,
+)
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -120,8 +126,9 @@ def _decision(option: Option) -> Decision:
     if decision.verdict != "none" or option.fact is None or option.bears < _BEARS:
         return decision
     verdict, probability = max(option.verdict.items(), key=lambda pair: pair[1], default=("none", 0.0))
-    if verdict not in ("yes", "no") or probability < _SURE:
-        return decision
+    restricts = bool(_RESTRICTION.search(option.sentence)) or negated(option.sentence)
+    if probability < _SURE or verdict not in ("yes", "no") or restricts != (verdict == "no"):
+        return decision  # the scorer's word is taken only where the sentence's own polarity agrees
     return Decision(
         "yes" if verdict == "yes" else "no",
         fact=option.fact.text,
@@ -156,10 +163,10 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
     """What applies to the user; what does not is left out."""
-    fitting = [each for each in judged if each.decision.verdict == "yes"]
+    told = {fact.text for fact in facts}
+    fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
-        answer = _answer(fitting[:2], facts)
-        return replace(answer, decision=None)
+        return replace(_answer(fitting[:2], facts), decision=None)
     open_options = [each for each in judged if each.decision.verdict != "no"]
     if len(open_options) < len(judged) and open_options:
         best = open_options[0].option
@@ -168,16 +175,15 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
 
 
 def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
-    """The value that the rule gives to this user, such as a price."""
-    for each in judged:
-        if each.decision.value:
-            return _answer([each], facts)
-    best = judged[0]
-    if best.decision.verdict == "unknown" and may_ask(best.decision):
-        return _answer([best], facts)
-    fitting = [each for each in judged if each.decision.verdict == "yes"]
+    """The rule that applies to the user by one of their facts, first one that gives a value, such as a price."""
+    told = {fact.text for fact in facts}
+    fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
-        return replace(_answer(fitting[:1], facts), decision=None)
+        chosen = next((each for each in fitting if each.decision.value), fitting[0])
+        return replace(_answer([chosen], facts), decision=None)
+    best = judged[0]
+    if best.decision.verdict == "unknown" and may_ask(best.decision) and read_row(best.option.sentence) is None:
+        return _answer([best], facts)
     return None
 
 

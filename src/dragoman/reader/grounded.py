@@ -15,7 +15,7 @@ from typing import Literal
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.decision.joint import JointRanker
+from dragoman.decision.joint import SHIPPED, JointRanker
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
@@ -55,12 +55,13 @@ class GroundedReader:
         consistency: float = 0.5,
         drafts: Literal["never", "talk", "auto", "always"] = "auto",
         max_tokens: int = 96,
+        joint: str = SHIPPED,
     ) -> None:
         self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
         self._quote = ExtractiveReader(
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
-        self._ranker = JointRanker(encoder=encoder, analyse=analyse)
+        self._ranker = JointRanker(encoder=encoder, analyse=analyse, part=joint)
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor

@@ -102,7 +102,7 @@ class PersonalRetriever:
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
         if not facts:
             return NO_JOINT
-        options = self._ranker.rank(context, facts, passages)
+        options = self._ranker.rank(context, facts, passages, quick=True)
         bearing = bearing_facts(options, most=len(options))
         told = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
         again = [
@@ -110,10 +110,8 @@ class PersonalRetriever:
         ]
         known = {piece.id for piece in passages}
         more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in known]
-        if more:
-            passages += list({piece.id: piece for piece in more}.values())
-            options = self._ranker.rank(context, facts, passages)
-        return Joint(tuple(facts), tuple(passages), tuple(options))
+        passages += list({piece.id: piece for piece in more}.values())
+        return Joint(tuple(facts), tuple(passages), tuple(self._ranker.rank(context, facts, passages)))
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
