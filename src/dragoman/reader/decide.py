@@ -22,7 +22,10 @@ _CONSIDERED = 12
 _MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
-_BEARS = 0.6
+_BEARS = 0.8
+"""From which probability on a fact is said to the user as a reason."""
+_ANSWERS = 0.5
+"""From which probability on a sentence is taken to answer without a word of doubt."""
 _SURE = 0.85
 """From which probability on a verdict of the trained scorer is taken."""
 _RESTRICTION = re.compile(
@@ -72,7 +75,7 @@ def decide(
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
-    if best.fact is not None and best.bears >= _BEARS:
+    if best.fact is not None and best.bears >= _BEARS and best.probability >= _ANSWERS:
         return Answer((best,), (best.fact,))
     return None
 
@@ -147,11 +150,12 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     best = judged[0]
     told = {fact.text for fact in facts}
     by_fact = [each for each in judged if each.decision.fact in told and each.decision.verdict in ("yes", "no")]
-    by_fact.sort(key=lambda each: read_row(each.option.sentence) is not None)  # a sentence says more than a row
+    # What code compares is surer than what a model reads, and a sentence says more than a table row.
+    by_fact.sort(key=lambda each: (each.decision.by != "code", read_row(each.option.sentence) is not None))
     refusals = [each for each in by_fact if each.decision.verdict == "no"]
     if refusals:
         return _answer(refusals[:1], facts)
-    if best.decision.verdict == "unknown" and may_ask(best.decision):
+    if _is_open(best):
         return _answer([best], facts)
     if by_fact:
         return _answer(by_fact[:1], facts)
@@ -182,7 +186,7 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
         chosen = next((each for each in fitting if each.decision.value), fitting[0])
         return replace(_answer([chosen], facts), decision=None)
     best = judged[0]
-    if best.decision.verdict == "unknown" and may_ask(best.decision) and read_row(best.option.sentence) is None:
+    if _is_open(best):
         return _answer([best], facts)
     return None
 
@@ -198,6 +202,16 @@ def _with_exception(option: Option) -> Option:
     if option.following and EXCEPTION.match(option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option
+
+
+def _is_open(judged: _Judged) -> bool:
+    """Whether a rule surely answers, and only one missing fact is left to ask for."""
+    return (
+        judged.decision.verdict == "unknown"
+        and may_ask(judged.decision)
+        and judged.option.probability >= _ANSWERS
+        and read_row(judged.option.sentence) is None
+    )
 
 
 def may_ask(decision: Decision) -> bool:
