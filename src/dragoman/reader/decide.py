@@ -94,18 +94,16 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
         used = [fact for fact in facts if fact.text == decision.fact]
         return Answer((replace(best, sentence=cell.text if cell else row_sentence(text)),), tuple(used))
     choice = pick(question, rows)
-    if choice is not None and len(choice.rows) <= _MOST_ROWS:
+    if choice is not None and choice.kind != "count" and len(choice.rows) <= _MOST_ROWS:
         texts = [row_sentence(row) for row in choice.rows]
         if choice.kind == "superlative" and len(choice.labels) == 1:
             column = f" ({choice.column})" if choice.column else ""
             texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
-        elif choice.kind == "count":
-            texts = [f"{choice.answer}: {', '.join(choice.labels)}"]
         return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
     named = lookup(question, rows, told, analyse)
-    cell = named[1] if named is not None else cell_for(question, best.sentence, told, analyse)
-    if cell is None:
+    if named is None:
         return None
+    cell = named[1]
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     return Answer((replace(best, sentence=cell.text),), tuple(used))
 
