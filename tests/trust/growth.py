@@ -26,7 +26,9 @@ BUDGET = 0.025
 """Seconds for `LONG` characters that are never a defect."""
 WORST_FACTOR = 30
 """Growth from `SHORT` to `LONG` that counts as more than linear; linear is 10, quadratic 100."""
-LIMIT = 1.5
+BOUNDED_BUDGET = 0.05
+"""Seconds for the longest text that reaches an expression, where its callers bound it."""
+LIMIT = 0.5
 """Seconds after which an attack is stopped."""
 _POOL = "a 1A-,.!'我的\nh_?/:(<[{…"
 _MOST_SAMPLES = 6
@@ -57,7 +59,10 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """An attack that works: the method, the seconds for `LONG` characters, and the growth from `SHORT`."""
+    """An attack that works: the method, the seconds for `LONG` characters, and the growth from `SHORT`.
+
+    For an expression over bounded text, the seconds for the longest text, and no growth.
+    """
 
     attack: Attack
     method: str
@@ -86,8 +91,16 @@ def seconds_of(function: Callable[[], object], limit: float = LIMIT, *, at_least
     return (time.process_time() - start) / calls
 
 
-def defects(pattern: re.Pattern[str], methods: Iterable[str] = METHODS) -> Iterator[Defect]:
-    """The attacks under which an expression takes more than linear time."""
+def defects(
+    pattern: re.Pattern[str], methods: Iterable[str] = METHODS, *, longest: int | None = None
+) -> Iterator[Defect]:
+    """The attacks under which an expression takes more than linear time.
+
+    `longest` is the most characters that reach the expression: its time is then measured there, and not its growth.
+    """
+    if longest is not None:
+        yield from _bounded_defects(pattern, methods, longest)
+        return
     for attack, method in product(attacks(pattern), methods):
         run = partial(METHODS[method], pattern)
         if not _is_suspicious(run, attack):
@@ -102,20 +115,34 @@ def defects(pattern: re.Pattern[str], methods: Iterable[str] = METHODS) -> Itera
                 yield Defect(attack, method, seconds, factor)
 
 
+def _bounded_defects(pattern: re.Pattern[str], methods: Iterable[str], longest: int) -> Iterator[Defect]:
+    for attack, method in product(attacks(pattern), methods):
+        run = partial(METHODS[method], pattern, attack.text(longest))
+        if _wall_seconds(run) > BOUNDED_BUDGET:
+            seconds = seconds_of(run)
+            if seconds > BOUNDED_BUDGET:
+                yield Defect(attack, method, seconds, 0.0)
+
+
 def _is_suspicious(run: Callable[[str], object], attack: Attack) -> bool:
     """Whether an attack is worth a closer look: by the clock on the wall, which ticks finely and errs to one side."""
     for length, harmless in ((SHORT, HARMLESS_HINT), (LONG, BUDGET)):
-        text = attack.text(length)
-        try:
-            with _stopped_after(LIMIT):
-                began = time.perf_counter()
-                run(text)
-                seconds = time.perf_counter() - began
-        except _LateError:
+        seconds = _wall_seconds(partial(run, attack.text(length)))
+        if seconds >= LIMIT:
             return True
         if seconds <= harmless:
             return False
     return True
+
+
+def _wall_seconds(run: Callable[[], object]) -> float:
+    try:
+        with _stopped_after(LIMIT):
+            began = time.perf_counter()
+            run()
+            return time.perf_counter() - began
+    except _LateError:
+        return LIMIT
 
 
 def attacks(pattern: re.Pattern[str]) -> list[Attack]:
