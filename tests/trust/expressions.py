@@ -13,8 +13,11 @@ from pathlib import Path
 from types import ModuleType
 
 import dragoman
+from dragoman.decision.applies import LONGEST_FACT
 from dragoman.memory import patterns as memory_patterns
+from dragoman.memory.facts import LONGEST_SENTENCE
 from dragoman.text import patterns as text_patterns
+from dragoman.text.forget_requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
 
 ROOT = Path(dragoman.__file__).parent
@@ -22,17 +25,32 @@ FULL = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 """Entries of `form` that only `fullmatch` is asked of."""
 ANCHORED = ("forget", "remember", "everything", "question_start")
 """Entries of `form` that only `match` is asked of."""
+BOUNDS = {
+    "dragoman.memory.facts._QUOTED": LONGEST_SENTENCE,
+    "dragoman.memory.facts._AROUND instruction": LONGEST_SENTENCE,
+    "dragoman.memory.chinese._AROUND instruction": LONGEST_SENTENCE,
+    "dragoman.memory.relations._AROUND instruction": LONGEST_SENTENCE,
+    "dragoman.decision.facts._YES": LONGEST_FACT,
+    "dragoman.decision.questions._PRICE": LONGEST_FACT,
+    "dragoman.decision.questions._PAY": LONGEST_FACT,
+    "dragoman.decision.questions._FORBID": LONGEST_FACT,
+    "dragoman.decision.questions._REQUIRE": LONGEST_FACT,
+    "dragoman.decision.questions._TARGETS": LONGEST_FACT,
+    "dragoman.text.forget_grammar_zh._MOVED": MOST_CHARACTERS,
+}
+"""Expressions whose every caller bounds the text, with the most characters that reach them."""
 _USES = {"match": "match", "fullmatch": "fullmatch"}
 _METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A pattern, where it stands, and how it is used (`growth.METHODS`)."""
+    """A pattern, where it stands, how it is used (`growth.METHODS`), and the most characters that reach it."""
 
     where: str
     pattern: re.Pattern[str]
     methods: tuple[str, ...]
+    longest: int | None = None
 
 
 def in_files() -> Iterator[Expression]:
@@ -47,7 +65,12 @@ def in_files() -> Iterator[Expression]:
     for language, rules in memory_patterns.RULES.items():
         for number, rule in enumerate(rules):
             where = f"memory/patterns/{language}.toml rule {number} ({rule.slot})"
-            yield Expression(where, rule.pattern, ("finditer",))
+            yield Expression(where, rule.pattern, ("match",))
+    for number, relation in enumerate(
+        dict.fromkeys(each for row in memory_patterns.RELATIONS.values() for each in row)
+    ):
+        where = f"memory/patterns/en.toml relation {number} ({' '.join(sorted(relation.verbs))}: {relation.slot})"
+        yield Expression(where, relation.pattern, ("match",))
 
 
 def in_modules() -> Iterator[Expression]:
@@ -56,11 +79,13 @@ def in_modules() -> Iterator[Expression]:
         uses = _uses(Path(module.__file__))
         for name, value in vars(module).items():
             for inner, pattern in _patterns(value):
-                methods = tuple(sorted(uses.get(name, {"finditer", "fullmatch"})))
-                if isinstance(value, Lazy):
+                place = f"{name} {inner}".strip()
+                methods = tuple(sorted(uses.get(place) or uses.get(name, {"finditer", "fullmatch"})))
+                if isinstance(value, Lazy) and place not in uses:
                     table = "form" if module.__name__ == "dragoman.text.form" else ""
                     methods = _methods_of(table, inner)
-                yield Expression(f"{module.__name__}.{name} {inner}".strip(), pattern, methods)
+                longest = BOUNDS.get(f"{module.__name__}.{place}") or BOUNDS.get(f"{module.__name__}.{name}")
+                yield Expression(f"{module.__name__}.{place}", pattern, methods, longest)
 
 
 def in_calls() -> Iterator[Expression]:
@@ -108,9 +133,14 @@ def _patterns(value: object, depth: int = 2) -> Iterator[tuple[str, re.Pattern[s
 
 
 def _uses(path: Path) -> dict[str, set[str]]:
-    """How a module uses the patterns that it names, where that can be seen."""
+    """How a module uses the patterns that it names, alone or by a key of a table, where that can be seen."""
     uses: dict[str, set[str]] = defaultdict(set)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Attribute) and node.attr in _METHODS and isinstance(node.value, ast.Name):
-            uses[node.value.id].add(_USES.get(node.attr, "finditer"))
+        if not (isinstance(node, ast.Attribute) and node.attr in _METHODS):
+            continue
+        held = node.value
+        if isinstance(held, ast.Name):
+            uses[held.id].add(_USES.get(node.attr, "finditer"))
+        elif isinstance(held, ast.Subscript) and isinstance(held.slice, ast.Constant):
+            uses[f"{ast.unparse(held.value)} {held.slice.value}"].add(_USES.get(node.attr, "finditer"))
     return uses

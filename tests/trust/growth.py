@@ -20,13 +20,15 @@ from re import _parser as parser
 ENDS = ("x\n\N{SNOWMAN}", "", "?")
 """A line that follows with what no expression wants, nothing, and a mark that many classes leave out."""
 LONG, SHORT = 10_000, 1_000
-HARMLESS = 0.0002
+HARMLESS_HINT = 0.0002
 """Seconds for `SHORT` characters that no quadratic expression is quick enough for."""
 BUDGET = 0.025
 """Seconds for `LONG` characters that are never a defect."""
 WORST_FACTOR = 30
 """Growth from `SHORT` to `LONG` that counts as more than linear; linear is 10, quadratic 100."""
-LIMIT = 0.75
+BOUNDED_BUDGET = 0.05
+"""Seconds for the longest text that reaches an expression, where its callers bound it."""
+LIMIT = 0.5
 """Seconds after which an attack is stopped."""
 _POOL = "a 1A-,.!'我的\nh_?/:(<[{…"
 _MOST_SAMPLES = 6
@@ -57,7 +59,10 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """An attack that works: the method, the seconds for `LONG` characters, and the growth from `SHORT`."""
+    """An attack that works: the method, the seconds for `LONG` characters, and the growth from `SHORT`.
+
+    For an expression over bounded text, the seconds for the longest text, and no growth.
+    """
 
     attack: Attack
     method: str
@@ -86,8 +91,16 @@ def seconds_of(function: Callable[[], object], limit: float = LIMIT, *, at_least
     return (time.process_time() - start) / calls
 
 
-def defects(pattern: re.Pattern[str], methods: Iterable[str] = METHODS) -> Iterator[Defect]:
-    """The attacks under which an expression takes more than linear time."""
+def defects(
+    pattern: re.Pattern[str], methods: Iterable[str] = METHODS, *, longest: int | None = None
+) -> Iterator[Defect]:
+    """The attacks under which an expression takes more than linear time.
+
+    `longest` is the most characters that reach the expression: its time is then measured there, and not its growth.
+    """
+    if longest is not None:
+        yield from _bounded_defects(pattern, methods, longest)
+        return
     for attack, method in product(attacks(pattern), methods):
         run = partial(METHODS[method], pattern)
         if not _is_suspicious(run, attack):
@@ -102,22 +115,31 @@ def defects(pattern: re.Pattern[str], methods: Iterable[str] = METHODS) -> Itera
                 yield Defect(attack, method, seconds, factor)
 
 
+def _bounded_defects(pattern: re.Pattern[str], methods: Iterable[str], longest: int) -> Iterator[Defect]:
+    for attack, method in product(attacks(pattern), methods):
+        run = partial(METHODS[method], pattern, attack.text(longest))
+        if _wall_seconds(run) > BOUNDED_BUDGET:
+            seconds = seconds_of(run)
+            if seconds > BOUNDED_BUDGET:
+                yield Defect(attack, method, seconds, 0.0)
+
+
 def _is_suspicious(run: Callable[[str], object], attack: Attack) -> bool:
-    """Whether an attack is worth a closer look: by the clock on the wall, which ticks finely."""
-    brief, middle = attack.text(SHORT), attack.text(3 * SHORT)
-    before = _wall_seconds(run, brief)
-    if before <= HARMLESS or before >= LIMIT:
-        return before >= LIMIT
-    # Three times the length: linear is 3, quadratic 9. The smaller of two, since a pause could hide the growth.
-    before = min(before, _wall_seconds(run, brief))
-    return _wall_seconds(run, middle) > 5 * before
+    """Whether an attack is worth a closer look: by the clock on the wall, which ticks finely and errs to one side."""
+    for length, harmless in ((SHORT, HARMLESS_HINT), (LONG, BUDGET)):
+        seconds = _wall_seconds(partial(run, attack.text(length)))
+        if seconds >= LIMIT:
+            return True
+        if seconds <= harmless:
+            return False
+    return True
 
 
-def _wall_seconds(run: Callable[[str], object], text: str) -> float:
+def _wall_seconds(run: Callable[[], object]) -> float:
     try:
         with _stopped_after(LIMIT):
             began = time.perf_counter()
-            run(text)
+            run()
             return time.perf_counter() - began
     except _LateError:
         return LIMIT

@@ -6,15 +6,24 @@ import re
 
 import pytest
 
+from dragoman.core.caches import clear_caches
 from dragoman.core.values import Context, Turn
-from dragoman.memory.facts import facts
+from dragoman.decision.applies import LONGEST_FACT, LONGEST_RULE, applies
+from dragoman.decision.joint import MOST_FACTS
+from dragoman.memory.correction import corrected
+from dragoman.memory.facts import LONGEST_SENTENCE, facts
 from dragoman.server.turns.forget_requests import asks_to_forget
 from dragoman.text import claims
+from dragoman.text.ask_back import DEPENDS, resumed
 from dragoman.text.circles import loops
+from dragoman.text.forget_requests import MOST_CHARACTERS, forget_request, means_everything
 from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.query import standalone
+from dragoman.text.question_kind import question_kind
+from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning
+from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 
 from . import expressions, growth
@@ -29,9 +38,9 @@ def broken(found):
     """What is wrong with expressions, a line each; an expression that occurs again is tried once."""
     tried = {}
     for each in found:
-        key = (each.pattern.pattern, each.pattern.flags, each.methods)
+        key = (each.pattern.pattern, each.pattern.flags, each.methods, each.longest)
         if key not in tried and each.where not in OURS:
-            tried[key] = each, next(growth.defects(each.pattern, each.methods), None)
+            tried[key] = each, next(growth.defects(each.pattern, each.methods, longest=each.longest), None)
     assert len(tried) > 10
     return [f"{each.where}: {defect}" for each, defect in tried.values() if defect is not None]
 
@@ -72,7 +81,9 @@ def test_every_expression_of_the_modules_is_linear():
 
 
 def test_the_expressions_of_all_files_and_modules_are_collected():
-    where = " ".join(each.where for each in [*expressions.in_files(), *expressions.in_modules()])
+    found = [*expressions.in_files(), *expressions.in_modules()]
+    where = " ".join(each.where for each in found)
+    assert all(bounded in where for bounded in expressions.BOUNDS)
     for part in ("en.toml form.thanks", "zh.toml form.", "memory/patterns/en.toml", "memory/patterns/zh.toml"):
         assert part in where
     for part in ("text.form._P thanks", "memory.facts._AROUND lead", "text.sentences._END", "agent.turns._ESCAPE"):
@@ -105,7 +116,7 @@ LONGEST, SHORTER = 32_000, 4_000
 def test_a_turn_of_the_greatest_length_is_read_in_linear_time(rule):
     slow = []
     for pump in PUMPS:
-        attack = growth.Attack("", pump, " x?")
+        attack = growth.Attack("", pump, "x\n☃ x?")
         seconds = timed(rule, attack.text(LONGEST))
         if seconds > 0.4:
             before = timed(rule, attack.text(SHORTER), at_least=0.05)
@@ -120,6 +131,60 @@ def timed(rule, text, **options):
         RULES[rule](text)
 
     return growth.seconds_of(run, 5.0, **options)
+
+
+WORST = [
+    "1,1", ",我a", "(A", "其实\n", "有1", "是1,1年1,1月", "€ 1.", "a。", "I ", "〇", "\n", "what a", ";", "“", "> a\n",
+    "almost 2 nights ", "senior ", "with AnnA", "called a", "under 12, ", "twenty-seventeen ", "不可以", "do need ",
+]  # fmt: skip
+"""Repetitions that take the rules below longest, of those that all patterns of memory and decision suggest."""
+
+
+def dialogue(text):
+    question_back = f"{DEPENDS['en']}. {text} How old are you?"
+    return Context((Turn("user", text), Turn("agent", question_back), Turn("user", text[:190])))
+
+
+BOUNDED = {
+    "facts of sentences": lambda text: facts(". I have ".join([text[: LONGEST_SENTENCE - 20]] * 50)),
+    "facts of people": lambda text: facts(". I come ".join([text[: LONGEST_SENTENCE - 20]] * 50)),
+    "facts in Chinese": lambda text: facts("。我".join([text[: LONGEST_SENTENCE - 20]] * 50)),
+    "corrected": lambda text: corrected(text, facts("I live in Bern.")),
+    "applies": lambda text: applies(text[:LONGEST_RULE], [f"{i} {text}" for i in range(MOST_FACTS)], text),
+    "applies to the user": lambda text: applies(
+        RULE, [f"{text[: LONGEST_FACT - 5]} {i}" for i in range(MOST_FACTS)], text
+    ),
+    "resumed": lambda text: resumed(dialogue(text)),
+    "question_kind": question_kind,
+    "second_person": second_person,
+    "own_words": own_words,
+    "forget_request": lambda text: (forget_request(text), forget_request(f"Forget my {text}"[:MOST_CHARACTERS])),
+    "means_everything": means_everything,
+}
+RULE = "Children under 12 pay 5 euros, adults 10 euros. Dogs are not allowed unless they are on a lead."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", BOUNDED)
+def test_rules_take_little_time_for_the_worst_text(rule):
+    slow = []
+    for pump in WORST:
+        text = growth.Attack("", pump, " x?").text(LONGEST)
+        forget_texts()
+        clear_caches()
+        seconds = growth.seconds_of(lambda text=text: BOUNDED[rule](text), 5.0)
+        if seconds > 1.0:
+            slow.append((pump, round(seconds, 2)))
+    assert slow == []
+
+
+@pytest.mark.parametrize("text", [r"(?:\d+,?)+x", r"(?:very |very very )*blind"])
+def test_a_bound_excuses_no_exponential_pattern(text):
+    assert next(growth.defects(re.compile(text), longest=LONGEST_SENTENCE), None) is not None
+
+
+def test_a_bound_excuses_a_quadratic_pattern():
+    assert list(growth.defects(re.compile(r"“[^”]*”"), longest=LONGEST_SENTENCE)) == []
 
 
 def test_a_long_chain_of_turns_that_lean_on_each_other_is_resolved_once():

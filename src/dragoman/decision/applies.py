@@ -16,7 +16,7 @@ from dragoman.decision.questions import Question, coverage, mentions, unshared
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision, Entailment, Premise, Verdict
 
-__all__ = ["Decision", "Entailment", "Premise", "Verdict", "applies"]
+__all__ = ["LONGEST_FACT", "LONGEST_RULE", "Decision", "Entailment", "Premise", "Verdict", "applies"]
 
 _LEAST_COVERAGE = 0.34
 _LEAST_COVERAGE_PLAIN = 0.6
@@ -31,8 +31,8 @@ _ANYONE = frozenset(
     "visitors guests persons customers passengers users swimmers readers travellers participants adults others".split()
 )
 _ROOT = 6
-_LONGEST_RULE = 4000
-_LONGEST_FACT = 1000
+LONGEST_RULE = 4000
+LONGEST_FACT = 1000
 """Characters: whatever is longer is no rule and no fact, and reading it would take its time."""
 
 
@@ -50,10 +50,10 @@ def applies(
     `facts` are the user's own sentences, oldest first. Without a question the rule's own matter is asked about.
     `today` gives a meaning to `today`, `tomorrow` and dates of birth.
     """
-    if len(rule) > _LONGEST_RULE:
+    if len(rule) > LONGEST_RULE:
         decision = _none("too long for a rule")
     else:
-        decision = _by_code(rule, [fact[:_LONGEST_FACT] for fact in facts], question[:_LONGEST_FACT], today)
+        decision = _by_code(rule, [fact[:LONGEST_FACT] for fact in facts], question[:LONGEST_FACT], today)
     if decision.verdict != "none" or entailment is None:
         return decision
     probabilities = entailment([Premise(rule, tuple(facts), question)])[0]

@@ -21,7 +21,7 @@ Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _MOST_COLUMNS = 12
 _NAMED_ROW = 0.5
 _PART = re.compile(r"[;；]\s*")
-_COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*(?P<value>.+)")
+_COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*+(?P<value>.+)")
 
 
 @dataclass(frozen=True, slots=True)

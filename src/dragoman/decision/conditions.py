@@ -100,7 +100,7 @@ _PERMIT = re.compile(
     r"|可以|可|能|开放|欢迎|招收|面向|举行|允许|营业|开门|受理|适合|凭"
 )
 _AMOUNT = re.compile(
-    r"[€£$¥] ?(?P<a>\d+(?:\.\d+)?)|(?P<b>\d+(?:\.\d+)?) ?(?:€|£|\$|euros?\b|eur\b|pounds?\b|dollars?\b|yuan\b|元|块)"
+    r"[€£$¥] ?(?P<a>\d+(?:\.\d+)?)|(?<!\d)(?P<b>\d++(?:\.\d++)?+) ?(?:€|£|\$|euros?\b|eur\b|pounds?\b|dollars?\b|yuan\b|元|块)"
     r"|\b(?:pays?|costs?|price|prices|fee|is|are|adults?|children|students?|seniors?|members?|residents?|pensioners?|rate"
     r"|tickets?|fare|charge|concessions?):? (?P<c>\d+(?:\.\d+)?)\b(?! ?(?:%|years?|-year|months?|days?|weeks?|hours?|minutes?|km\b|m\b|cm\b"
     r"|kg\b|people|steps|to \d|and over|or older|and older|or over|:|-))"

@@ -84,6 +84,8 @@ _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
 _LONGEST_ANSWERED = 9
+_BEFORE = 40
+"""Characters before a number that say what it counts; all patterns for them are shorter."""
 _YES = re.compile(r"^(?P<question>.+)\? (?P<answer>yes|no)\b.*$", re.IGNORECASE)
 
 
@@ -197,12 +199,12 @@ def _weekday_of(day: Day, today: date | None) -> frozenset[int]:
 
 
 def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., None]) -> None:
-    before, after = segment[: quantity.start], segment[quantity.end :]
+    before, after = segment[max(0, quantity.start - _BEFORE) : quantity.start], segment[quantity.end :]
     fuzzy = _FUZZY.search(before[-18:])
     value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
     age = quantity.kind == "age" or (
         quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
-        and (_BARE_AGE.search(before) or re.search(r"\d+ and $", before)) and _NO_AGE.match(after)
+        and (_BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
     )  # fmt: skip
     if fuzzy:
         return

@@ -20,7 +20,7 @@ _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _WORDS = {**_ONES, **_TENS, **_SCALES}
 _NUMBER = "|".join(sorted(_WORDS, key=len, reverse=True))
-_ENGLISH = re.compile(rf"\b(?:{_NUMBER})(?:(?:-| and | )(?:{_NUMBER}))*+(?=\b|s\b)")
+_ENGLISH = re.compile(rf"\b(?:{_NUMBER})(?=\b|s\b)(?:(?:-| and | )(?:{_NUMBER})(?=\b|s\b))*+")
 _NOT_ONE = re.compile(r"one(?= (?:of|who|that|can|may|is|must|else|in|another|or|and|way)\b|[.,;?!]|$)")
 _BEFORE_ONE = re.compile(r"\b(?:no|any|every|each|this|that|which|the) $")
 _A_UNIT = re.compile(
@@ -42,8 +42,8 @@ _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
 _METRES = re.compile(r"(\d)米(\d{1,2})(?![\d厘.])")
 _CHINESE = re.compile(
-    "(?<![周期拜第统唯之同万任])[零〇一二两三四五六七八九十百千万]+(?=[岁个人位名件本张条只辆艘级年月日号天小分点时米厘公克斤元块升折折口])"
-    "|(?<![周期拜第统唯之同万任])[一二两三四五六七八九十百]+(?=周岁|千克|到[一二三四五六七八九十百]+[岁天人日])"
+    "(?<![周期拜第统唯之同万任])[零〇一二两三四五六七八九十百千万]{1,20}+(?=[岁个人位名件本张条只辆艘级年月日号天小分点时米厘公克斤元块升折折口])"
+    "|(?<![周期拜第统唯之同万任])[一二两三四五六七八九十百]{1,20}+(?=周岁|千克|到[一二三四五六七八九十百]{1,20}+[岁天人日])"
     "|(?<=满)[一二三四五六七八九十百]+"
 )
 

@@ -9,7 +9,7 @@ from dragoman.decision.clauses import State, decided_by, unknown
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
-_PERCENT = re.compile(r"(\d+) ?(?:%|percent) (?:off|less|discount|reduction)")
+_PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|percent) (?:off|less|discount|reduction)")
 _HALF = re.compile(r"half[- ]price|半价|半票")
 
 

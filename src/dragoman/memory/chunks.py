@@ -32,7 +32,7 @@ _SUBJECTS = frozenset("i we he she they it my our you the there".split())
 _OPENING = frozenset(
     "since after because due as at in on for from now this last next every during until till with".split()
 )
-_LONGEST_OPENING, _LONGEST_ITEM = 7, 8
+_LONGEST_OPENING, _LONGEST_ITEM, _LONGEST_AGES = 7, 8, 60
 _SHARED = Lazy(
     {
         "complement": fragment("complement"),
@@ -107,7 +107,7 @@ def is_question(tokens: Sequence[str]) -> bool:
 
 def is_age(tokens: Sequence[str]) -> bool:
     """Whether a piece is nothing but an age, or several."""
-    return bool(_SHARED["age"].match(text_of(tokens)))
+    return len(tokens) <= _LONGEST_AGES and bool(_SHARED["age"].match(text_of(tokens)))
 
 
 def is_complement(tokens: Sequence[str]) -> bool:

@@ -28,7 +28,7 @@ MANY = frozenset(
 MOST_FACTS = 20
 """How many facts are learned from one turn."""
 _MOST_SENTENCES = 40
-_LONGEST = 600
+LONGEST_SENTENCE = 600
 """A sentence of more characters states no fact that a rule could tell."""
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』")
@@ -36,7 +36,9 @@ _REPORTED = re.compile(
     rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
-_TAG = re.compile(r"[,.]?\s*\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*\?+\s*$", re.IGNORECASE)
+_TAG = re.compile(
+    r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*+\?++\s*+$", re.IGNORECASE
+)
 _CALL_ME = re.compile(
     r"(?i:(?:you (?:can|may) |please |just )?call me|i go by|(?:people|friends) call me|the name is|the name's)"
     r" (?P<x>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)"
@@ -52,7 +54,7 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     found: dict[tuple[str, str], Fact] = {}
     reader = Reader(people)
     for said in sentences(text)[:_MOST_SENTENCES]:
-        if len(said) > _LONGEST:
+        if len(said) > LONGEST_SENTENCE:
             continue
         for fact in _sentence_facts(said, reader):
             found.setdefault((fact.slot, fact.value.casefold()), fact)
@@ -81,7 +83,7 @@ def is_lasting(text: str) -> bool:
 
 def is_instruction(text: str) -> bool:
     """Whether a text tells the agent what to do, and nothing about the user."""
-    opening = text[:_LONGEST]
+    opening = text[:LONGEST_SENTENCE]
     return bool(_AROUND["instruction"].search(opening)) and not _OWN.match(opening) and not facts(opening)
 
 

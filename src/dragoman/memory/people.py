@@ -23,7 +23,7 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
             if fact.subject != fact.role:
                 people[fact.subject] = fact.role or people.get(fact.subject, "")
             if fact.relation in ("name", "名字"):
-                for name in re.split(r",\s*|\s+and\s+", fact.value):
+                for name in re.split(r",\s*|(?<!\s)\s++and\s+", fact.value):
                     people.setdefault(name, fact.subject)
         people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
     return people

@@ -12,13 +12,13 @@ from dragoman.memory.predicate import Predicate, predicate
 from dragoman.memory.subjects import USER, Subject
 from dragoman.text.patterns import Lazy
 
-_AROUND = around({"afterthought": "(?:{})$", "instruction": "{}"})
+_AROUND = around({"afterthought": r"(?<!\s)(?:{})$", "instruction": "{}"})
 _TAIL = re.compile(
-    r"[,;:(]?\s+(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we|are|is|was|were"
-    r"|as do|I|we)\b.*",
+    r"(?:[,;:(]|(?<!\s))\s++(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we"
+    r"|are|is|was|were|as do|I|we)\b.*",
     re.IGNORECASE,
 )
-_SPLIT_VALUE = re.compile(r"\s*\(.*|,?\s+(?:by the way|you know)\b.*", re.IGNORECASE)
+_SPLIT_VALUE = re.compile(r"(?<!\s)\s*+\(.*|(?:,|(?<!\s))\s++(?:by the way|you know)\b.*", re.IGNORECASE)
 _ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
 _SHARED = Lazy({"folk": rf"\b{fragment('folk')}"})
 _MANNERED = re.compile(
@@ -201,7 +201,7 @@ def _companion(value: str) -> tuple[str, str]:
         return "companion", value
     if _MANNERED.fullmatch(value):
         return "", value
-    named = re.fullmatch(r"(?:[A-ZÀ-Þ][\w'’-]+(?:,| and)? ?)+", value)
+    named = re.fullmatch(r"(?:[A-ZÀ-Þ][\w'’-]++(?:,| and)? ?)+", value)
     return ("companion" if named or _SHARED["folk"].search(value) else "brings"), value
 
 

@@ -60,15 +60,16 @@ _PASSIVE = re.compile(
 _BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
 
 _CLOSE = re.compile(
-    r"[\s,]+(?:please|thanks(?: a lot)?|thank you(?: very much)?|now|right now|right away|straight away|immediately"
-    r"|at once|asap|again|for me|for good|forever|permanently|completely|entirely|too|as well|ok(?:ay)?|will you"
-    r"|would you|can you|could you|today|then|already|i beg you|i mean it|goodbye|bye|and start (?:over|again|afresh)"
-    r"|and start from scratch|if you (?:can|could|please|would|don'?t mind|still have it)"
+    r"(?<![\s,])[\s,]++(?:please|thanks(?: a lot)?|thank you(?: very much)?|now|right now|right away|straight away"
+    r"|immediately|at once|asap|again|for me|for good|forever|permanently|completely|entirely|too|as well|ok(?:ay)?"
+    r"|will you|would you|can you|could you|today|then|already|i beg you|i mean it|goodbye|bye"
+    r"|and start (?:over|again|afresh)|and start from scratch"
+    r"|if you (?:can|could|please|would|don'?t mind|still have it)"
     r"|(?:from|in|out of) (?:your |the )?(?:memory|memories|mind|records?|notes?|database|system|storage))$",
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"(?:\s*[,;–—]\s*|\s+-+\s+|\s+(?=because\b|since i\b|as i\b))"
+    r"(?<!\s)(?:\s*+[,;–—]\s*+|\s++-++\s++|\s++(?=because\b|since i\b|as i\b))"
     r"(?:(?:i|i['’](?:m|ve|d|ll)|it|it['’]s|that['’]?s|this|you|your|we|because|since|as|so|thanks|thank|please"
     r"|ok|okay"
     r"|and i|or else|no|don['’]?t|my)\b.{0,120})$",
