@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from dragoman.core.errors import StoreLockedError
+from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope, SourceName
 
 
@@ -26,8 +27,10 @@ def exclusive(folder: Path, scope: Scope, *, seconds: float, building: str = "")
     """Hold a tenant's index, or the building of one, against other threads and processes; a killed holder lets go."""
     import apsw
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
+    tighten(folder)
     name = index_name(scope.tenant, building) if building else index_name(scope.tenant)
+    make_private_file(folder / f"{name}.lock")
     lock = apsw.Connection(str(folder / f"{name}.lock"))
     try:
         lock.set_busy_timeout(round(seconds * 1000))

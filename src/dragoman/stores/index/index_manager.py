@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 
 from dragoman.core.errors import StoreLockedError
+from dragoman.core.private_files import tighten_tree
 from dragoman.core.values import SHARED_USER, Scope, SourceName
 from dragoman.stores.index.feed import VECTORS, WORDS, Feed, T
 from dragoman.stores.index.files import exclusive, sidecar_folder
@@ -232,15 +233,13 @@ class IndexManager:
         return tuple(states)
 
     def _pair(self, scope: Scope, source: SourceName) -> tuple[WordIndex, VectorIndex]:
-        store = self._store
+        store, key = self._store, (scope.tenant, source)
         with self._lock:
-            return self._known.setdefault(
-                (scope.tenant, source),
-                (
-                    WordIndex(sidecar_folder(self._folder, scope, source, "words"), store),
-                    VectorIndex(sidecar_folder(self._folder, scope, source, "vectors"), store),
-                ),
-            )
+            if key not in self._known:
+                words, vectors = (sidecar_folder(self._folder, scope, source, kind) for kind in ("words", "vectors"))
+                tighten_tree(words.parent)  # an older version left the files readable for everyone
+                self._known[key] = (WordIndex(words, store), VectorIndex(vectors, store))
+            return self._known[key]
 
     def _word_side(self, scope: Scope, source: SourceName) -> Side[str, WordPart]:
         return Side(scope, source, self._pair(scope, source)[0], Feed(self._engine, scope, source, WORDS))

@@ -13,6 +13,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
+from dragoman.core.private_files import make_private_file, make_private_folder
+
 logger = logging.getLogger("dragoman.stores.index")
 DAMAGE = (OSError, ValueError, KeyError, TypeError, RuntimeError, SystemError)  # what the two engines raise
 _FORMAT = 2
@@ -102,13 +104,14 @@ def read_manifest(folder: Path, store: str) -> IndexManifest | None:
 
 def write_manifest(folder: Path, manifest: IndexManifest) -> None:
     """Put a manifest in the place of the one before, in one step."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     write_json(folder / "manifest.json", asdict(manifest))
 
 
 def write_json(path: Path, value: object) -> None:
     """Write a whole file or none."""
     part = path.with_name(f"{path.stem}.part")
+    make_private_file(part)
     part.write_text(json.dumps(value), "utf-8")
     part.replace(path)
 
@@ -166,7 +169,8 @@ class Drafts:
         """An empty place for the files of a span."""
         path = self._folder / str(span.after)
         discard(path)
-        path.mkdir(parents=True)
+        make_private_folder(path.parent)
+        path.mkdir(mode=0o700)
         return path / "files"
 
     def finish(self, span: Span, shard: IndexShard, width: int) -> None:

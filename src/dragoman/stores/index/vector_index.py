@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dragoman.core.private_files import make_private_file
 from dragoman.stores.index.merging import merged
 from dragoman.stores.index.shards import IndexShard
 from dragoman.stores.index.sidecar import Sidecar
@@ -86,6 +87,7 @@ class VectorIndex(Sidecar[bytes, VectorPart]):
             ndim=width, metric="cos", dtype="i8", connectivity=16, expansion_add=96, expansion_search=_ALONE
         )
         last = _add_rows(graph, rows)
+        make_private_file(path)
         graph.save(str(path))
         return len(graph), last, 0
 
@@ -105,6 +107,7 @@ class VectorIndex(Sidecar[bytes, VectorPart]):
     def _write(self, part: VectorPart, name: str) -> str:
         name = token_hex(8)
         with part.lock:
+            make_private_file(self.folder / name)
             part.graph.save(str(self.folder / name))
         return name
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.core.private_files import tighten_tree
 from dragoman.stores.bm25 import lucene_idf
 from dragoman.stores.index.merging import merged
 from dragoman.stores.index.shards import IndexShard
@@ -120,12 +121,14 @@ class WordIndex(Sidecar[str, WordPart]):
     def _make(self, path: Path, rows: Iterable[tuple[int, str]], width: int) -> tuple[int, int, int]:
         import tantivy
 
-        path.mkdir()
+        path.mkdir(mode=0o700)  # without parents: a draft that was discarded meanwhile must not come back
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field("key", fast=True)
         builder.add_text_field("tokens", tokenizer_name="spaces", index_option="freq")
         index = _with_tokenizer(tantivy.Index(builder.build(), path=str(path)))
-        return _write_rows(index, rows)
+        written = _write_rows(index, rows)
+        tighten_tree(path)
+        return written
 
     def _load(self, path: Path, shard: IndexShard) -> WordPart:
         import tantivy
@@ -140,6 +143,7 @@ class WordIndex(Sidecar[str, WordPart]):
         if min(key for key, _ in rows) <= part.last:
             return None  # a row that is there already, with other words
         _, last, length = _write_rows(part.index, rows)
+        tighten_tree(path)
         part.index.reload()
         return WordPart.of(part.index, last, part.length + length)
 

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope
 from dragoman.stores.sqlite.migrations import MIGRATIONS, SCOPED_TABLES, Migration, migrate
 from dragoman.stores.sqlite.transaction import transaction
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Pages this large hold several 384-dimensional vectors each, so that a user's vectors lie together.
 _PAGE = 16384
+_STATE_FOLDER = ".dragoman"
 _HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECASE)
 _BOUND = re.compile(r"\btenant = :tenant AND (?:\w+\.)?user = :user\b")
@@ -151,6 +153,7 @@ class Database:
         import apsw
 
         with self._reading, self.errors():
+            make_private_file(path)
             target = apsw.Connection(str(path))
             try:
                 with target.backup("main", self.connections()[0], "main") as backup:
@@ -227,10 +230,11 @@ class Database:
         import apsw
 
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path.parent)
         except OSError as error:
             remedy = "Give a path in a folder that you may write to."
             raise StoreError(f"The folder '{self.path.parent}' cannot be made: {error}.", remedy=remedy) from error
+        self._make_private()
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(round(self._busy_seconds * 1000))
@@ -252,6 +256,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _make_private(self) -> None:
+        """Let only the owner read the database; SQLite gives new -wal and -shm files the mode of the database."""
+        if _STATE_FOLDER in self.path.absolute().parts:  # any other folder may hold files that are not Dragoman's
+            tighten(self.path.parent)
+        with suppress(OSError):  # SQLite reports why the file cannot be created
+            make_private_file(self.path)
+        for suffix in ("-wal", "-shm", "-journal"):
+            tighten(self.path.with_name(self.path.name + suffix))
 
     def _truncate(self) -> bool:
         import apsw

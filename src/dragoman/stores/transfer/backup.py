@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import InputError, StoreCorruptError
+from dragoman.core.private_files import make_private_file, make_private_folder
 from dragoman.stores.in_memory import words
 from dragoman.stores.sql_store import TableStore
 from dragoman.stores.sqlite.store import SqliteStore
@@ -42,7 +43,7 @@ def back_up(store: TableStore, folder: Path) -> BackupManifest:
     """Write a backup into a new folder, while the store is in use."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"'{folder}' is there already and not empty.", remedy="Give a new folder for the backup.")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     identity = store.identity()
     file = store.dump(folder)
     with _readable(file) as readable:
@@ -51,6 +52,7 @@ def back_up(store: TableStore, folder: Path) -> BackupManifest:
     manifest = BackupManifest(file.name, file.stat().st_size, _sha256(file), identity, at, content)
     _sync(file)
     draft = folder / f"{MANIFEST}.draft"
+    make_private_file(draft)
     draft.write_text(json.dumps(asdict(manifest), indent=2), "utf-8")
     _sync(draft)
     draft.replace(folder / MANIFEST)
@@ -107,10 +109,11 @@ def restore_file(folder: Path, path: Path) -> Summary | None:
     if path.exists():
         raise InputError(f"'{path}' is there already.", remedy="Give a new path, or move that file away.")
     manifest = verify_backup(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     draft = path.with_name(f"{path.name}.restoring")
     for leftover in draft.parent.glob(f"{draft.name}*"):
         leftover.unlink()
+    make_private_file(draft)
     shutil.copyfile(folder / manifest.file, draft)
     store = SqliteStore(path=draft, analyse=words)
     store.new_identity()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dragoman.core.errors import StoreCorruptError
+from dragoman.core.private_files import make_private_file
 from dragoman.core.values import Scope
 from dragoman.stores.transfer.portable import (
     START,
@@ -34,6 +35,7 @@ FORMAT = 1
 def write_file(path: Path, store: RecordSource, *, identity: str) -> Summary:
     """Write every scope; what it holds in all."""
     parts: dict[Scope, Summary] = {}
+    make_private_file(path)
     with gzip.open(path, "wb", compresslevel=3) as file:
         file.write(line({"dragoman": "store", "format": FORMAT, "store": identity}))
         for scope in store.scopes():
