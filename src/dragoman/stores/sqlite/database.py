@@ -1,4 +1,4 @@
-"""The SQLite file: connections, transactions, what its errors mean, and the one place that enforces the scope."""
+"""The SQLite file: connections, transactions, error messages, and the check that statements name their scope."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings
     from dragoman.stores.rows import Cell
 
-# Pages this large hold several 384-dimensional vectors each, so that a user's vectors lie together.
+# A page of this size holds several 384-dimensional vectors, so that the vectors of a user lie together.
 _PAGE = 16384
 _STATE_FOLDER = ".dragoman"
 _HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
@@ -38,7 +38,7 @@ _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def check_scoped(sql: str) -> None:
-    """Refuse a statement in which any scoped table is not held to one tenant and one user."""
+    """Refuse a statement that does not restrict every scoped table to one tenant and one user."""
     tables = [name for name in _TABLE.findall(sql) if name in _HELD]
     held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
     if not tables or held < len(tables):
@@ -47,12 +47,12 @@ def check_scoped(sql: str) -> None:
 
 @lru_cache(maxsize=256)
 def _values(sql: str) -> itemgetter[str]:
-    """Takes what a statement binds out of a row, in order: bound by place, it need not be looked up by name."""
+    """Getter of a statement's bound values from a row, in order: binding by position is quicker than by name."""
     return itemgetter(*dict.fromkeys(_NAME.findall(sql)))
 
 
 class Scoped:
-    """The only way to the rows: every statement is checked, and its tenant and user come from the scope."""
+    """Access to the rows of one scope: every statement is checked, and its tenant and user come from the scope."""
 
     def __init__(self, connection: apsw.Connection, scope: Scope) -> None:
         self._connection = connection
@@ -68,7 +68,7 @@ class Scoped:
         return self._connection.execute(sql, {**bindings, **self._keys}).fetchall()
 
     def run(self, sql: str, **bindings: Cell) -> int:
-        """Run one statement; the number of rows that it changed."""
+        """Run one statement and return the number of rows that it changed."""
         before = self._connection.total_changes()
         self.rows(sql, **bindings)
         return self._connection.total_changes() - before
@@ -84,7 +84,7 @@ class Scoped:
         return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
 
     def new_keys(self, count: int) -> Sequence[int]:
-        """Numbers above the highest that a passage ever had: none is used twice, as an index may remember it."""
+        """Numbers above all earlier ones; never reused, since an index may still hold an old one."""
         last = int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
         return range(last + 1, last + 1 + count)
 
@@ -123,7 +123,7 @@ class Database:
         if self._reader is None or self._writer is None or self._process != os.getpid():
             with self._reading, self._writing:
                 if self._reader is None or self._writer is None or self._process != os.getpid():
-                    # A parent's connections must not be closed by its forked child: they are only let alone.
+                    # A forked child must not close its parent's connections; keeping a reference prevents that.
                     self._inherited = (self._reader, self._writer) if self._process else ()
                     self._writer = self._connect()
                     self._reader = self._connect()
