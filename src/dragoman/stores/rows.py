@@ -35,7 +35,7 @@ def check_text(what: str, *texts: str) -> None:
 
 
 def check_key(what: str, key: str) -> None:
-    """Refuse an empty key, and one that the database would store differently."""
+    """Refuse a key that is empty, or that holds a NUL character or a lone surrogate."""
     check_text(what, key)
     if not key or "\x00" in key:
         raise InputError(f"{what} is {key!r}: it is empty or holds a NUL character.", remedy="Give it a plain name.")

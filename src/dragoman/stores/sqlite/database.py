@@ -132,24 +132,24 @@ class Database:
         return self._reader, self._writer
 
     def identity(self) -> str:
-        """A name that this file got when it was made, so that an index knows whose it is."""
+        """The id that the file got when it was created; an index records which store it belongs to."""
         with self._reading, self.errors():
             return str(self.connections()[0].execute("SELECT store FROM clock").get)
 
     def new_identity(self) -> None:
-        """Take another name; whoever calls this has just copied the file."""
+        """Set a new id; called for a copied file."""
         with self._writing, self.errors():
             self.connections()[1].execute("UPDATE clock SET store = hex(randomblob(8))")
 
     def scopes(self) -> Sequence[Scope]:
-        """Every scope that has rows, in order."""
+        """Every scope with rows, in order."""
         union = " UNION ".join(f"SELECT tenant, user FROM {table}" for table in self.tables)
         with self._reading, self.errors():
             found = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
         return [Scope(str(tenant), str(user)) for tenant, user in found]
 
     def copy(self, path: Path) -> None:
-        """Write the file as it is at one moment to a new path, page by page, while others go on."""
+        """Write a consistent snapshot of the file to a new path while others use it."""
         import apsw
 
         with self._reading, self.errors():
@@ -157,18 +157,18 @@ class Database:
             target = apsw.Connection(str(path))
             try:
                 with target.backup("main", self.connections()[0], "main") as backup:
-                    backup.step(-1)  # all in one step: one moment, and in WAL mode nobody waits for it
+                    backup.step(-1)  # one step is one snapshot, and in WAL mode nobody waits for it
             finally:
                 target.close()
 
     def problems(self) -> tuple[str, ...]:
-        """What SQLite's own check of every page finds wrong."""
+        """The findings of SQLite's integrity check, which reads every page."""
         with self._reading, self.errors():
             lines = self.connections()[0].execute("PRAGMA integrity_check").fetchall()
         return tuple(str(line) for (line,) in lines if line != "ok")
 
     def erase(self) -> None:
-        """Make sure that what was deleted or overwritten is in no file: its pages are zero, the log is emptied."""
+        """Remove deleted bytes from all files: `secure_delete` zeroes the pages, this empties the log."""
         deadline = time.monotonic() + self._busy_seconds
         with self._reading, self._writing, self.errors():
             self.connections()
@@ -194,7 +194,7 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Say in our own terms what SQLite ran into."""
+        """Translate SQLite's errors into store errors with a remedy."""
         import apsw
 
         try:
@@ -241,7 +241,7 @@ class Database:
             connection.pragma("page_size", _PAGE)
             connection.pragma("secure_delete", "ON")
             use_wal(connection, self._busy_seconds)
-            # FULL: a commit waits for the disk, so that what was acknowledged survives a power cut too.
+            # FULL: a commit waits for the disk, so that acknowledged writes survive a power cut.
             for name, value in (
                 ("synchronous", "FULL"),
                 ("foreign_keys", "ON"),

@@ -1,4 +1,4 @@
-"""Backups: a folder with one file and a manifest that says what it holds, written last."""
+"""Backups: a folder with one data file and a manifest, which is written last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup's file is and holds."""
+    """Name, size, hash and content summary of a backup's data file."""
 
     file: str
     bytes: int
@@ -76,7 +76,7 @@ def read_manifest(folder: Path) -> BackupManifest:
 
 
 def verify_backup(folder: Path) -> BackupManifest:
-    """The manifest of a backup whose file is, byte by byte and record by record, what it says."""
+    """The manifest of a backup, after its data file is compared with it by hash and by content."""
     manifest = read_manifest(folder)
     file = folder / manifest.file
     if not file.is_file() or _sha256(file) != manifest.sha256:
@@ -91,7 +91,7 @@ def verify_backup(folder: Path) -> BackupManifest:
 
 
 def restore(folder: Path, target: TableStore, *, progress: Progress = lambda what, done, of: None) -> Summary:
-    """Put a backup into an empty store of any kind; repeated after an interruption, it goes on."""
+    """Restore a backup into an empty store of any kind; a repeated call resumes an interrupted one."""
     manifest = verify_backup(folder)
     with _readable(folder / manifest.file) as source:
         copied = copy_store(source, target, identity=manifest.sha256[:16], again=True, progress=progress)
@@ -102,7 +102,7 @@ def restore(folder: Path, target: TableStore, *, progress: Progress = lambda wha
 
 
 def restore_file(folder: Path, path: Path) -> Summary | None:
-    """Put a copy of an SQLite file in its place, whole; None where the backup is of another kind."""
+    """Restore an SQLite backup as a file, atomically; None if the backup is of another kind."""
     manifest = read_manifest(folder)
     if not manifest.file.endswith(".db"):
         return None
