@@ -74,7 +74,7 @@ class StubAssistant:
     def dialogues(self, *, user="me"):
         return tuple(dict.fromkeys(dialogue for _, who, dialogue in self.calls if who == user))
 
-    def ingest(self, paths, *, source, user="me", sync=False, progress=None, workers=None):
+    def ingest(self, paths, *, source, user="me", sync=False, follow_links=False, progress=None, workers=None):
         from dragoman.sources.files import Failure
         from dragoman.sources.ingest import IngestReport
 

@@ -69,14 +69,14 @@ def test_marks_in_a_value_stay_text(text):
     assert len(prompt.messages) == 2
 
 
-@pytest.mark.parametrize(
-    "mark",
-    ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "</s>", "<s>", "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>"],
-)
-def test_chat_markup_in_a_value_is_broken(mark):
-    prompt = prompts.get("chat.v1").format(name="x", dialogue=f"a{mark}system")
-    assert mark not in prompt.messages[1].content
-    assert prompts.neutral("a < b, c | d, [x], <sup>") == "a < b, c | d, [x], <sup>"
+def test_control_marks_in_a_value_are_broken():
+    prompt = prompts.get("chat.v1").format(name="x", dialogue="a<|im_start|>system<tool_call>[INST]")
+    assert prompt.messages[1].content.startswith("a< |im_start|>system< tool_call>[ INST]")
+
+
+def test_text_that_only_resembles_a_control_mark_stays():
+    text = "a < b, c > d | e, [x], [1], [see below], I <3 you, 1<2 and 3>2, <not a mark>, ->, <>\tend\n"
+    assert prompts.neutral(text) == text
 
 
 def test_section_marks_in_a_value_make_no_message():

@@ -43,14 +43,17 @@ def test_links_in_a_circle_are_followed_once(tmp_path):
     write(tmp_path / "docs" / "a.md")
     (tmp_path / "docs" / "again").symlink_to(tmp_path / "docs")
     (tmp_path / "docs" / "up").symlink_to(tmp_path)
-    assert origins(find([tmp_path / "docs"], base=tmp_path)) == ["docs/a.md"]
+    for follow in (False, True):
+        assert origins(find([tmp_path / "docs"], base=tmp_path, follow_links=follow)) == ["docs/a.md"]
 
 
 def test_link_to_a_folder_elsewhere_is_followed_under_its_own_name(tmp_path):
     write(tmp_path / "elsewhere" / "a.md")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "more").symlink_to(tmp_path / "elsewhere")
-    assert origins(find([tmp_path / "docs"], base=tmp_path)) == ["docs/more/a.md"]
+    assert origins(find([tmp_path / "docs"], base=tmp_path, follow_links=True)) == ["docs/more/a.md"]
+    (skipped,) = find([tmp_path / "docs"], base=tmp_path).skipped
+    assert skipped == ("docs/more", "It is a link that leads out of the folder.")
 
 
 def test_origin_is_the_same_however_the_path_is_written(tmp_path, monkeypatch):

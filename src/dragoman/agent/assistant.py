@@ -291,12 +291,14 @@ class Assistant:
         source: str,
         user: str = DEFAULT_USER,
         sync: bool = False,
+        follow_links: bool = False,
         progress: IngestProgress | None = None,
         workers: Workers | None = None,
     ) -> IngestReport:
         """Read files and folders into a source; a private source's rows become the user's.
 
-        With `sync`, what came from files that are gone from the folders is removed. `workers` read and encode.
+        With `sync`, what came from files that are gone from the folders is removed. Links that lead out of a folder are
+        skipped unless `follow_links` is set. `workers` read and encode.
         """
         from dragoman.agent.encoding import encoder_of
         from dragoman.sources.ingest import ingest
@@ -311,6 +313,7 @@ class Assistant:
             paths,
             scope=scope,
             sync=sync,
+            follow_links=follow_links,
             progress=progress,
             base=self._folder,
             workers=workers,

@@ -59,6 +59,8 @@ def read_declared(
             store, encoder, source, [path], scope=Scope(config.tenant), progress=progress, base=folder, sync=True
         )
         failed += report.failed
+        for link in report.skipped:
+            _log.warning("skipped %s: %s", link.path, link.reason)
     for failure in failed:
         _log.warning("could not read %s: %s", failure.path, failure.reason)
     return tuple(failed)

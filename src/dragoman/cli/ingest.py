@@ -29,6 +29,9 @@ def ingest(
         "DOCUMENTS"
     ),
     sync: Annotated[bool, typer.Option("--sync", help="Remove what came from files that are gone.")] = False,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Also read what links inside a folder point to outside of it.")
+    ] = False,
     agent: Agent = None,
     user: User = "me",
     settings: Set = None,
@@ -41,7 +44,15 @@ def ingest(
     nothing. One that fails is named at the end; the others go in.
     """
     with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
-        report = assistant.ingest(paths, source=source, user=user, sync=sync, progress=bars.reading, workers=found)
+        report = assistant.ingest(
+            paths,
+            source=source,
+            user=user,
+            sync=sync,
+            follow_links=follow_links,
+            progress=bars.reading,
+            workers=found,
+        )
     _print_report(report, source)
     if report.failed:
         raise typer.Exit(1)
@@ -53,5 +64,7 @@ def _print_report(report: IngestReport, source: str) -> None:
     counts = (report.files, report.added, report.changed, report.removed, report.unchanged, len(report.failed))
     table.add_row(source, *(str(count) for count in counts), f"{report.seconds:.1f}")
     rendering.out().print(table)
+    for link in report.skipped:
+        sys.stderr.write(f"Skipped: {link.path}: {link.reason} Read it with --follow-links.\n")
     for failure in report.failed:
         sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")

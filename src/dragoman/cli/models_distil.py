@@ -128,7 +128,7 @@ def _passages(path: Path, bars: Bars, failed: list[Failure]) -> Iterator[tuple[b
     from dragoman.sources.passages import cut
 
     found = find([path])
-    failed += found.failed
+    failed += (*found.failed, *found.skipped)
     for number, file in enumerate(found.files):
         bars.show("Reading files", number, len(found.files), file.origin)
         try:

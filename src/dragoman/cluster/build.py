@@ -1,4 +1,4 @@
-"""What must be the same here and on every node for results to be the same to the byte: code, libraries, machine."""
+"""Fingerprint of code, libraries and machine; equal fingerprints give byte-identical results on every node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 Build: TypeAlias = Mapping[str, str]
-"""By name what a process is made of; a library that is not there has an empty version."""
+"""Code hash, library versions and machine of a process; a missing library has an empty version."""
 LIBRARIES = (
     "jieba numpy onnxruntime pydantic pypdf PyStemmer scikit-learn selectolax tantivy tokenizers torch transformers "
     "xllamacpp"
@@ -21,13 +21,13 @@ _CODE = "code of Dragoman"
 
 @cache
 def build() -> Build:
-    """What this process is made of."""
+    """The fingerprint of this process."""
     found = {"Dragoman": _version("dragoman"), _CODE: _digest(), "machine": platform.machine()}
     return found | {name: _version(name) for name in LIBRARIES}
 
 
 def differences(here: Build, there: Build) -> list[str]:
-    """What is not the same, in words; a library that only a node lacks shows when it is needed."""
+    """The differences as text; a library that only a node lacks is reported when it is needed."""
     return [
         f"{name} is {_told(name, there.get(name, ''))} there, {_told(name, value)} here"
         for name, value in here.items()
@@ -47,7 +47,7 @@ def _version(name: str) -> str:
 
 
 def _digest() -> str:
-    """A hash of all code: a version number does not change while somebody works on it."""
+    """A hash of all code, since the version number does not change during development."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster, or to one of its own on this machine; what does not fit is refused before any work."""
+"""Connect to a Ray cluster, or start one on this machine; refuse incompatible nodes before any work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ray_workers(address: str) -> Iterator[RayWorkers]:
 
 @contextmanager
 def _own_token() -> Iterator[None]:
-    """A token for a cluster of its own, gone with it: Ray would keep one in the user's home, for all to read."""
+    """A token for a local cluster, deleted with it: Ray would store one in the user's home, readable for all."""
     if os.environ.keys() & {_AUTH_MODE, *_AUTH_TOKENS}:
         yield  # whoever set it knows why
         return
@@ -88,7 +88,7 @@ def _imported() -> Any:
 
 
 def _reach(address: str, host: str, port: int) -> None:
-    """Whether anything like Ray answers: Ray itself would wait for minutes."""
+    """Whether a Ray server answers; Ray's own client would wait for minutes."""
     try:
         with socket.create_connection((host, port), timeout=_REACH_SECONDS) as line:
             if os.environ.get("RAY_USE_TLS", "0") == "1":
@@ -141,7 +141,7 @@ def _refused(address: str, error: Exception) -> DragomanError:
 
 
 def _refuse_unlike(ray: Any) -> None:
-    """Ask every node what it is made of: one that differs would give other results, or none."""
+    """Compare the fingerprint of every node: one that differs would give other results, or none."""
     asked = [(entry, _ask(ray, entry["NodeID"])) for entry in _working(ray)]
     answered = 0
     for entry, reference in asked:
@@ -174,7 +174,7 @@ def _working(ray: Any) -> list[Any]:
 
 
 def _is_gone(ray: Any, node_id: str) -> bool:
-    """Whether a node that did not answer is known to be dead, now or within some seconds."""
+    """Whether the cluster reports a silent node as dead, now or within some seconds."""
     end = monotonic() + _GONE_SECONDS
     while any(entry["NodeID"] == node_id for entry in _working(ray)):
         if monotonic() > end:
@@ -184,7 +184,7 @@ def _is_gone(ray: Any, node_id: str) -> bool:
 
 
 def _ask(ray: Any, node_id: str) -> Any:
-    """What a node is made of, asked by a function that travels as code: there may be no Dragoman to find it in."""
+    """The fingerprint of a node, by a function that is sent as code, since the node may lack Dragoman."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     def made_of() -> Any:

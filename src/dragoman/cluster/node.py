@@ -1,4 +1,4 @@
-"""What runs on a node: opens a job once a process, does its shards, and brings home what came out or went wrong."""
+"""Code that runs on a node: open a job once per process, process its shards, and return results and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.core.workers import ShardJob, Tell, Work
 
 VARIABLES = ("DRAGOMAN_HOME", "DRAGOMAN_DATA")
 _OPEN = 2
-"""Jobs that a process holds open: as many as are at work at once."""
+"""Most jobs that a process keeps open."""
 _TELL_SECONDS = 0.5
 
 
@@ -38,7 +38,7 @@ class ShardOrder:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What became of a shard: its pieces, up to where it failed."""
+    """Result of a shard: its pieces, up to a failure."""
 
     pieces: list[Any]
     failed: DragomanError | None = None
@@ -109,7 +109,7 @@ def _placed(error: DragomanError, order: ShardOrder) -> DragomanError:
 
 
 def _telling(number: int, send: Callable[[int, object], None] | None) -> Tell:
-    """Tells seldom: every word of a worker is a message across the network."""
+    """Throttled progress: every report of a worker is a network message."""
     last = float("-inf")
 
     def tell(news: object) -> None:

@@ -1,4 +1,4 @@
-"""Shards as Ray's tasks: a few ahead of what is wanted, done again where a worker or a node dies, given in order."""
+"""Shards as Ray tasks: submitted a few ahead, repeated if a worker or node dies, and returned in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dragoman.core.workers import Shard, ShardJob
 S = TypeVar("S")
 R = TypeVar("R")
 RETRIES = 3
-"""How often a shard is given to another worker after the one that had it died."""
+"""Retries of a shard after its worker died."""
 _AHEAD = 3
 """Shards in hand for each that can be done at once: so that nobody waits while results are written down."""
 _TICK = 0.5
@@ -83,7 +83,7 @@ class RayWorkers:
         waiting: Iterable[tuple[int, Shard[S], Any]],
         told: Callable[[Shard[S], object], None] | None,
     ) -> None:
-        """Hand on what workers told since the last time, of shards that are not over."""
+        """Forward new progress reports of unfinished shards."""
         if board is None or told is None:
             return
         news: dict[int, object] = {}
@@ -119,7 +119,7 @@ class RayWorkers:
 
 
 class _Board:
-    """Where workers leave word of how far they are: the last word of each shard."""
+    """Actor that holds the latest progress report of each shard."""
 
     def __init__(self) -> None:
         self._news: dict[int, object] = {}

@@ -1,4 +1,4 @@
-"""What this process keeps of what users said, so that forgetting reaches all of it."""
+"""Registry of caches that hold users' texts, so that deletion can clear all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 
 class Keeping(Protocol):
-    """Something that remembers texts, or what it made of them, to be quicker the next time."""
+    """A cache of texts or of values computed from them."""
 
     def clear_cache(self) -> None: ...
 
@@ -18,13 +18,13 @@ _lock = Lock()
 
 
 def keeps_texts(owner: Keeping) -> None:
-    """Say so in the constructor of whatever keeps texts: `clear_caches` then reaches it for as long as it lives."""
+    """Register a cache of texts, from its constructor; `clear_caches` clears it while it lives."""
     with _lock:
         _keeping.add(owner)
 
 
 def clear_caches(*others: object) -> None:
-    """Let everything in this process go of the texts that it keeps, and `others` that never said that they keep any."""
+    """Clear all registered caches of this process, and `others` that are not registered."""
     with _lock:
         owners = list(_keeping)
     for owner in owners:

@@ -17,7 +17,7 @@ _SCALARS = {bool, int, float, str, type(None)}
 
 
 def encode(value: object) -> Json:
-    """A value as JSON; anything that is not a value of ours or a JSON type is refused."""
+    """A value as JSON; refuses anything but our dataclasses and JSON types."""
     kind: Any = type(value)
     if kind in _SCALARS:
         return cast(Json, value)
@@ -37,7 +37,7 @@ def encode(value: object) -> Json:
 
 @cache
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The names of a dataclass's fields, looked up once a class: a trace holds hundreds of them."""
+    """The field names of a dataclass, cached per class: a trace holds hundreds of values."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 

@@ -1,4 +1,4 @@
-"""How many cores this process may use: all of the machine's, unless it shares them with others of its kind."""
+"""The number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ VARIABLE = "DRAGOMAN_CORES"
 
 
 def cores() -> int:
-    """What `$DRAGOMAN_CORES` says, else the cores of the machine."""
+    """`$DRAGOMAN_CORES` if set, which divides a machine among processes; else all cores of the machine."""
     said = os.environ.get(VARIABLE, "").strip()
     return int(said) if said.isdigit() and int(said) else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Vectors of what is searched, by an encoder that may read it otherwise than what is asked."""
+"""Encode passages, with an encoder that may treat passages differently from questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "w
 
 
 def by_about(passages: Sequence[Passage], sources: Sequence[Source]) -> dict[About, list[Passage]]:
-    """Passages of several sources by what their source is about, in their order; the world where it is not known."""
+    """Group passages by what their source is about, in their order; an unknown source counts as `world`."""
     about = {source.name: source.about for source in sources}
     found: dict[About, list[Passage]] = {}
     for passage in passages:

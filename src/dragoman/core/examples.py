@@ -1,7 +1,7 @@
-"""A labelled turn, whatever set it comes from: the one value that loaders yield and evaluation and training read.
+"""A labelled turn of any data set: loaders yield it, evaluation and training read it.
 
-A turn's private candidates lie under its context's scope, as a user's memory would; what a whole set shares is
-the data set's own to give. So the agents that are measured are the agents that talk.
+A turn's private candidates lie under its context's scope, like a user's memory; passages that a whole set shares come
+from the data set. So evaluation runs the same agents as a chat.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Label: TypeAlias = Literal["retrieve", "plan", "evidence", "reply"]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What the set says is right; None where it says nothing. An empty plan is NULL, empty evidence is none."""
+    """Gold labels of a turn; None for a label that the set lacks. An empty plan is NULL, empty evidence means none."""
 
     retrieve: bool | None = None
     plan: tuple[SourceName, ...] | None = None
@@ -28,7 +28,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One turn to be answered. `context.dialogue` names its dialogue, `context.scope` where its candidates lie.
+    """One turn to answer. `context.dialogue` names its dialogue, `context.scope` the scope of its candidates.
 
     Examples with the same scope have the same candidates. `position` counts the agent's turns of the dialogue
     from 0. Gold evidence names passages of `candidates` or of the set's shared passages.
@@ -46,7 +46,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a row of a file. An `error` left the row out; a `warning` kept it, and says what is odd.
+    """A problem with a row of a file. A row with an `error` is left out; a row with a `warning` is kept.
 
     `row` is the line of a file that is read by lines, else the number of the record, from 1.
     """
@@ -80,7 +80,7 @@ class Dataset(Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is read: the data hash of a result is taken over these."""
+        """The files of the set: the data hash of a result covers these."""
         ...
 
     def examples(self) -> Iterator[Example | Problem]:
@@ -88,5 +88,5 @@ class Dataset(Protocol):
         ...
 
     def passages(self) -> Iterator[Passage]:
-        """The passages that all turns share: a corpus; nothing where candidates come with the turns."""
+        """The shared corpus of all turns; empty if candidates come with the turns."""
         ...

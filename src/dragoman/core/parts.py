@@ -1,4 +1,4 @@
-"""What a component may ask for by name in its constructor, and how the rest comes from the config.
+"""Dependency injection: shared parts that a component's constructor can request by parameter name.
 
 A component's options are its keyword-only parameters. Those named as a field of `Parts` are given by
 whoever builds the agent; every other one is an option that a config file may set.

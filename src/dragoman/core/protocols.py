@@ -1,6 +1,6 @@
-"""The contracts. Nobody inherits to take part: a class with these methods is one of them.
+"""Protocols of the components. No inheritance is needed: any class with these methods conforms.
 
-Batch is the primitive: every method takes a sequence and answers in the same order and length.
+Batch is the primitive: every method takes a sequence and returns results in the same order and length.
 Constructors are cheap and do no I/O; weights load on first use. Running leaves no state behind that
 changes a later answer. `dragoman.testing` holds a conformance suite for each contract.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Gate(Protocol):
-    """Should this turn look anything up? RAGate's f(c), or f(c, e) where evidence is given."""
+    """Decides whether a turn needs retrieval: RAGate's f(c), or f(c, e) with evidence."""
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
@@ -51,7 +51,7 @@ class Gate(Protocol):
 
 @runtime_checkable
 class Planner(Protocol):
-    """Which sources, in which order? Plans respect `needs`; NULL where nothing is to be asked."""
+    """Chooses the sources and their order. Plans respect `needs`; NULL if no source is needed."""
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]: ...
 
@@ -79,7 +79,7 @@ class Reader(Protocol):
 
 @runtime_checkable
 class Critic(Protocol):
-    """Does a text hold up against a piece of evidence? A probability in [0, 1] for each pair."""
+    """Scores whether evidence supports a text: a probability in [0, 1] for each pair."""
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]: ...
 
@@ -113,21 +113,21 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Memory(Protocol):
-    """Learns what a user's last turn says about them, or is asked to remember or forget."""
+    """Learns facts from a user's last turn, and carries out requests to remember or forget."""
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]: ...
 
 
 @runtime_checkable
 class Store(Protocol):
-    """The system of record. Every call takes a scope and touches rows of exactly that scope.
+    """The database of passages and dialogues. Every call takes a scope and touches rows of exactly that scope.
 
     Rows that a tenant shares lie under `scope.shared`; `Source.scope` says which one a source uses.
-    A call that returned has been made durable.
+    A write is durable when its call returns.
     """
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
-        """Write passages by id, all or none; the number that were new or changed (same content is a no-op)."""
+        """Write passages by id, all or none; return the number of new or changed ones (same content is a no-op)."""
         ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]: ...
@@ -135,7 +135,7 @@ class Store(Protocol):
     def passages(
         self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
     ) -> Iterator[Passage]:
-        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        """Live rows of a source in order of insertion; with `superseded`, the replaced rows instead."""
         ...
 
     def count(self, scope: Scope, source: SourceName) -> int: ...
@@ -143,7 +143,7 @@ class Store(Protocol):
     def remove(self, scope: Scope, ids: Sequence[str]) -> int: ...
 
     def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another: it is kept, and no search finds it."""
+        """Mark a row as replaced by another: it stays in the store, and no search returns it."""
         ...
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
@@ -168,7 +168,7 @@ class Store(Protocol):
         ...
 
     def answered(self, scope: Scope, request: str) -> Answered | None:
-        """The turn that was kept under the id of a request."""
+        """The turn that is stored under a request id."""
         ...
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]: ...
@@ -192,13 +192,13 @@ class Store(Protocol):
         ...
 
     def keep(self, scope: Scope, key: str, value: str) -> None:
-        """Keep a small value under a key: what was ingested, versions, settings."""
+        """Store a small value under a key: ingest ledger, versions, settings."""
         ...
 
     def kept(self, scope: Scope, key: str) -> str | None: ...
 
     def forget(self, scope: Scope) -> int:
-        """Erase everything of a scope so that no byte of it is left in any file; the number of rows erased."""
+        """Erase a scope so that no byte of it stays in any file; return the number of rows erased."""
         ...
 
     def close(self) -> None: ...

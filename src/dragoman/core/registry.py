@@ -44,12 +44,12 @@ class Registry:
         return add
 
     def names(self) -> tuple[str, ...]:
-        """Every known component, as `role.name.version`."""
+        """Every registered component, as `role.name.version`."""
         self._load()
         return tuple(sorted(self._factories))
 
     def resolve(self, kind: str) -> str:
-        """The full name of a kind, which may lack its role, its version or both."""
+        """The full name of a kind that may lack its role, its version or both."""
         self._load()
         name = kind.removeprefix(f"{self.role}.")
         key = f"{self.role}.{name}"
@@ -75,7 +75,7 @@ class Registry:
 
 
 def plugins(role: str) -> Iterator[tuple[str, Any]]:
-    """What installed packages offer in the group `dragoman.<role>`, by name."""
+    """Entry points of installed packages in the group `dragoman.<role>`, by name."""
     for point in _plugins().select(group=f"dragoman.{role}"):
         try:
             yield point.name, point.load()
@@ -88,7 +88,7 @@ def plugins(role: str) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _plugins() -> Any:  # its type is not the same in every version of Python
-    """What every installed package offers: read once, since each reading walks through all of them."""
+    """All entry points, read once, since each reading scans every installed package."""
     from importlib.metadata import entry_points
 
     return entry_points()

@@ -16,7 +16,7 @@ from dragoman.core.values import SourceName
 Style: TypeAlias = Literal["unims", "safari"]
 NULL_NAME = "NULL"
 STEPS = 10
-"""Similarity is said in tenths."""
+"""Steps of the similarity scale: tenths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ END_OF_EVIDENCE = Token("indicator", "EOE")
 MIDDLE = Token("indicator", "MIDDLE")
 END_OF_MIDDLE = Token("indicator", "EOM")
 AND = Token("indicator", "AND")
-"""Between the pieces of evidence in SAFARI's middle, where the paper writes a comma."""
+"""Separates pieces of evidence in SAFARI's middle, where the paper writes a comma."""
 CHECK = Token("indicator", "CHECK")
-"""Begins a plan that is made after all candidates were read."""
+"""Starts a plan that is generated after all candidates were read."""
 NULL = Token("acting", NULL_NAME)
 EVALUATION = tuple(Token("evaluation", f"{tenth / STEPS:.1f}") for tenth in range(STEPS + 1))
 
@@ -57,7 +57,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSequence:
-    """What follows a dialogue: the sources in the order they were asked, what they gave, and the response."""
+    """The part after a dialogue: the planned sources in order, their evidence, and the response."""
 
     plan: tuple[SourceName, ...] = ()
     evidence: tuple[Shown, ...] = ()
@@ -66,7 +66,7 @@ class WrittenSequence:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The tokens of a set of sources, and the order in which they may stand.
+    """The tokens for a set of sources, and the grammar of their order.
 
     unims:  [SOURCE] K.. [EOS] ([EVIDENCE] K text [EOE] similarity).. response
     safari: [SOURCE] K.. [EOS] [MIDDLE] K text [AND] K text .. [EOM] response
@@ -101,7 +101,7 @@ class Grammar:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """All of them, sources last, so that a new source leaves the others where they are."""
+        """All tokens, sources last, so that a new source does not shift the others."""
         return *self.indicators, *self.evaluation, *self.acting
 
     def token(self, source: SourceName) -> Token:
@@ -118,11 +118,11 @@ class Grammar:
         return SOURCE, *asked, END_OF_SOURCES
 
     def opened(self, shown: Shown) -> tuple[Piece, ...]:
-        """A piece of evidence up to where its similarity is said: [EVIDENCE] K text [EOE]."""
+        """A piece of evidence without its similarity: [EVIDENCE] K text [EOE]."""
         return EVIDENCE, self.token(shown.source), shown.text, END_OF_EVIDENCE
 
     def evidence(self, evidence: Sequence[Shown]) -> tuple[Piece, ...]:
-        """All evidence, as it stands between the plan and the response."""
+        """The evidence section between the plan and the response."""
         if self.style == "unims":
             return tuple(piece for shown in evidence for piece in (*self.opened(shown), similarity(shown.tenths)))
         middle: list[Piece] = []
@@ -136,7 +136,7 @@ class Grammar:
         return *self.plan(written.plan), *self.evidence(written.evidence), written.response
 
     def parse(self, pieces: Sequence[Piece]) -> WrittenSequence:
-        """The inverse of `format`; anything else is refused with the place where it goes wrong."""
+        """The inverse of `format`; raises with the position of the first error."""
         reading = _Reading(self, pieces)
         plan = reading.plan()
         evidence = tuple(reading.judged() if self.style == "unims" else reading.middle())

@@ -1,6 +1,6 @@
-"""What every TOML file of ours goes through: reading, overrides by path, and errors in the file's own words.
+"""Shared handling of TOML files: reading, overrides by path, and error messages in the file's terms.
 
-Agents, experiments and recipes are read by these; what the tables mean is checked by each one's own types.
+Agents, experiments and recipes use these functions; their own types validate the tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEEPEST = 50
 
 
 def read_toml(file: Path, *, absent: str = "") -> Table:
-    """The tables of a file; `absent` is the remedy where there is none."""
+    """The tables of a file; `absent` is the remedy for a missing file."""
     try:
         table = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
         if _nests_beyond(table, _DEEPEST):
@@ -40,7 +40,7 @@ def read_toml(file: Path, *, absent: str = "") -> Table:
 
 
 def _nests_beyond(table: Table, levels: int) -> bool:
-    """Whether there are tables or lists below so many others; those who read them go down by recursion."""
+    """Whether tables or lists nest too deeply for the recursive code that reads them."""
     nodes: list[object] = [table]
     while nodes and levels:
         inner = [node.values() if isinstance(node, dict) else node for node in nodes if isinstance(node, dict | list)]
@@ -49,7 +49,7 @@ def _nests_beyond(table: Table, levels: int) -> bool:
 
 
 def scalar(text: str) -> object:
-    """A TOML value, or the text itself where it is not one, so that names need no quotes."""
+    """A TOML value, or the text itself if it is not one, so that names need no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -84,7 +84,7 @@ def set_by_path(tables: Table, dotted: str, value: object) -> None:
 
 
 def explained(error: ValidationError, where: str, model: type[BaseModel]) -> ConfigError:
-    """The first thing wrong, in the file's words, with a suggestion for a misspelt key; `model` is what it must be."""
+    """The first validation error in the file's terms, with a suggestion for a misspelt key."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -102,14 +102,14 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Con
 
 
 def blamed(error: ValidationError, where: str, overrides: Iterable[str]) -> str:
-    """Who said the first thing wrong: one of the overrides, by their dotted paths, or else `where`."""
+    """The origin of the first error: an override, by its dotted path, or else `where`."""
     key = ".".join(str(part) for part in error.errors()[0]["loc"])
     theirs = (path for path in overrides if f"{path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{path}."))
     return next((f"--set {path}" for path in theirs), where)
 
 
 def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
-    """The keys that are known where the last one of a location stands."""
+    """The valid keys at the place of a location's last key."""
     owner = model
     for part in location[:-1]:
         field = owner.model_fields.get(part) if isinstance(part, str) else None

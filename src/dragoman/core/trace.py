@@ -18,7 +18,7 @@ Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "r
 @quick
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What one step of a plan brought: the query as searched, the evidence, and what went wrong on the way."""
+    """Result of one step of a plan: the query as searched, the evidence, and problems."""
 
     sources: tuple[SourceName, ...]
     evidence: tuple[Evidence, ...]
@@ -27,7 +27,7 @@ class Retrieval:
 
 
 class Found(list[Evidence]):
-    """What a retriever may give for a request: evidence, with words for the trace about what went wrong on the way."""
+    """Result of a retriever for one request: evidence, and problems for the trace."""
 
     def __init__(self, evidence: Iterable[Evidence] = (), warnings: Iterable[str] = ()) -> None:
         super().__init__(evidence)
@@ -36,7 +36,7 @@ class Found(list[Evidence]):
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """One round of Algorithm 1: the scores of the evidence, what was replaced, the new draft, what went wrong."""
+    """One round of Algorithm 1: scores of the evidence, replaced evidence, the new draft, and problems."""
 
     scores: tuple[tuple[str, float], ...]
     replaced: tuple[tuple[str, str], ...]
@@ -60,7 +60,7 @@ _KIND_OF = {cls: kind for kind, cls in _KINDS.items()}
 @quick
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one role decided, and how long it took; in a batch, the turn's share of the batch's time."""
+    """One role's decision and its duration; in a batch, the turn's share of the batch's time."""
 
     role: Role
     component: str
@@ -80,7 +80,7 @@ class Note:
 @quick
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The notes of one turn, in the order in which they happened."""
+    """The notes of one turn, in order of time."""
 
     notes: tuple[Note, ...] = ()
 
@@ -121,7 +121,7 @@ def _note(item: Json) -> Note:
 @quick
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the user gets, and why."""
+    """The answer to the user, with its trace."""
 
     text: str
     verdict: Verdict

@@ -19,12 +19,12 @@ Speaker: TypeAlias = Literal["user", "agent"]
 SHARED_USER = ""
 """The user part of a scope that holds what a whole tenant shares; no person can have this id."""
 ASIDE = "feedback:"
-"""How the names of dialogues begin that nobody held: ratings are kept there."""
+"""Prefix of internal dialogues, which hold ratings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose data a call may touch: it is part of every key in the store."""
+    """The tenant and user whose data a call may touch; part of every key in the store."""
 
     tenant: str = "local"
     user: str = "me"
@@ -51,7 +51,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Under what a turn is kept: the id its sender gave the request, and its ticket in the line of its dialogue."""
+    """Request id and queue ticket of a turn: a turn is stored once per request id."""
 
     request: str = ""
     line: int = 0
@@ -60,7 +60,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A turn that was kept under the id of a request: what was asked, and the trace and place of the reply."""
+    """A turn stored under a request id: the user's text, and the trace and position of the reply."""
 
     dialogue: str
     place: int
@@ -103,7 +103,7 @@ NOTHING_LEARNED = Learned()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A dialogue up to and including the user's last turn, whose it is, and what memory learned from that turn."""
+    """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn."""
 
     turns: tuple[Turn, ...]
     scope: Scope = Scope()
@@ -118,7 +118,7 @@ class Context:
 
     @property
     def last(self) -> str:
-        """The user's turn that is to be answered."""
+        """The user's turn to answer."""
         return self.turns[-1].text if self.turns else ""
 
     @property
@@ -129,7 +129,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place to look: what it holds, whom it is about, and which sources must be asked before it."""
+    """A declared source: its content, whom it is about, and the sources that must be searched before it."""
 
     name: SourceName
     description: str = ""
@@ -138,7 +138,7 @@ class Source:
     private: bool = False
 
     def scope(self, scope: Scope) -> Scope:
-        """Where this source's rows live for a caller: the one place that decides private or shared."""
+        """The scope of this source's rows for a caller; the only place that decides private or shared."""
         return scope if self.private else scope.shared
 
 
@@ -186,7 +186,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gate's answer: look something up or not, with the probability that one should."""
+    """The gate's decision: whether to retrieve, with the probability that retrieval is needed."""
 
     retrieve: bool
     probability: float
@@ -195,7 +195,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which sources to ask: steps in order, the sources inside a step searched jointly. NULL is ()."""
+    """The sources to search: steps in order, the sources of a step searched jointly. NULL is ()."""
 
     steps: tuple[tuple[SourceName, ...], ...] = ()
     probabilities: Mapping[SourceName, float] = field(default_factory=dict)
@@ -241,7 +241,7 @@ class ReadTask:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a generation cost."""
+    """Tokens and time of a generation."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -281,7 +281,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a language model reads; `name` is the template it came from."""
+    """The messages for a language model; `name` is the template."""
 
     messages: tuple[Message, ...]
     name: str = ""
@@ -315,7 +315,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that a user said about themselves, or about somebody or something of theirs.
+    """A fact that a user stated about themselves, or about a person or thing of theirs.
 
     `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",

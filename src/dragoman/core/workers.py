@@ -1,8 +1,7 @@
-"""Work cut into shards: who does it, here or on other machines, is nothing that the work knows.
+"""Work in shards, independent of whether this process or other machines do it.
 
-A job is opened once in every worker, which may take long, and then asked for one shard after another. Results come in
-the order of the shards, whoever made them and however often a worker died over one: who asks writes them down as they
-come, so that each is written once.
+A worker opens a job once, which may take long, and then processes one shard after another. Results arrive in the order
+of the shards, whichever worker made them and however often one died, so that the caller can write each exactly once.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 S = TypeVar("S")
 R = TypeVar("R")
 Tell: TypeAlias = Callable[[object], None]
-"""By which the work on a shard says how far it is; nothing depends on its arriving."""
+"""Progress callback of a shard; messages may be lost."""
 Work: TypeAlias = Callable[[S, Tell], Iterable[R]]
 """A shard's results, piece by piece. The same shard gives the same pieces in any worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard(Generic[S]):
-    """A piece of work that can be done again: its name in messages, and what it is done on."""
+    """A repeatable piece of work: its name for messages, and its input."""
 
     name: str
     value: S
@@ -39,11 +38,11 @@ class ShardJob(Generic[S, R]):
 
 
 class Workers(Protocol):
-    """Who does shards."""
+    """Protocol: processes shards."""
 
     @property
     def here(self) -> bool:
-        """Whether shards are done in this process: then a job may hold what cannot travel."""
+        """Whether shards run in this process, so that a job need not be picklable."""
         ...
 
     def map(
@@ -57,7 +56,7 @@ class Workers(Protocol):
 
 
 class InProcess:
-    """Does one shard after another, in this process: a piece is given as soon as it is made."""
+    """Processes one shard after another in this process; yields each piece as soon as it is made."""
 
     here = True
 

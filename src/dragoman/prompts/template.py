@@ -15,8 +15,10 @@ ChatRole: TypeAlias = Literal["system", "user", "assistant"]
 
 _HEADER = re.compile(r"^## (system|user|assistant)[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-# Control marks of the common chat formats: inside a field they are somebody's words, not structure.
-_MARKUP = re.compile(r"<(?=\|[^|<>\n]{1,40}\|>|/?s>|<SYS>>|</SYS>>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# The general shape of control tokens, since every model has its own list: `<name>`, `</name>`, `<|name|>` (DeepSeek
+# writes it with the full-width bar), `[NAME]` and `[/NAME]`.
+_CONTROL_MARK = re.compile(r"<(?=[|｜]|[^\W\d][^\s<>]{0,39}>|/[^\s<>]{1,39}>)|\[(?=/?[A-Za-z]\w{1,39}\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,11 @@ class Template:
 
 
 def neutral(text: str) -> str:
-    """The text with chat control marks broken by a space, so that no tokenizer reads them as structure."""
-    return _MARKUP.sub(lambda mark: f"{mark[0]} ", text)
+    """The text without control characters, and with a space inside everything shaped like a control token.
+
+    Control characters go first: removing one later could join the halves of a token again.
+    """
+    return _CONTROL_MARK.sub(lambda mark: f"{mark[0]} ", _CONTROL_CHARACTERS.sub("", text))
 
 
 def parse(name: str, language: str, text: str) -> Template:

@@ -1,1 +1,1 @@
-"""Sources: their graph, the readers of files into passages, and ingest. Parsers load when a file needs them."""
+"""Sources: their dependency graph, file readers, and ingest. Parsers are imported when a file needs them."""

@@ -1,4 +1,4 @@
-"""What a reader of files gives: a document of sections of blocks, before it is cut into passages."""
+"""The result of a file reader: a document with sections of blocks, before it is cut into passages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dragoman.sources.allowance import Allowance
 from dragoman.text.language import CJK
 
 Kind: TypeAlias = Literal["text", "line", "code", "record"]
-"""A paragraph, a list item or table row, lines kept as they are, or a passage of its own."""
+"""Kinds of blocks: a paragraph, a list item or table row, verbatim lines, or a separate passage."""
 
 LONGEST_NAME = 200
-"""Characters of a title, a heading or the name of a column: it is repeated with every text that it stands over."""
+"""Most characters of a title, heading or column name, which is repeated with every text under it."""
 LONGEST_ID = 512
-"""Characters of an id or a parent: an index of PostgreSQL takes no key of more than 2,700 bytes."""
+"""Most characters of an id or a parent: a PostgreSQL index takes keys of up to 2,700 bytes."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlock:
-    """A paragraph, item, row or record; one with an id becomes a passage of its own."""
+    """A paragraph, item, row or record; a block with an id becomes a separate passage."""
 
     text: str
     kind: Kind = "text"
@@ -39,7 +39,7 @@ class DocumentBlock:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The blocks under one heading; `meta` goes to each of its passages."""
+    """The blocks under one heading; each of its passages gets `meta`."""
 
     blocks: tuple[DocumentBlock, ...]
     headings: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file, read; `failed` holds what could not be used while the rest could: (place, reason)."""
+    """The content of one file; `failed` holds the unusable parts as (place, reason)."""
 
     title: str
     sections: tuple[Section, ...]
@@ -58,7 +58,7 @@ class Document:
 
 
 class Outline:
-    """Collects blocks under headings as they come; readers of Markdown and HTML fill one."""
+    """Builder that collects blocks under headings, for the Markdown and HTML readers."""
 
     def __init__(self, allowance: Allowance) -> None:
         self.title = ""
@@ -82,13 +82,13 @@ class Outline:
             self.add(DocumentBlock(text))
 
     def add(self, block: DocumentBlock) -> None:
-        """Put a block under the headings open now."""
+        """Add a block under the current headings."""
         if block.text.strip():
             self._allowance.take(block.text)
             self._blocks.append(block)
 
     def sections(self) -> tuple[Section, ...]:
-        """All sections that hold something."""
+        """All sections that are not empty."""
         self._finish(next_level=0)
         return tuple(self._sections)
 
@@ -97,7 +97,7 @@ class Outline:
         if self._blocks:
             self._sections.append(Section(tuple(self._blocks), headings))
         elif self._path and self._path[-1][0] >= max(next_level, 2) and not self._holds(headings):
-            # A heading with nothing under it may be a statement; it would be lost otherwise.
+            # A heading with nothing under it may be a statement, so it is kept.
             self._sections.append(Section((DocumentBlock(headings[-1]),), headings[:-1]))
         self._blocks = []
 
@@ -106,24 +106,24 @@ class Outline:
 
 
 def clean(text: str) -> str:
-    """Line ends made one, control characters and lone surrogates taken out."""
+    """Text with uniform line ends, without control characters and lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
     return _SURROGATE.sub("\ufffd", _CONTROL.sub("", text))
 
 
 def unwrap(text: str) -> str:
-    """One line out of several: a space for a line break, nothing between Chinese characters."""
+    """Lines joined to one: by a space, or by nothing between Chinese characters."""
     return _SPACE.sub(" ", _WRAP.sub("", text)).strip()
 
 
 def humanise(name: str) -> str:
-    """A title out of a file name: `opening-hours_2.md` is 'Opening hours 2'."""
+    """A title from a file name: `opening-hours_2.md` becomes 'Opening hours 2'."""
     words = re.sub(r"[\s_]+|(?<!\d)-+|-+(?!\d)", " ", PurePath(name).stem).strip()
     return words[:1].upper() + words[1:]
 
 
 def short(name: str) -> str:
-    """A title, a heading or the name of a column, cut at a word where it is too long to be repeated."""
+    """A title, heading or column name, cut at a word boundary if it is too long to be repeated."""
     if len(name) <= LONGEST_NAME:
         return name
     words = name[:LONGEST_NAME].rpartition(" ")[0].rstrip()
@@ -131,7 +131,7 @@ def short(name: str) -> str:
 
 
 def column_names(cells: Sequence[str]) -> tuple[list[str], str]:
-    """Names to stand in every row; and, where one had to be cut for that, all of them whole as a text."""
+    """Column names for every row; and, if one was cut, the full names as a text."""
     names = [short(cell) for cell in cells]
     return names, "" if names == list(cells) else "; ".join(cell for cell in cells if cell)
 

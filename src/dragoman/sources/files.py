@@ -1,4 +1,4 @@
-"""Finds the files under given paths and reads one into a document; what cannot be used says why."""
+"""Find files under paths and read one into a document; files that cannot be used are reported with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ READERS = {
 }
 """The module in `formats/` that reads each suffix."""
 
-_PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+_IGNORED = frozenset({"node_modules", "__pycache__"})
+_LINK_OUT = "It is a link that leads out of the folder."
 
 
 class Failure(NamedTuple):
@@ -42,7 +43,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file and the name under which its passages are known."""
+    """A file and the origin that its passages carry."""
 
     path: Path
     origin: str
@@ -55,25 +56,36 @@ class FoundFiles:
     files: tuple[SourceFile, ...]
     roots: tuple[str, ...]
     failed: tuple[Failure, ...] = ()
+    skipped: tuple[Failure, ...] = ()
+    """Links that lead out of their folder."""
 
 
-def find(paths: Iterable[Path | str], *, base: Path | None = None) -> FoundFiles:
-    """All files under the paths; hidden ones and links that lead back inside are passed over.
+def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links: bool = False) -> FoundFiles:
+    """All files under the paths, without hidden files.
 
-    Origins are relative to `base` (the working folder unless given), and absolute outside of it.
+    Links inside a folder that lead out of it are skipped unless `follow_links` is set; a path that is itself a link is
+    always followed. Origins are relative to `base` (default: the working folder), and absolute outside of it.
     """
     files: dict[str, SourceFile] = {}
     failed: list[Failure] = []
+    skipped: list[Failure] = []
     roots = []
-    for given in paths:
-        path = Path(given)
+    for path in map(Path, paths):
         if not path.exists():
             raise _missing(path)
         roots.append(origin_of(path, base))
-        for inner in _walk(path, base, failed) if path.is_dir() else (path,):
+        walk = _Walk(path, base, follow_links=follow_links)
+        for inner in walk.files():
             origin = origin_of(inner, base)
             files.setdefault(origin, SourceFile(inner, origin))
-    return FoundFiles(tuple(files.values()), tuple(roots), tuple(failed))
+        failed += walk.failed
+        skipped += walk.skipped
+    return FoundFiles(tuple(files.values()), tuple(roots), tuple(failed), tuple(skipped))
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether a path is a link, perhaps through other links, to a place outside of a folder."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def origin_of(path: Path, base: Path | None = None) -> str:
@@ -117,27 +129,43 @@ def read(path: Path | str) -> Document:
     return parse(load(Path(path)), Path(path).name)
 
 
-def _walk(root: Path, base: Path | None, failed: list[Failure]) -> Iterator[Path]:
-    """Files below a folder, each folder's own sorted by name; no folder is entered twice."""
-    home = Path(os.path.realpath(root))
-    entered: set[str] = set()
-    waiting = [root]
-    while waiting:
-        path = waiting.pop()
-        if not path.is_dir():
-            yield path
-            continue
-        real = os.path.realpath(path)
-        # What a link inside the folder points at is met under its own name anyway.
-        if real in entered or (path != root and path.is_symlink() and Path(real).is_relative_to(home)):
-            continue
-        entered.add(real)
+class _Walk:
+    """A walk over the files of a folder, sorted by name within each folder; it enters no folder twice."""
+
+    def __init__(self, root: Path, base: Path | None, *, follow_links: bool) -> None:
+        self._root = root
+        self._base = base
+        self._follow_links = follow_links
+        self.failed: list[Failure] = []
+        self.skipped: list[Failure] = []
+
+    def files(self) -> Iterator[Path]:
+        """The files; a root that is a file is the only one."""
+        entered: set[str] = set()
+        pending = [self._root]
+        while pending:
+            path = pending.pop()
+            if path != self._root and path.is_symlink():
+                if leads_out(path, self._root):
+                    if not self._follow_links:
+                        self.skipped.append(Failure(origin_of(path, self._base), _LINK_OUT))
+                        continue
+                elif path.is_dir():  # the walk meets the target under its own name
+                    continue
+            if not path.is_dir():
+                yield path
+            elif (real := os.path.realpath(path)) not in entered:
+                entered.add(real)
+                pending.extend(reversed(self._entries(path)))
+
+    def _entries(self, folder: Path) -> list[Path]:
         try:
-            names = sorted(entry.name for entry in os.scandir(path))
+            names = sorted(entry.name for entry in os.scandir(folder))
         except OSError as error:
-            failed.append(Failure(origin_of(path, base), f"The folder cannot be opened: {error.strerror}."))
-            continue
-        waiting.extend(path / name for name in reversed(names) if not name.startswith(".") and name not in _PASSED_OVER)
+            reason = f"The folder cannot be opened: {error.strerror}."
+            self.failed.append(Failure(origin_of(folder, self._base), reason))
+            return []
+        return [folder / name for name in names if not name.startswith(".") and name not in _IGNORED]
 
 
 def _missing(path: Path) -> InputError:

@@ -1,4 +1,4 @@
-"""The sources of an agent and what each needs asked before it: checked once, then closed and ordered."""
+"""Dependency graph of an agent's sources: validates `needs`, and orders sources by them."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class SourceGraph:
 
     @property
     def order(self) -> tuple[Source, ...]:
-        """All sources so that each comes after what it needs, otherwise as declared."""
+        """All sources in topological order of `needs`, otherwise as declared."""
         return self._order
 
     def close(self, names: Iterable[SourceName]) -> tuple[Source, ...]:
-        """The named sources and everything they need, in legal order."""
+        """The named sources and everything they need, in topological order."""
         wanted: set[SourceName] = set()
         waiting = [self[name] for name in names]
         while waiting:
@@ -70,7 +70,7 @@ class SourceGraph:
         return tuple(source for source in self._order if source.name in wanted)
 
     def plan(self, names: Iterable[SourceName]) -> Plan:
-        """The plan that asks the named sources and what they need, one source a step."""
+        """The plan with the named sources and what they need, one source per step."""
         steps = tuple((source.name,) for source in self.close(names))
         return Plan(steps) if steps else NULL_PLAN
 
@@ -104,7 +104,7 @@ class SourceGraph:
                 yield from self._extend((*done, name), rest - {name})
 
     def _sorted(self) -> tuple[Source, ...]:
-        """Depth first, each source after its needs, without recursion; a circle on the way is an error."""
+        """Iterative depth-first order, each source after its needs; a cycle is an error."""
         ordered: dict[SourceName, Source] = {}
         for start in self._sources:
             path = {start: None} if start not in ordered else {}  # a dict for its order and quick look-up

@@ -1,4 +1,4 @@
-"""Files and folders into a source: only what changed is written, and an interrupted run is finished by the next."""
+"""Ingest files and folders into a source: write only what changed; the next run finishes an interrupted one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ log = logging.getLogger("dragoman.sources")
 
 
 class IngestProgress(Protocol):
-    """Told how many bytes of how many are done, and which file is at hand."""
+    """Callback with the bytes done, the bytes in all, and the name of the current file."""
 
     def __call__(self, done: int, total: int, name: str, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What an ingest did: passages added, changed, removed and found unchanged, out of how many files."""
+    """Counts of an ingest: passages added, changed, removed and unchanged, and files read."""
 
     added: int = 0
     changed: int = 0
@@ -41,7 +41,9 @@ class IngestReport:
     failed: tuple[Failure, ...] = ()
     seconds: float = 0.0
     full: tuple[str, ...] = ()
-    """Those of the failed files for whose passages there was no room."""
+    """The failed files whose passages exceed the quota."""
+    skipped: tuple[Failure, ...] = ()
+    """Links that lead out of their folder."""
 
 
 def ingest(
@@ -55,6 +57,7 @@ def ingest(
     batch: int = 64,
     base: Path | None = None,
     sync: bool = False,
+    follow_links: bool = False,
     room: int | None = None,
     way: Way = "ingested",
     workers: Workers | None = None,
@@ -62,26 +65,28 @@ def ingest(
 ) -> IngestReport:
     """Bring a source up to date with files and folders.
 
-    `room` is how many passages more there may be; a file that has too many fails, and those after it may still fit.
-    `way` is how the files came: what came another way is left alone.
+    A file that fails is reported, and the run goes on with the others. An interrupted run keeps what it has written;
+    the next run does the rest.
 
-    A file that fails is reported and the others go in. With `sync`, passages of files that are gone from the
-    given folders are removed. Whatever stops the run, what was written stays, and the next run does the rest.
-    `workers` read and encode; those that are elsewhere make an encoder by `made`. The store is written here alone.
+    - `sync` removes the passages of files that are gone from the folders.
+    - `follow_links` also reads files that links inside a folder point to outside of it.
+    - `room` is the number of passages that may still be added. A file with more fails; smaller ones after it may fit.
+    - `way` says how the files arrived. Files that arrived another way are left alone.
+    - `workers` read and encode; workers in other processes build their encoder with `made`. Only this process writes
+      to the store.
     """
-    began = perf_counter()
-    who = workers or InProcess()
-    if not who.here and made is None:
+    started = perf_counter()
+    workers = workers or InProcess()
+    if not workers.here and made is None:
         raise InputError(
-            "Workers elsewhere cannot be given an encoder as it is.", remedy="Say by `made` how to make it."
+            "Workers in other processes cannot share this encoder.", remedy="Pass `made`, which builds one."
         )
-    found = find(paths, base=base)
-    inside, lies = source.scope(scope), base or Path.cwd()
-    run = IngestRun(store, source, scope=inside, batch=batch, base=lies, room=room, way=way)
+    found = find(paths, base=base, follow_links=follow_links)
+    run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
     run.watch(found, progress)
     if sync:
         run.remove_missing(found)
-    run.bring(found.files, encoder, who, None if who.here else made)
+    run.bring(found.files, encoder, workers, None if workers.here else made)
     run.index()
     run.over()
     counts = run.counts
@@ -92,8 +97,9 @@ def ingest(
         counts.unchanged,
         counts.files,
         run.failures,
-        perf_counter() - began,
+        perf_counter() - started,
         run.full,
+        found.skipped,
     )
     log.info("Ingested %d files into %s, %d failed.", report.files, source.name, len(report.failed))
     return report

@@ -1,7 +1,7 @@
-"""One ingest on its way: files that changed are read, compared with the store, encoded and written, in their order.
+"""One run of an ingest: read changed files, compare them with the store, encode and write them, in order.
 
-Reading and encoding are shards of work, perhaps done elsewhere and ahead of what is written. So a file is compared with
-what the store will hold once everything before it is in: rows on their way in or out are remembered until then.
+Workers, perhaps on other machines, read and encode ahead of the writes. So a file is compared with the future content
+of the store: the run remembers the rows that it has yet to add or remove.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class NoRoomError(InputError):
-    """A file has more passages than may still be put."""
+    """A file has more passages than may still be added."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What was done so far."""
+    """Counts of the run so far."""
 
     added: int = 0
     changed: int = 0
@@ -41,7 +41,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """A file whose bytes are not those of the ledger: the how-manieth it is, and its entry without the passages."""
+    """A file that differs from its ledger entry: its position in the run, and the fields of its new entry."""
 
     place: int
     file: SourceFile
@@ -52,7 +52,7 @@ class _Changed:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file whose passages differ from what the store holds; `robbed` are files gone by now whose ids it takes."""
+    """A file whose passages differ from the store's; `robbed` are deleted files whose ids it takes over."""
 
     file: SourceFile
     entry: Entry
@@ -68,8 +68,8 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some passages that are encoded and put at once; `group` are the files they are of, `first` and `last` say
-    whether it is the first and the last part of these."""
+    """A batch of passages to encode and write; `group` are their files, `first` and `last` say whether it is the first
+    and the last batch of these files."""
 
     queue: Sequence[tuple[Passage, _Change]]
     group: Sequence[_Change]
@@ -78,7 +78,7 @@ class _Part:
 
 
 class IngestRun:
-    """Gathers changed files until a batch is full, then has them encoded and writes them."""
+    """Collects changed files until a batch is full, then has it encoded and writes it."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class IngestRun:
         self._failed: list[tuple[int, Failure]] = []
         self._full: list[str] = []
         self.whole: set[str] = set()
-        """The origins of files that were read to their end, or had not changed."""
+        """The origins of files that are complete in the store."""
         self.counts = Counts()
         self._progress: Callable[[int, int, str], None] | None = None
         self._done, self._total = 0.0, 0
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What failed, in the order of the files."""
+        """The failures, in the order of the files."""
         return tuple(failure for _, failure in sorted(self._failed, key=lambda entry: entry[0]))
 
     @property
@@ -118,14 +118,14 @@ class IngestRun:
         return tuple(self._full)
 
     def watch(self, found: FoundFiles, progress: Callable[[int, int, str], None] | None) -> None:
-        """Take note of what was found, and of whom to tell."""
+        """Record failures of the file search, and set the progress callback."""
         self._failed.extend((-1, failure) for failure in found.failed)
         self._progress = progress
         if progress is not None:
             self._total = sum(_size(file.path) for file in found.files)
 
     def remove_missing(self, found: FoundFiles) -> None:
-        """Remove the passages of files that lay under the given paths and are gone."""
+        """Remove the passages of files under the paths that no longer exist."""
         present = {file.origin for file in found.files}
         unseen = tuple(failure.path for failure in found.failed)
         gone: dict[str, list[str]] = {}
@@ -134,13 +134,13 @@ class IngestRun:
             if origin not in present and _under(origin, found.roots) and not _under(origin, unseen):
                 gone.setdefault(origin, []).append(passage.id)
         for origin, ids in gone.items():
-            if self._ledger.knows(origin):  # what was said, or came another way, is not ours to remove
+            if self._ledger.knows(origin):  # leave rows alone that are no file's, or whose file arrived another way
                 self._ledger.begin(origin)
                 self.counts.removed += self._store.remove(self._scope, ids)
                 self._ledger.drop(origin)
 
     def bring(self, files: Iterable[SourceFile], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
-        """Read the files that changed, and write what differs."""
+        """Read changed files, and write their differences."""
         waiting: list[_Changed] = []
         read = workers.map(reading(), self._unread(files, waiting))
         parts: list[_Part] = []
@@ -149,19 +149,19 @@ class IngestRun:
             self._write(parts.pop(0), vectors)
 
     def index(self) -> None:
-        """Let a store that keeps an index bring it up to date now, not in the middle of the first search."""
+        """Update the store's index, if it has one, now instead of in the first search."""
         refresh = getattr(self._store, "refresh_index", None)
         if refresh is not None and self.counts.added + self.counts.changed + self.counts.removed:
             self._tell("the index")
             refresh(self._scope, self._source.name)
 
     def over(self) -> None:
-        """Say that all is done."""
+        """Report full progress."""
         self._done = self._total
         self._tell("")
 
     def _unread(self, files: Iterable[SourceFile], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
-        """The files that the ledger does not show to be in; what they are is put to `waiting`."""
+        """The files that the ledger does not list as complete; their descriptions are appended to `waiting`."""
         for place, file in enumerate(files):
             self._met.add(file.origin)
             self._tell(file.origin)
@@ -180,7 +180,7 @@ class IngestRun:
             yield Shard(file.origin, Loaded(content, file.path.name, self._source.name, file.origin, apart))
 
     def _looked_at(self, place: int, file: SourceFile) -> tuple[_Changed, bytes] | None:
-        """A file with its bytes; none where the ledger shows that all of it is in."""
+        """A file with its bytes; None if the ledger lists it as complete."""
         entry = self._ledger.entry(file.origin)
         status = _status(file)
         if entry is not None and entry.matches(status):
@@ -194,7 +194,7 @@ class IngestRun:
         return _Changed(place, file, digest, len(content), trusted_time(status)), content
 
     def _groups(self, read: Iterable[Read], waiting: list[_Changed]) -> Iterator[list[_Change]]:
-        """Files together that have a batch of passages to write; the last ones may have fewer."""
+        """Groups of files with a batch of passages to write; the last group may have fewer."""
         pending: list[_Change] = []
         for found in read:
             changed = waiting.pop(0)
@@ -213,13 +213,13 @@ class IngestRun:
             yield pending
 
     def _send(self, group: Sequence[_Change]) -> None:
-        """From here on the rows of a group count as written, for whatever is compared after it."""
+        """Count the rows of a group as written for later comparisons."""
         self._coming.update(self._claimed)
         self._claimed.clear()
         self._leaving.update(stale for change in group for stale in change.stale)
 
     def _parts(self, groups: Iterable[list[_Change]], parts: list[_Part]) -> Iterator[Shard[tuple[str, ...]]]:
-        """What is encoded at once; a group without anything to encode is one empty part."""
+        """The batches to encode; a group with nothing to encode is one empty batch."""
         for group in groups:
             queue = [(passage, change) for change in group for passage in change.writes]
             starts = range(0, max(1, len(queue)), self._batch)
@@ -230,10 +230,10 @@ class IngestRun:
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
     def _write(self, part: _Part, vectors: FloatArray) -> None:
-        """Write a part: passages first, the ledger last."""
+        """Write a batch: passages first, the ledger last."""
         for change in part.group if part.first else ():
             for origin in change.robbed:
-                self._ledger.begin(origin)  # should it come back, it is read again
+                self._ledger.begin(origin)  # if the file returns, it is read again
             self._ledger.begin(change.file.origin)
         if part.queue:
             self._store.put(self._scope, [passage for passage, _ in part.queue], vectors)
@@ -252,7 +252,7 @@ class IngestRun:
                 self._coming.pop(passage.id, None)
 
     def _compare(self, changed: _Changed, read: Read) -> _Change:
-        """What a file changes."""
+        """The differences between a file and the store."""
         if read.refused:
             raise InputError(read.refused)
         file, passages = changed.file, read.passages
@@ -295,21 +295,21 @@ class IngestRun:
         self._failed.extend((place, Failure(f"{file.origin}, {where}", reason)) for where, reason in failed)
 
     def _rows(self, origin: str | None) -> Iterable[Passage]:
-        """Rows of the source, those included that newer ones superseded: reading a file must not revive them."""
+        """All rows of the source, superseded ones too, which reading a file must not revive."""
         for superseded in (False, True):
             yield from self._store.passages(self._scope, self._source.name, origin=origin, superseded=superseded)
 
     def _claim(self, added: Iterable[Passage], file: SourceFile) -> tuple[str, ...]:
-        """Refuse ids that another file or source holds: neither text may vanish unnoticed.
+        """Refuse ids that another file or source uses, since one text would silently replace the other.
 
-        Files that held some and are gone are given back.
+        Returns the deleted files that used some of the ids.
         """
         ids = [passage.id for passage in added]
         staying: dict[tuple[str, str], bool] = {}
         for taken, holder in zip(ids, self._store.get(self._scope, ids), strict=True):
             elsewhere = self._claimed.get(taken)
             if holder is not None and (holder.source, holder.origin) == (self._source.name, file.origin):
-                continue  # another process has read the same file since we looked
+                continue  # another process has ingested the same file meanwhile
             if taken in self._coming:
                 elsewhere = f"{self._coming[taken]}' in '{self._source.name}"
             elif holder is not None and taken not in self._leaving:
@@ -324,10 +324,10 @@ class IngestRun:
         return tuple(origin for _, origin in staying)
 
     def _stays(self, holder: Passage) -> bool:
-        """Whether a row is another source's, came another way than our files do, or its file is still there."""
+        """Whether a row belongs to another source, arrived another way, or its file still exists."""
         if holder.source != self._source.name or not self._ledger.knows(holder.origin):
             return True
-        # A file may wait elsewhere until it was read.
+        # An uploaded file is moved to its place only after it was read.
         return holder.origin in self._met or (self._base / holder.origin).exists()
 
     def _tell(self, name: str) -> None:
@@ -350,7 +350,7 @@ def _size(path: Path) -> int:
 
 
 def _under(origin: str, roots: Iterable[str]) -> bool:
-    """Whether an origin is one of the roots or lies below one."""
+    """Whether an origin is one of the roots or below one."""
     return any(
         origin == root or origin.startswith(f"{root.rstrip('/')}/") or (root == "." and not origin.startswith("/"))
         for root in roots

@@ -1,4 +1,4 @@
-"""What workers do for an ingest: a file's bytes into passages, passages into vectors. Neither sees the store."""
+"""The work that workers do for an ingest: file bytes to passages, passages to vectors; without the store."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray
 
 MakeEncoder: TypeAlias = Callable[[], "AbstractContextManager[Encoder]"]
-"""Makes an encoder, in a worker."""
+"""Builds an encoder in a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The bytes of a file that changed, and what its passages are to be known by."""
+    """The bytes of a changed file, and the names for its passages."""
 
     content: bytes
     name: str
@@ -36,7 +36,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is in a file: its passages and the places that could not be read; or why nothing could."""
+    """The passages of a file and its unreadable places; or, in `refused`, why none could be read."""
 
     passages: tuple[Passage, ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
@@ -48,7 +48,7 @@ def reading() -> ShardJob[Loaded, Read]:
 
 
 def encoding(encoder: Encoder, made: MakeEncoder | None, about: About) -> ShardJob[tuple[str, ...], FloatArray]:
-    """Texts into vectors, by an encoder of this process or, where workers are elsewhere, by one that they make."""
+    """The job that encodes texts, with this process's encoder, or with one that each worker builds by `made`."""
     if made is None:
         return ShardJob("encode", lambda: nullcontext(partial(_encoded, encoder, about)))
     return ShardJob("encode", partial(_open_encoding, made, about))
@@ -63,7 +63,7 @@ def _read(loaded: Loaded, tell: Tell) -> list[Read]:
     try:
         document = parse(loaded.content, loaded.name)
         passages = cut(document, loaded.source, loaded.origin, apart=loaded.apart)
-        # A store keeps with each passage what all those of a section, or of a long line, have in common.
+        # A store repeats the title, headings and meta with every passage.
         allowance = Allowance(loaded.content, loaded.name)
         for passage in passages:
             allowance.take(passage.title, *passage.headings, *passage.meta, *passage.meta.values())

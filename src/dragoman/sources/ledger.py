@@ -1,4 +1,4 @@
-"""What has been ingested: one entry a file, kept in the store beside its passages."""
+"""The ingest ledger: one entry per ingested file, stored beside its passages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Store
 
 Way: TypeAlias = Literal["ingested", "uploaded"]
-"""How files come to a source: read where they lie, or sent to a server. Both name them from a folder of their own, so
-that one name may be a file of each; neither removes or replaces what came the other way."""
+"""How a file arrived: read from a folder, or uploaded to a server. Each way has its own base folder, so that the same
+name can occur in both; neither way removes or replaces files of the other."""
 RULES = 2
-"""The version of the readers and of the cutting: raise it, and every file is read anew."""
+"""Version of the readers and of the chunking; raising it makes every file be read again."""
 
 _PENDING = "pending "
 _GONE = ""
@@ -28,7 +28,7 @@ _RECENT = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file as it was when its passages went in; `modified` is 0 where the clock was too coarse to trust."""
+    """A file at the time of its ingest; `modified` is 0 if the time stamp was too recent to trust."""
 
     digest: str
     size: int
@@ -37,19 +37,19 @@ class Entry:
     failed: tuple[tuple[str, str], ...] = ()
     rules: int = RULES
     way: Way | None = None
-    """How the file came; None in entries of before that was noted."""
+    """How the file arrived; None in entries of older versions."""
 
     def matches(self, status: os.stat_result) -> bool:
-        """Whether the file need not even be opened."""
+        """Whether size and time are unchanged, so that the file need not be opened."""
         return self.modified != 0 and (self.size, self.modified) == (status.st_size, status.st_mtime_ns)
 
 
 _UNSURE = Entry("", 0, 0, 0, rules=0)
-"""Stands for a file that is in the store in part, or whose entry cannot be read."""
+"""Entry of a file that is only partly in the store, or whose entry cannot be read."""
 
 
 class IngestLedger:
-    """The entries of one source in one scope, for files that come one way."""
+    """The entries of one source in one scope, for files that arrive one way."""
 
     def __init__(self, store: Store, scope: Scope, source: SourceName, way: Way) -> None:
         self._store = store
@@ -58,9 +58,9 @@ class IngestLedger:
         self._way = way
 
     def entry(self, origin: str) -> Entry | None:
-        """The entry of a file that is whole in the store, by the rules of today.
+        """The entry of a file that is complete in the store, under the current `RULES`.
 
-        Where a file of that name came another way, there is no place for this one.
+        Raises if a file of the same name arrived another way.
         """
         entry = self._kept(origin)
         if entry is not None and not self._is_ours(entry):
@@ -71,25 +71,25 @@ class IngestLedger:
         return entry if entry is not None and entry.rules == RULES else None
 
     def knows(self, origin: str) -> bool:
-        """Whether the passages of an origin came from a file, wholly or in part, and our way."""
+        """Whether an origin is a file, complete or not, that arrived this way."""
         entry = self._kept(origin)
         return entry is not None and self._is_ours(entry)
 
     def begin(self, origin: str) -> None:
-        """Say that a file is about to change, so that no interruption leaves half of it taken for whole."""
+        """Mark a file as pending, so that an interruption does not leave a partial file marked as complete."""
         self._store.keep(self._scope, self._key(origin), _PENDING + self._way)
 
     def finish(self, origin: str, entry: Entry) -> None:
-        """Say that all passages of a file are in."""
+        """Mark a file as complete."""
         written = json.dumps(encode(replace(entry, way=self._way)), ensure_ascii=False)
         self._store.keep(self._scope, self._key(origin), written)
 
     def drop(self, origin: str) -> None:
-        """Say that nothing of a file is left."""
+        """Mark a file as removed."""
         self._store.keep(self._scope, self._key(origin), _GONE)
 
     def _kept(self, origin: str) -> Entry | None:
-        """What is noted of a file; None where nothing of it is in the store."""
+        """The stored entry of a file; None if the store holds nothing of it."""
         kept = self._store.kept(self._scope, self._key(origin))
         if kept is None or kept == _GONE:
             return None
@@ -109,5 +109,5 @@ class IngestLedger:
 
 
 def trusted_time(status: os.stat_result) -> int:
-    """A file's time of change, or 0 where another change could still get the same time."""
+    """A file's modification time, or 0 if a later change could still get the same time stamp."""
     return status.st_mtime_ns if abs(time.time_ns() - status.st_mtime_ns) > _RECENT else 0

@@ -1,4 +1,4 @@
-"""Cuts documents into passages by structure and length, with ids that outlive edits elsewhere in the file."""
+"""Chunk documents into passages by structure and length, with ids that survive edits elsewhere in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
 
 LIMIT = 120.0
-"""About how many words a passage holds; 200 Chinese characters weigh as much."""
+"""Target length of a passage in words; 200 Chinese characters count as much."""
 _SLACK = 1.25
 _PER_CHARACTER = 0.6
 _LONGEST = 200
@@ -35,7 +35,7 @@ class _Piece:
 def cut(document: Document, source: SourceName, origin: str, *, apart: bool = False) -> tuple[Passage, ...]:
     """The passages of a document, in order; none crosses a heading.
 
-    With `apart` every list item is a passage of its own, as befits statements about somebody.
+    With `apart`, every list item is a separate passage, as for statements about a person.
     """
     passages: list[Passage] = []
     _check_name("parent", document.parent, origin)
@@ -58,7 +58,7 @@ def cut(document: Document, source: SourceName, origin: str, *, apart: bool = Fa
 
 
 def weight(text: str) -> float:
-    """How long a text is in words; a Chinese character weighs 0.6, and ten characters at least one word."""
+    """The length of a text in words; a Chinese character counts 0.6, and ten characters at least one word."""
     words = len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
     return max(words + _PER_CHARACTER * cjk_count(text), len(text) / 10)
 
@@ -68,14 +68,14 @@ def _apart(section: Section) -> Section:
 
 
 def _statement(block: DocumentBlock) -> DocumentBlock:
-    """A list item as a record, which is known by what it says."""
+    """A list item as a record, whose id is a hash of its text."""
     if block.kind != "line" or block.id is not None:
         return block
     return replace(block, text=block.text.removeprefix("- "), kind="record")
 
 
 def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _Piece, str]]:
-    """Each piece with its id: its own, else the document's for the first, else one made of its place."""
+    """Each piece with its id: its own, for the first piece the document's, else one made from its position."""
     ordinals: Counter[tuple[str, ...]] = Counter()
     taken: set[str] = set()
     spare = document.id
@@ -88,7 +88,7 @@ def _named(document: Document, source: SourceName, origin: str) -> Iterator[tupl
             if name is None and spare is not None:
                 name, spare = spare, None
             if name is None:
-                # A record is known by what it says, so that a row put before it changes nothing.
+                # The id of a record depends on its text only, so that inserting a row before it does not change it.
                 key = (*place, piece.text) if piece.block.kind == "record" else place
                 name = _hashed(*key, str(ordinals[key]))
                 ordinals[key] += 1
@@ -116,7 +116,7 @@ def _hashed(*parts: str) -> str:
 
 
 def _pieces(section: Section) -> Iterator[_Piece]:
-    """The texts of a section: short blocks joined, long ones split, marked ones and records on their own."""
+    """The texts of a section: short blocks joined, long ones split, blocks with an id and records separate."""
     joined: list[DocumentBlock] = []
     size = 0.0
     for block in section.blocks:
@@ -164,7 +164,7 @@ def _split(block: DocumentBlock) -> Iterator[str]:
 
 
 def _units(block: DocumentBlock) -> Iterator[tuple[int, int]]:
-    """Spans at whose ends a block may be cut; a sentence without an end is cut between words."""
+    """Spans between the places where a block may be cut; an overlong sentence is cut between words."""
     text = block.text
     position = 0
     for unit in (line for line in text.split("\n") if line.strip()) if block.kind == "code" else sentences(text):

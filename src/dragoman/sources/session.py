@@ -1,4 +1,4 @@
-"""The connection to a stranger's MCP server: opened when it is needed, kept, and opened anew where it broke."""
+"""The connection to an MCP server: opened when needed, kept open, and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
 START_SECONDS = 60.0
-"""What a server may take to start; a call that waits for it gives up sooner, and the next one finds it ready."""
+"""Seconds that a server may take to start; a waiting call times out sooner, and a later call finds it ready."""
 REST_SECONDS = 10.0
-"""How long a server that could not be reached is left alone."""
+"""Seconds before a server that could not be reached is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAddress:
-    """Where a tool lives: a program that is started in `folder`, or a URL.
+    """The address of a tool: a program to start in `folder`, or a URL.
 
-    `env` names the environment variables that the program is given beside the usual few, `key_env` the one that
-    holds the bearer token for the URL.
+    `env` names the environment variables that the program gets besides a minimal set, `key_env` the variable with the
+    bearer token for the URL.
     """
 
     tool: str
@@ -51,7 +51,7 @@ class ToolAddress:
 
 
 class Session:
-    """One server, on an event loop in a thread of its own, since roles are called from any thread."""
+    """Connection to one server, on an event loop in its own thread, since roles are called from any thread."""
 
     def __init__(self, address: ToolAddress) -> None:
         self._address = address
@@ -63,15 +63,15 @@ class Session:
         self._thread.start()
 
     def begin(self) -> None:
-        """Begin to connect; what goes wrong is told to the first call."""
+        """Start to connect; the first call reports errors."""
         self._loop.call_soon_threadsafe(self._connected)
 
     def ask(self, query: str) -> CallToolResult:
-        """Call the tool, for at most the seconds that it may take."""
+        """Call the tool, within its time limit."""
         return asyncio.run_coroutine_threadsafe(self._ask(query), self._loop).result()
 
     def stop(self) -> None:
-        """Leave the server; a program that was started is ended."""
+        """Disconnect, and stop the program if one was started."""
         asyncio.run_coroutine_threadsafe(self._leave(self._client), self._loop).result(START_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5.0)
@@ -92,7 +92,7 @@ class Session:
             ) from None
 
     async def _call(self, arguments: dict[str, Any]) -> CallToolResult:
-        """One call; where the server left since the one before, once more with a new connection."""
+        """One call; repeated once on a new connection if the server has closed the old one."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
 
@@ -110,7 +110,7 @@ class Session:
                     raise self._unreachable("it closed the connection") from error
 
     def _connected(self) -> asyncio.Future[Client]:
-        """The client, once there is a connection; one is begun where there is none."""
+        """The connected client; connects first if needed."""
         if self._client is None or self._keeping is None or self._keeping.done():
             self._client = self._loop.create_future()
             self._client.add_done_callback(lambda future: future.exception())  # it may be that nobody waits for it
@@ -118,7 +118,7 @@ class Session:
         return self._client
 
     async def _keep(self, ready: asyncio.Future[Client]) -> None:
-        """The connection from beginning to end, in one task, as its library wants it."""
+        """Open and close the connection in one task, as the MCP library requires."""
         failure = self._unreachable("the agent is closed")
         try:
             async with asyncio.timeout(START_SECONDS) as starting, _opened(self._address) as client:
@@ -134,7 +134,7 @@ class Session:
                 ready.set_exception(failure)
 
     async def _leave(self, client: asyncio.Future[Client] | None) -> None:
-        """End a connection, where it is still the present one."""
+        """Close a connection if it is still the current one."""
         if client is not None and client is self._client:
             keeping, self._keeping, self._client = self._keeping, None, None
             if keeping is not None:
@@ -156,7 +156,7 @@ class Session:
 
 @asynccontextmanager
 async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
-    """A client that is connected to a server, for the length of a block."""
+    """Context manager: a client connected to a server."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
     from mcp.client.streamable_http import streamable_http_client
@@ -168,7 +168,7 @@ async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
             started = StdioServerParameters(
                 command=_program(program, address.folder), args=arguments, env=given, cwd=address.folder
             )
-            # What the program says on its standard error may repeat what users asked: it goes nowhere.
+            # The program's standard error may repeat questions of users, so it is discarded.
             silent = stack.enter_context(_nowhere())
             client = Client(stdio_client(started, errlog=silent))
         elif address.key_env is None:
@@ -189,7 +189,7 @@ def _nowhere() -> Iterator[TextIO]:
 
 
 def _program(name: str, folder: Path | None) -> str:
-    """A program by its name, or by its path from the agent's folder; `python` is the one that runs this."""
+    """The path of a program, by its name or relative to the agent's folder; `python` is this interpreter."""
     if name in ("python", "python3"):
         return sys.executable
     if os.sep in name and folder is not None:
@@ -198,7 +198,7 @@ def _program(name: str, folder: Path | None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a connection failed, in a few words: of a group, the first of its members."""
+    """A short reason for a failed connection; for an exception group, that of its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
@@ -207,5 +207,5 @@ def _reason(error: BaseException) -> str:
 
 
 def short(text: str) -> str:
-    """A stranger's words on one line, not too many of them."""
+    """Foreign text on one line, cut to a limit."""
     return " ".join(clean(text).split())[:200].rstrip(".")

@@ -1,6 +1,6 @@
-"""A tool on somebody's MCP server as a place to look: asked with a query, its text cut into passages.
+"""A tool of an MCP server as a source: called with a query, its text cut into passages.
 
-What a tool says is text from outside: cleaned, capped, and never more than evidence.
+The answer of a tool is untrusted text: cleaned, cut to a limit, and used as evidence only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
 MOST_CHARACTERS = 60_000
-"""What is read of one answer; the rest is left."""
+"""Most characters read of one answer."""
 MOST_PASSAGES = 60
 _BLANK = re.compile(r"\n\s*\n")
 _TEXTS = ("text", "content", "snippet", "body", "description")
@@ -31,13 +31,13 @@ _TITLES = ("title", "name", "heading")
 
 
 class Tool(Protocol):
-    """Something that gives passages for a query; a failure is an EndpointError."""
+    """Protocol: returns passages for a query; raises EndpointError on failure."""
 
     def ask(self, query: str) -> tuple[Passage, ...]: ...
 
 
 class McpTool:
-    """A tool of an MCP server. The connection is opened at the first query and kept; a broken one is opened anew."""
+    """A tool of an MCP server. The first query opens the connection, which is kept and reopened after a failure."""
 
     def __init__(self, source: SourceName, address: ToolAddress) -> None:
         self.source = source
@@ -47,7 +47,7 @@ class McpTool:
         self._closed = False
 
     def warm_up(self) -> None:
-        """Begin to connect; what goes wrong is told to the first query."""
+        """Start to connect; the first query reports errors."""
         self._opened().begin()
 
     def ask(self, query: str) -> tuple[Passage, ...]:
@@ -56,7 +56,7 @@ class McpTool:
         return passages_of(result, self.source, self.address.tool)
 
     def close(self) -> None:
-        """Leave the server; a program that was started ends."""
+        """Disconnect, and stop the program if one was started."""
         with self._lock:
             self._closed = True
             session, self._session = self._session, None
@@ -73,7 +73,7 @@ class McpTool:
 
 
 def require_package() -> None:
-    """Say at once, not in the middle of a turn, that tools cannot be called here."""
+    """Raise early, not in the middle of a turn, if the MCP library is missing."""
     if find_spec("mcp") is None:
         raise MissingExtraError(
             "A source that is a tool needs the package 'mcp', which is not installed.",
@@ -91,7 +91,7 @@ def passages_of(result: CallToolResult, source: SourceName, tool: str) -> tuple[
     for title, text in _records(result.structured_content) or _blocks(result):
         blocks = tuple(block for part in _BLANK.split(clean(text[:left])) for block in paragraph(part))
         for row in cut(Document(short(title), (Section(blocks),)), source, origin):
-            # Known by what it says: the next answer of the tool may hold something else at the same place.
+            # The id is a hash of the text: the tool's next answer may hold another text at the same position.
             name = sha256(f"{source}\x1f{tool}\x1f{row.text}".encode()).hexdigest()[:20]
             found.setdefault(name, Passage(name, source, row.text, row.title, position=len(found), origin=origin))
         left -= len(text)
@@ -101,7 +101,7 @@ def passages_of(result: CallToolResult, source: SourceName, tool: str) -> tuple[
 
 
 def _records(structured: object) -> list[tuple[str, str]]:
-    """Title and text of each record of an answer; none where it is no list of records."""
+    """Title and text of each record of an answer; empty if it is not a list of records."""
     rows = structured
     if isinstance(structured, Mapping):
         lists = [value for value in structured.values() if isinstance(value, list)]
@@ -125,7 +125,7 @@ def _first(row: Mapping[object, object], names: Sequence[str]) -> str:
 
 
 def _blocks(result: CallToolResult) -> list[tuple[str, str]]:
-    """The text blocks of an answer, and the text of resources that came with it; pictures and sounds are left."""
+    """The text blocks of an answer, and the text of embedded resources; images and audio are ignored."""
     found = []
     for block in result.content:
         text = getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None)

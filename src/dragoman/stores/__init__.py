@@ -1,4 +1,4 @@
-"""Stores: the SQLite system of record with its sidecar index, one in PostgreSQL, and one in memory."""
+"""Stores: SQLite (the default) with a search index beside it, PostgreSQL, and one in memory."""
 
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.stores.postgres.store import PostgresStore

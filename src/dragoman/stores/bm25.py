@@ -29,25 +29,25 @@ _NEXT = "\n"  # between rows; no token holds white space
 
 
 def lucene_idf(rows: int, containing: int) -> float:
-    """The weight of a token that `containing` of `rows` rows hold."""
+    """The inverse document frequency of a token that occurs in `containing` of `rows` rows."""
     return log(1 + (rows - containing + 0.5) / (containing + 0.5))
 
 
 def saturation(frequencies: Floats, lengths: Floats, average: float, *, k1: float = K1, b: float = B) -> Floats:
-    """How much a token counts in rows of these lengths when it occurs this often."""
+    """The term-frequency factor of BM25 for tokens with these counts in rows of these lengths."""
     norm = k1 * (1 - b + b * lengths / (average or 1.0))
     return frequencies * (k1 + 1) / (frequencies + norm)
 
 
 class Bm25:
-    """The scores of any query against a small pool of rows; no token holds white space."""
+    """BM25 scores of queries against a small pool of rows. Tokens must not hold white space."""
 
     def __init__(self, rows: Sequence[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
         self._prepare([" ".join(row) for row in rows], list(map(len, rows)), k1, b)
 
     @classmethod
     def of_lines(cls, lines: Sequence[str], lengths: Sequence[int]) -> Bm25:
-        """From rows that are joined already, each with its number of tokens."""
+        """Build from rows whose tokens are already joined by spaces, with the number of tokens of each."""
         bm25 = cls.__new__(cls)
         bm25._prepare(lines, lengths, K1, B)
         return bm25
@@ -65,24 +65,24 @@ class Bm25:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes up."""
+        """The approximate size in bytes."""
         return 2 * len(self._text) + 100 * len(self._lengths)
 
     def __len__(self) -> int:
         return len(self._lengths)
 
     def containing(self, token: str) -> int:
-        """In how many rows a token occurs."""
+        """The number of rows that hold a token."""
         return len(self._posting(token)[0])
 
     def scores(self, query: Sequence[str]) -> Floats:
-        """One score a row; a token that the query repeats counts as often as it is there."""
+        """One score per row; a token that the query repeats counts each time."""
         counted = ((token, times, self.containing(token)) for token, times in Counter(query).items())
         rows = len(self._lengths)
         return self.weighted({token: times * lucene_idf(rows, among) for token, times, among in counted if among})
 
     def weighted(self, weights: Mapping[str, float], average: float | None = None) -> Floats:
-        """Scores by given weights of tokens, and by the average length of more rows than these."""
+        """Scores with token weights and an average length that come from a larger set of rows."""
         scores = np.zeros(len(self._lengths))
         average = self._average if average is None else average
         for token, weight in weights.items():
@@ -102,6 +102,6 @@ class Bm25:
             counts = np.bincount(np.searchsorted(self._ends, places, side="right"), minlength=len(self._ends))
             rows = np.flatnonzero(counts)
             found = rows, counts[rows].astype(np.float64)
-            if places:  # only words of the rows themselves: what somebody asked for is not kept
+            if places:  # cache only tokens of the rows, never words that occur in queries alone
                 self._postings[token] = found
         return found

@@ -1,4 +1,4 @@
-"""Dialogues, their traces and kept values in the tables of an engine: said, asked for again, blanked, erased."""
+"""Store dialogues, traces and key-value pairs in SQL tables: add, read, blank and erase them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key 
 
 
 class DialogueTable(ABC):
-    """Turns of each scope's dialogues in order, each with its trace, and values by key."""
+    """Tables of turns, each with its trace, and of key-value pairs."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -73,14 +73,14 @@ class DialogueTable(ABC):
             # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
 
     def _found(self, scope: Scope, request: str) -> Answered | None:
-        """What is kept under a request after a failure; None also where that cannot be told."""
+        """The turn stored under a request id, looked up after a failure; None if it is absent or the look-up fails."""
         try:
             return self.answered(scope, request)
         except StoreError:
             return None
 
     def answered(self, scope: Scope, request: str) -> Answered | None:
-        """The turn that was kept under the id of a request."""
+        """The turn that is stored under a request id."""
         with self._engine.reading(scope) as rows:
             found = rows.rows(_ANSWERED, request=request)
             if not found:
@@ -116,7 +116,7 @@ class DialogueTable(ABC):
         return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
+        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
         wanted, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
@@ -128,7 +128,7 @@ class DialogueTable(ABC):
         return len(changes)
 
     def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
-        """Delete a dialogue with its traces, or blank the turns at some places; no byte of them is left in any file."""
+        """Delete a dialogue with its traces, or blank the turns at `places`; no byte of them stays in any file."""
         with self._engine.writing(scope) as rows:
             if places is None:
                 erased = rows.run(_DROP, dialogue=dialogue)

@@ -1,4 +1,4 @@
-"""What the shared store code asks of a database: rows of one scope, in transactions.
+"""Protocol between the shared store code and a database engine: rows of one scope, in transactions.
 
 Statements are written once, in the SQL that SQLite and PostgreSQL have in common, with SQLite's names for bound
 values (`:source`); an engine that spells something otherwise translates it.
@@ -26,7 +26,7 @@ class ScopedRows(Protocol):
         ...
 
     def run(self, sql: str, **bindings: Cell) -> int:
-        """Run one statement; the number of rows that it changed."""
+        """Run one statement and return the number of rows that it changed."""
         ...
 
     def many(self, sql: str, rows: Iterable[Bindings]) -> None:
@@ -38,12 +38,12 @@ class ScopedRows(Protocol):
         ...
 
     def new_keys(self, count: int) -> Sequence[int]:
-        """Numbers for new rows, higher than any before; none is given twice, as an index may remember it."""
+        """Numbers for new rows above all earlier ones; never reused, since an index may still hold an old one."""
         ...
 
 
 class Engine(Protocol):
-    """A database that keeps the tables."""
+    """A database with the store's tables."""
 
     @property
     def tables(self) -> Sequence[str]:
@@ -63,13 +63,13 @@ class Engine(Protocol):
         ...
 
     def identity(self) -> str:
-        """A name that the store got when it was made, so that an index knows whose it is."""
+        """The id that the store got when it was created; an index records which store it belongs to."""
         ...
 
     def erase(self) -> None:
-        """Make sure, as far as the engine can, that what was deleted is in no file."""
+        """Remove deleted bytes from the files, as far as the engine can."""
         ...
 
     def close(self) -> None:
-        """Let go of connections; a later call opens them again."""
+        """Close the connections; a later call opens them again."""
         ...

@@ -1,4 +1,4 @@
-"""Turns that several threads add at the same time: one transaction, one wait for the disk, for all of them."""
+"""Group commit: turns that several threads add at the same time share one transaction and one disk sync."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, req
 
 
 class _Entry:
-    """What one call adds, and how it went."""
+    """The turns of one call, and its outcome."""
 
     __slots__ = ("error", "is_done", "rows", "scope")
 
@@ -30,7 +30,7 @@ class _Entry:
 
 
 class Appending:
-    """Whoever comes first writes for all who wait by then; each call returns when its own turns are on the disk."""
+    """The first thread writes for all waiting ones; each call returns when its own turns are on the disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -54,13 +54,15 @@ class Appending:
         try:
             self._commit(entries)
         except DragomanError as error:
-            if len(entries) > 1:  # one of them is at fault, or the disk: each is told of its own
+            if (
+                len(entries) > 1
+            ):  # one entry is at fault, or the disk: retry each alone, so that each call gets its own error
                 for entry in entries:
                     self._write([entry])
                 return
             entries[0].error = error
         except BaseException:
-            for entry in entries:  # those who wait must not take silence for success
+            for entry in entries:  # the waiting threads must not mistake a missing error for success
                 entry.error = entry.error or StoreError("The turns were not kept: their writing was interrupted.")
                 entry.is_done = True
             raise

@@ -1,4 +1,4 @@
-"""A store that lives as long as its object: for trying things out, for tests, and as the model of the others."""
+"""A store in memory: for experiments and tests, and as the reference model of the other stores."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_KEY = ("passages", "")
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Lower-case words, where nobody gave a better analysis."""
+    """The default analysis: words in lower case."""
     return tuple(re.findall(r"\w+", text.lower()))
 
 
@@ -58,7 +58,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Room:
-    """Everything of one scope."""
+    """All data of one scope."""
 
     rows: dict[str, _Row] = field(default_factory=dict)
     turns: dict[str, list[_Told]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Room:
 
 @stores.register("memory.v1")
 class InMemoryStore:
-    """The whole contract in plain dictionaries, with exact BM25 and cosine; nothing outlives the object."""
+    """The `Store` contract in plain dictionaries, with exact BM25 and cosine; data is lost with the object."""
 
     def __init__(self, *, analyse: Analyse = words) -> None:
         self._analyse = analyse
@@ -77,7 +77,7 @@ class InMemoryStore:
         self._written = 0
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
-        """Write passages by id, all or none; the number that were new or changed."""
+        """Write passages by id, all or none; return the number of new or changed ones."""
         from dragoman.stores.vectors import pack
 
         check_passages(passages)
@@ -110,7 +110,7 @@ class InMemoryStore:
     def passages(
         self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
     ) -> Iterator[Passage]:
-        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        """Live rows of a source in order of insertion; with `superseded`, the replaced rows instead."""
         for row in self._of(scope, source, superseded=superseded):
             if origin is None or row.passage.origin == origin:
                 yield row.passage
@@ -125,7 +125,7 @@ class InMemoryStore:
             return sum(room.rows.pop(key, None) is not None for key in dict.fromkeys(ids))
 
     def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another; putting it again makes it live again."""
+        """Mark a row as replaced by another; putting it again revives it."""
         with self._lock:
             room = self._room(scope)
             if id not in room.rows:
@@ -164,7 +164,7 @@ class InMemoryStore:
                 room.turns.setdefault(dialogue, []).extend(told)
 
     def answered(self, scope: Scope, request: str) -> Answered | None:
-        """The turn that was kept under the id of a request."""
+        """The turn that is stored under a request id."""
         with self._lock:
             for dialogue, told in self._room(scope).turns.items():
                 for place, one in enumerate(told):
@@ -191,7 +191,7 @@ class InMemoryStore:
             return [told.trace for told in self._room(scope).turns.get(dialogue, ())]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank the turns, and drop the traces, that hold any of the texts, whatever their case; how many turns."""
+        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
         wanted, touched = needles(texts), 0
         with self._lock:
             for told in (told for turns in self._room(scope).turns.values() for told in turns):
@@ -202,7 +202,7 @@ class InMemoryStore:
         return touched
 
     def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
-        """Delete a dialogue with its traces, or blank the turns at some places; how many turns."""
+        """Delete a dialogue with its traces, or blank the turns at `places`; return the number of turns."""
         with self._lock:
             if places is None:
                 return len(self._room(scope).turns.pop(dialogue, ()))
@@ -222,13 +222,13 @@ class InMemoryStore:
         return self._room(scope).kept.get(key)
 
     def forget(self, scope: Scope) -> int:
-        """Erase everything of a scope; the number of passages, turns and kept values erased."""
+        """Erase a scope; return the number of passages, turns and key-value pairs erased."""
         with self._lock:
             room = self._rooms.pop(scope, _Room())
         return len(room.rows) + sum(map(len, room.turns.values())) + len(room.kept)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing: there are no files or connections to close."""
 
     def _room(self, scope: Scope) -> _Room:
         return self._rooms.get(scope) or _Room()

@@ -1,4 +1,4 @@
-"""A store by its place on the command line: an SQLite file, a folder that holds one, or a PostgreSQL server."""
+"""Open the store that a command-line argument names: an SQLite file, a folder with one, or a PostgreSQL URL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("dragoman.db", ".dragoman/dragoman.db")
 
 
 def file_of(place: str) -> Path | None:
-    """The SQLite file that a place means, there or not; None where it is a server."""
+    """The SQLite file of a place, whether it exists or not; None for a server."""
     if is_postgres(place):
         return None
     path = Path(place)
@@ -37,9 +37,9 @@ def opened(
     index_folder: Path | None = None,
     index_above: int = INDEX_ABOVE,
 ) -> Iterator[TableStore]:
-    """The store at a place, for copying and checking only: it would cut new texts into words in no language.
+    """The store at a place, for copying and checking only: it has no tokenizer of a language for new texts.
 
-    With `present` it must be there already. A server's words are indexed in `index_folder`; else nowhere that stays.
+    With `present`, the store must exist. A server's word index lies in `index_folder`, by default a temporary one.
     """
     with TemporaryDirectory() as folder:
         file = file_of(place)
@@ -48,7 +48,7 @@ def opened(
             store = PostgresStore(
                 url=place,
                 analyse=words,
-                folder=Path(folder),  # an index made here is of no use to anybody
+                folder=Path(folder),  # temporary: nobody searches this store
                 schema=schema,
                 statement_seconds=3600.0,
                 index_folder=index_folder,

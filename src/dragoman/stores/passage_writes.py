@@ -1,4 +1,4 @@
-"""How passages get into the tables and out of them, within a transaction that the store opened."""
+"""Write, supersede and delete passages in the tables, within a transaction of the store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSERT = f"""INSERT INTO passages (tenant, user, seq, {", ".join(_NAMES)})
     VALUES (:tenant, :user, :seq, {", ".join(f":{name}" for name in _NAMES)})"""
 _UPDATE = f"""UPDATE passages SET {", ".join(f"{name} = :{name}" for name in _NAMES)}, superseded_by = NULL
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
-# A vector's row repeats what a search filters by, so that the search reads nothing else.
+# The vector row repeats the columns that a search filters by, so that the search reads no other table.
 _PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
     VALUES (:tenant, :user, :source, :seq, :id, :parent, 0, :vector)
     ON CONFLICT (tenant, user, source, seq)
@@ -47,7 +47,7 @@ _ACCOUNT = """INSERT INTO places (tenant, user, source, counter, live, length)
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A row as it is in the table."""
+    """A row of the table."""
 
     seq: int
     source: SourceName
@@ -59,7 +59,7 @@ class _Present:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A row to be written: over a present one, or new."""
+    """A row to write: an update of an existing row, or a new one."""
 
     passage: Passage
     vector: bytes | None
@@ -67,7 +67,7 @@ class _Change:
 
 
 class PassageBatch:
-    """Passages on their way into the store; only what is new or changed is analysed and written."""
+    """A batch of passages to write; only new or changed ones are analysed and written."""
 
     def __init__(self, passages: Sequence[Passage], vectors: Sequence[bytes | None], analyse: Analyse) -> None:
         self._given = {passage.id: (passage, vector) for passage, vector in zip(passages, vectors, strict=True)}
@@ -78,10 +78,10 @@ class PassageBatch:
         self._changes: list[_Change] = []
 
     def plan(self, rows: ScopedRows) -> None:
-        """Compare with what is there; analyse what will be written."""
+        """Compare the batch with the stored rows, and analyse the passages to write."""
         found = rows.rows(_PRESENT, ids=self._ids)
         if found == self._found:
-            return  # nobody wrote any of these rows since the last plan
+            return  # no row of the batch changed since the last plan
         self._found = found
         present = {str(cells[0]): _present(cells[1:]) for cells in found}
         self._changes = []
@@ -94,7 +94,7 @@ class PassageBatch:
 
     @property
     def rewritten(self) -> dict[SourceName, list[int]]:
-        """The present rows that will be written over, by source."""
+        """The existing rows that the batch updates, by source."""
         keys: dict[SourceName, list[int]] = defaultdict(list)
         for change in self._changes:
             if change.present is not None:
@@ -102,7 +102,7 @@ class PassageBatch:
         return dict(keys)
 
     def write(self, rows: ScopedRows) -> int:
-        """Write what was planned; the number of rows."""
+        """Write the planned rows and return their number."""
         if not self._changes:
             return 0
         tick, keys = rows.tick(), iter(rows.new_keys(sum(change.present is None for change in self._changes)))
@@ -119,7 +119,7 @@ class PassageBatch:
             cells["tokens"], cells["length"], cells["changed"] = tokens, length, tick
             cells["seq"] = present.seq if present else next(keys)
             (updates if present else inserts).append(cells)
-            if present or change.vector is not None:  # a new row has no vector to take away
+            if present or change.vector is not None:  # a new row has no vector to delete
                 vectors.append({name: cells[name] for name in _VECTOR_KEYS} | {"vector": change.vector})
             if present and present.live:
                 accounts.add(passage.source, -1, -present.length)
@@ -133,7 +133,7 @@ class PassageBatch:
 
 
 class Accounts:
-    """How many live rows, and tokens in them, each source gains or loses in a transaction."""
+    """The live rows and tokens that each source gains or loses in a transaction."""
 
     def __init__(self) -> None:
         self._totals: dict[SourceName, tuple[int, int]] = {}
@@ -143,13 +143,13 @@ class Accounts:
         self._totals[source] = (rows + live, tokens + length)
 
     def write(self, rows: ScopedRows, tick: int) -> None:
-        """Note the change in every source that was touched, which also makes caches and indexes stale."""
+        """Add the changes to the counters of each source, which also invalidates caches and indexes."""
         for source, (live, length) in self._totals.items():
             rows.rows(_ACCOUNT, source=source, counter=tick, live=live, length=length)
 
 
 def remove(rows: ScopedRows, ids: Sequence[str], purge: Purge) -> int:
-    """Delete rows by id, from the indexes first; the number deleted."""
+    """Delete rows by id, from the indexes first; return the number deleted."""
     found = rows.rows(_ROWS, ids=json.dumps(list(ids)))
     keys: dict[SourceName, list[int]] = defaultdict(list)
     accounts = Accounts()
@@ -166,7 +166,7 @@ def remove(rows: ScopedRows, ids: Sequence[str], purge: Purge) -> int:
 
 
 def supersede(rows: ScopedRows, id: str, by: str, purge: Purge) -> None:
-    """Mark a row as replaced, and take it out of the indexes."""
+    """Mark a row as replaced, and remove it from the indexes."""
     found = rows.rows(_ROWS, ids=json.dumps([id]))
     if not found:
         raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")

@@ -1,4 +1,4 @@
-"""The live rows of one source in memory, searched exactly; and a bounded cache of such pools."""
+"""Exact search over the live rows of one source in memory, and a bounded cache of such pools."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Found: TypeAlias = list[tuple[int, float]]
 
 
 Entry: TypeAlias = tuple[int, str, str | None]
-"""What a search must know of a row: its number in the store, its id and its parent."""
+"""The part of a row that a search needs: its number in the store, its id and its parent."""
 
 
 def allowed(query: Query, id: str, parent: str | None) -> bool:
-    """Whether a query's filters let a row through."""
+    """Whether a row passes the filters of a query."""
     return id not in query.without and (query.parents is None or parent in query.parents)
 
 
 def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *, above: float) -> Found:
-    """The k best entries above a score that the query's filters let through."""
+    """The k best entries above a score that pass the filters of a query."""
     found: Found = []
     order = np.argsort(-scores, kind="stable")
     if query.parents is None:
-        order = order[: query.k + len(query.without)]  # no more can be refused than are named
+        order = order[: query.k + len(query.without)]  # the filter excludes at most this many entries
     for i, score in zip(order.tolist(), scores[order].tolist(), strict=True):
         if len(found) >= query.k or score <= above:
             break
@@ -48,7 +48,7 @@ def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *,
 
 
 class WordPool:
-    """BM25 over every row of a pool; only rows that share a token with the query are found."""
+    """BM25 over every row of a pool; returns only rows that share a token with the query."""
 
     def __init__(self, entries: Sequence[Entry], bm25: Bm25) -> None:
         self.entries = entries
@@ -69,7 +69,7 @@ class VectorPool:
         widths = set(sizes)
         for size in widths:
             width = size // DTYPE.itemsize
-            if len(widths) == 1:  # as it is unless the encoder was changed
+            if len(widths) == 1:  # all of one width unless the encoder changed
                 self._matrices[width] = entries, unpack(vectors, width)
             else:
                 mine = [i for i, other in enumerate(sizes) if other == size]
@@ -85,7 +85,7 @@ class VectorPool:
 
 
 class PoolCache:
-    """Pools by scope and source, each good for one state of its source; least recently used go first."""
+    """A least-recently-used cache of pools by scope and source, each valid for one state of its source."""
 
     def __init__(self, limit: int = 64 * 2**20) -> None:
         self._limit = limit
@@ -94,7 +94,7 @@ class PoolCache:
         self._size = 0
 
     def get(self, kind: type[P], scope: Scope, source: SourceName, counter: int, load: Callable[[], P]) -> P:
-        """The pool of a source as it is at a counter, loaded where the cached one is of another state."""
+        """The pool of a source at a change counter; reloaded if the cached one has another counter."""
         key = (kind, scope, source)
         with self._lock:
             present = self._pools.get(key)
@@ -111,7 +111,7 @@ class PoolCache:
         return pool
 
     def drop(self, scope: Scope | None = None) -> None:
-        """Let go of a scope's pools, or of all."""
+        """Drop the pools of a scope, or all pools."""
         with self._lock:
             self._drop([key for key in self._pools if scope is None or key[1] == scope])
 

@@ -1,4 +1,4 @@
-"""What a purge of a store's files reached, and what it could not."""
+"""Result of a purge of a store's files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How many tables were rewritten, and where bytes of deleted rows may still be."""
+    """The number of rewritten tables, and the places that may still hold bytes of deleted rows."""
 
     tables: int
     left: tuple[str, ...] = ()

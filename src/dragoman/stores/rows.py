@@ -1,4 +1,4 @@
-"""Passages as rows: what is refused, what counts as the same content, and the way back."""
+"""Convert passages to rows and back, validate them, and compare their content."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def check_text(what: str, *texts: str) -> None:
 
 
 def check_key(what: str, key: str) -> None:
-    """Refuse a key that is empty or that could not be found again."""
+    """Refuse a key that is empty, or that holds a NUL character or a lone surrogate."""
     check_text(what, key)
     if not key or "\x00" in key:
         raise InputError(f"{what} is {key!r}: it is empty or holds a NUL character.", remedy="Give it a plain name.")
 
 
 def check_passages(passages: Sequence[Passage]) -> None:
-    """Refuse a batch that cannot be stored whole, before anything is written."""
+    """Validate a whole batch before anything is written."""
     if _are_plain(passages):
         return
     seen: dict[str, Passage] = {}
@@ -62,7 +62,7 @@ def check_passages(passages: Sequence[Passage]) -> None:
 
 
 def _are_plain(passages: Sequence[Passage]) -> bool:
-    """Whether there is nothing to refuse, all seen at once; where there may be, each is looked at."""
+    """Quick check of the whole batch at once; only if it fails is each passage checked alone."""
     names = {passage.id for passage in passages} | {passage.source for passage in passages}
     others = [text for p in passages for text in (p.text, p.title, p.origin, p.parent or "")]
     others += [text for p in passages if p.headings or p.meta for text in (*p.headings, *p.meta, *p.meta.values())]
@@ -77,7 +77,7 @@ def _are_plain(passages: Sequence[Passage]) -> bool:
 
 
 def check_source(passage: Passage, present: str) -> None:
-    """Refuse an id that another source of the scope already uses: neither row may vanish unnoticed."""
+    """Refuse an id that another source of the scope uses: writing it would silently replace a row."""
     if passage.source != present:
         raise InputError(
             f"The id '{passage.id}' of source '{passage.source}' is already used in source '{present}'.",
@@ -86,14 +86,14 @@ def check_source(passage: Passage, present: str) -> None:
 
 
 def check_turns(turns: Sequence[Turn], *, traced: bool) -> None:
-    """Refuse turns that cannot be stored, and a trace that belongs to no turn of the agent."""
+    """Refuse turns that cannot be stored, and a trace without an agent turn."""
     check_text("A turn", *(turn.text for turn in turns))
     if traced and not any(turn.speaker == "agent" for turn in turns):
         raise InputError("A trace was given without a turn of the agent.", remedy="Append the agent's turn with it.")
 
 
 def check_request(under: Receipt | None, turns: Sequence[Turn]) -> str | None:
-    """The id of a request where turns are kept under one; it needs a reply to stand beside."""
+    """The request id of a receipt; turns under one must hold a reply."""
     if under is None or not under.request:
         return None
     check_key("The id of a request", under.request)
@@ -103,19 +103,19 @@ def check_request(under: Receipt | None, turns: Sequence[Turn]) -> str | None:
 
 
 def kept_twice(request: str) -> StoreTwiceError:
-    """The refusal of turns that are there already."""
+    """The error for turns that are stored already."""
     return StoreTwiceError(
         "The turns of this request are kept already.", remedy="Ask for what was answered.", request=request
     )
 
 
 def needles(texts: Iterable[str]) -> tuple[str, ...]:
-    """Texts to look for, whatever their case; blank ones would be in everything."""
+    """Texts to search for, ignoring case; blank ones, which match everything, are left out."""
     return tuple({text.casefold() for text in texts if text.strip()})
 
 
 def holds(value: Json, wanted: Sequence[str]) -> bool:
-    """Whether any needle is in a text, or in any text of a trace."""
+    """Whether a text, or any text of a trace, holds one of the needles."""
     if isinstance(value, str):
         folded = value.casefold()
         return any(needle in folded for needle in wanted)
@@ -125,12 +125,12 @@ def holds(value: Json, wanted: Sequence[str]) -> bool:
 
 
 def digest(passage: Passage) -> bytes:
-    """Equal for passages with the same content."""
+    """A digest that is equal for passages with the same content."""
     return digest_of(to_cells(passage).values())
 
 
 def digest_of(cells: Iterable[Cell]) -> bytes:
-    """The same, of the cells of `COLUMNS` as a JSON list; put together here: the encoder takes four times as long."""
+    """The digest of the cells of `COLUMNS` as a JSON list, joined by hand: `json.dumps` takes four times as long."""
     shown = [
         encode_basestring(cell) if isinstance(cell, str) else "null" if cell is None else str(cell) for cell in cells
     ]
@@ -138,12 +138,12 @@ def digest_of(cells: Iterable[Cell]) -> bytes:
 
 
 def spaced(tokens: Iterable[str]) -> list[str]:
-    """Tokens that hold no white space, so that a row of them joined by spaces splits the same way everywhere."""
+    """Tokens without white space, so that a row of tokens joined by spaces splits into the same tokens."""
     return " ".join(tokens).split()
 
 
 def lines_of(analyse: Analyse) -> Callable[[str], str]:
-    """Text to its tokens with a space between each two; our own analyser has a short way to that."""
+    """The tokens of a text joined by spaces; our own analyser has a quicker way."""
     if isinstance(analyse, Analyser):
         return analyse.line
     return lambda text: " ".join(spaced(analyse(text)))

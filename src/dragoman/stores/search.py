@@ -22,8 +22,8 @@ from dragoman.stores.vectors import unit
 if TYPE_CHECKING:
     from dragoman.stores.engine import Engine
 
-_MOST_SURE = 16  # where so many times the rows are no surer, they score alike, and the first of them will do
-_NARROW = 2000  # so few rows under the wanted parents are scored one by one
+_MOST_SURE = 16  # beyond this factor the remaining candidates have equal scores, and the first of them will do
+_NARROW = 2000  # up to this many rows under the wanted parents are scored directly, without the index
 
 _WORDS = """SELECT seq, id, parent, tokens, length FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source AND superseded_by IS NULL ORDER BY seq"""
@@ -44,7 +44,7 @@ _PASSAGES_OF = f"""SELECT seq, {COLUMNS} FROM passages NOT INDEXED
 
 
 class StoreSearch:
-    """Everything that finds rows; it never writes to the store."""
+    """Lexical and vector search; never writes to the store."""
 
     def __init__(self, engine: Engine, folder: Path, *, threshold: int) -> None:
         self.sidecars = IndexManager(engine, folder)
@@ -92,7 +92,7 @@ class StoreSearch:
         return len(pool.entries), {token: pool.bm25.containing(token) for token in tokens}
 
     def is_large(self, scope: Scope, place: SourceState) -> bool:
-        """Whether a source is searched through its index: below, exact search is as quick."""
+        """Whether to search a source through its index; below the threshold exact search is as quick."""
         return scope.user == SHARED_USER and place.live > self._threshold
 
     def _words(self, scope: Scope, source: SourceName, place: SourceState) -> WordPool:
@@ -113,7 +113,7 @@ class StoreSearch:
     def _candidates(
         self, query: Query, propose: Callable[[int], Proposed], score: Callable[[Sequence[int]], Found], *, more: int
     ) -> list[Hit]:
-        """Score what an index proposes, or all rows under the wanted parents; ask for more until k are sure."""
+        """Score candidates of an index, or all rows under the wanted parents; fetch more until k are certain."""
         if query.parents is not None:
             with self._engine.reading(query.scope) as rows:
                 under = rows.rows(_UNDER, source=query.source, parents=json.dumps(sorted(query.parents)))
@@ -145,7 +145,7 @@ class StoreSearch:
         with self._engine.reading(query.scope) as rows:
             cells = rows.rows(_PASSAGES_OF, keys=json.dumps([key for key, _ in found]))
         passages = {row[0]: from_cells(row[1:]) for row in cells}
-        # A row may have gone since its pool was read.
+        # A row may be deleted after its pool was read.
         return [Hit(passages[key], score) for key, score in found if key in passages]
 
 

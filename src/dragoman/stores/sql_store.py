@@ -1,4 +1,4 @@
-"""The store over tables: everything that does not depend on which database keeps them."""
+"""Base class of the SQL stores: everything that does not depend on the database engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dragoman.stores.search import StoreSearch
 
 INDEX_ABOVE = 2000
-"""How many rows a shared source has at most without an index, where nothing else is said."""
+"""Default number of rows above which a shared source gets an index."""
 _PAGE = 500
 
 _GET = f"""SELECT {COLUMNS} FROM passages
@@ -44,7 +44,7 @@ _LIST_ORIGIN = f"""SELECT seq, {COLUMNS} FROM passages
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a check of the store found; `problems` is empty where all is well."""
+    """Result of a check of the store; `problems` is empty if the store is sound."""
 
     path: Path | str
     bytes: int
@@ -56,7 +56,7 @@ class Verification:
 
 
 class TableStore(DialogueTable):
-    """Rows, vectors, dialogues, traces and kept values in the tables of an engine, with an index beside them.
+    """Rows, vectors, dialogues, traces and key-value pairs in SQL tables, with a search index beside them.
 
     Every write is durable when its call returns. A source of a tenant's shared scope with more than a threshold of
     rows is searched through an index.
@@ -73,9 +73,9 @@ class TableStore(DialogueTable):
         """Made on first use."""
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
-        """Write passages by id, all or none; the number that were new or changed.
+        """Write passages by id, all or none; return the number of new or changed ones.
 
-        A superseded row that is put again is live again. Without a vector, an unchanged row keeps its own.
+        Putting a superseded row again revives it. An unchanged row that is put without a vector keeps its vector.
         """
         from dragoman.stores.vectors import pack
 
@@ -93,7 +93,7 @@ class TableStore(DialogueTable):
             with self._purging(scope) if rewrites else nullcontext() as purge, self._engine.writing(scope) as rows:
                 batch.plan(rows)
                 if batch.rewritten and purge is None:
-                    continue  # another process wrote one of these rows just now: begin again with the index held
+                    continue  # another process has just written one of these rows: plan again, holding the index lock
                 for source, keys in batch.rewritten.items():
                     if purge is not None:
                         self._telling(rows, purge)(source, keys)
@@ -110,7 +110,7 @@ class TableStore(DialogueTable):
     def passages(
         self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False
     ) -> Iterator[Passage]:
-        """Rows of a source in order of insertion; with `superseded`, those that newer ones replaced instead."""
+        """Live rows of a source in order of insertion; with `superseded`, the replaced rows instead."""
         sql, last = _LIST if origin is None else _LIST_ORIGIN, 0
         while True:
             with self._engine.reading(scope) as rows:
@@ -122,11 +122,11 @@ class TableStore(DialogueTable):
                 return
 
     def count(self, scope: Scope, source: SourceName) -> int:
-        """The rows that `passages` lists."""
+        """The number of rows that `passages` lists."""
         return self._search.sidecars.place(scope, source).live
 
     def remove(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Delete rows so that no byte of them is left in any file; the number deleted."""
+        """Delete rows so that no byte of them stays in any file; return the number deleted."""
         from dragoman.stores.passage_writes import remove
 
         with self._purging(scope) as purge, self._engine.writing(scope) as rows:
@@ -136,23 +136,23 @@ class TableStore(DialogueTable):
         return removed
 
     def purge(self) -> Purged:
-        """Take what was deleted out of the files. SQLite's hold nothing of it, so that only its log is folded in."""
+        """Remove deleted bytes from the files. SQLite overwrites them at once, so only its log is emptied here."""
         self._engine.erase()
         return Purged(0)
 
     def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another: it is kept, and no search finds it."""
+        """Mark a row as replaced by another: it stays in the store, and no search returns it."""
         from dragoman.stores.passage_writes import supersede
 
         with self._purging(scope) as purge, self._engine.writing(scope) as rows:
             supersede(rows, id, by, self._telling(rows, purge))
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
-        """BM25: exact, with the exact scores also where an index proposes the rows."""
+        """BM25 search with exact scores, also where an index supplies the candidates."""
         return [self._search.lexical(query) for query in queries]
 
     def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
-        """Cosine: exact over private rows and small sources, about exact through the index."""
+        """Cosine search: exact over private rows and small sources, approximate through the index."""
         return [self._search.nearest(query) for query in queries]
 
     def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
@@ -160,7 +160,7 @@ class TableStore(DialogueTable):
         return self._search.frequencies(scope, source, tokens)
 
     def forget(self, scope: Scope) -> int:
-        """Erase everything of a scope from every file; the number of passages, turns and kept values erased."""
+        """Erase a scope from every file; return the number of passages, turns and key-value pairs erased."""
         counted = ("passages", "turns", "kept")
         with self._purging(scope), self._engine.writing(scope) as rows:
             if scope.user == SHARED_USER:
@@ -181,14 +181,14 @@ class TableStore(DialogueTable):
 
     @abstractmethod
     def open(self) -> None:
-        """Open it now, so that what cannot be used is known at once."""
+        """Open the store now, so that an unusable one is reported at once."""
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether there is a store already; nothing is made."""
+        """Whether the store exists; creates nothing."""
 
     def require_whole(self) -> None:
-        """Refuse a store that another one is still being copied into: what is written to it now could be lost."""
+        """Refuse a store with an unfinished copy into it: a write could be lost when the copy goes on."""
         from dragoman.stores.transfer.copying import unfinished
 
         if (origin := unfinished(self)) is not None:
@@ -208,18 +208,18 @@ class TableStore(DialogueTable):
     @property
     @abstractmethod
     def where(self) -> str:
-        """How to call it before people; it holds no secret."""
+        """The location for messages; holds no secret."""
 
     def identity(self) -> str:
-        """A name that the store got when it was made."""
+        """The id that the store got when it was created."""
         return self._engine.identity()
 
     def scopes(self) -> Sequence[Scope]:
-        """Every scope that has rows: for copying and checking a whole store, never for answering anybody."""
+        """Every scope with rows: for copying and checking a whole store only, never for answering a user."""
         return self._engine.scopes()
 
     def records(self, scope: Scope, after: Position = START) -> Iterator[tuple[Record, Position]]:
-        """Everything of a scope in a fixed order, each with the position from which to go on."""
+        """All records of a scope in a fixed order, each with the position after it, from which to resume."""
         from dragoman.stores.transfer.table_records import TableRecords
 
         return TableRecords(self._engine).records(scope, after)
@@ -232,7 +232,7 @@ class TableStore(DialogueTable):
             write_records(rows, records, notes)
 
     def drop_note(self, scope: Scope, key: str) -> None:
-        """Let go of a note about a copy."""
+        """Delete a note about a copy."""
         from dragoman.stores.transfer.table_records import drop_note
 
         with self._engine.writing(scope) as rows:
@@ -240,14 +240,14 @@ class TableStore(DialogueTable):
 
     @abstractmethod
     def dump(self, folder: Path) -> Path:
-        """Write everything, as it is at one moment, to a new file in a folder; others may go on writing here."""
+        """Write a consistent snapshot to a new file in a folder, while the store is in use."""
 
     @abstractmethod
     def verify(self) -> Verification:
-        """Whether what keeps the tables is sound, and how large it is."""
+        """Check the database, and report its size."""
 
     def settle(self) -> None:
-        """After much was written: build now what searches of large shared sources need."""
+        """Build the indexes of large shared sources now, after a bulk write."""
         for scope in self.scopes():
             if scope.user == SHARED_USER:
                 with self._engine.reading(scope) as rows:
@@ -256,23 +256,23 @@ class TableStore(DialogueTable):
                     self.refresh_index(scope, source)
 
     def close(self) -> None:
-        """Let go of files and caches; a later call opens them again."""
+        """Close files and drop caches; a later call opens them again."""
         if "_search" in self.__dict__:  # made already
             self._search.sidecars.close()
             self._search.pools.drop()
         self._engine.close()
 
     def check_index(self, scope: Scope) -> Sequence[IndexState]:
-        """How the index of each of a tenant's shared sources stands beside the store."""
+        """The state of the index of each shared source of a tenant."""
         return self._search.sidecars.states(scope.shared)
 
     def refresh_index(self, scope: Scope, source: SourceName) -> None:
-        """Bring a shared source's index up to date now, so that the next search need not."""
+        """Update the index of a shared source now instead of in the next search."""
         if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
             self._search.sidecars.prepare(scope, source)
 
     def rebuild_index(self, scope: Scope, source: SourceName, *, progress: Progress | None = None) -> None:
-        """Make a shared source's index anew from the rows; until it is there, searches use the one before."""
+        """Rebuild the index of a shared source from its rows; searches use the old one until it is done."""
         if self._search.is_large(scope, self._search.sidecars.place(scope, source)):
             self._search.sidecars.rebuild(scope, source, progress)
         else:
@@ -283,5 +283,5 @@ class TableStore(DialogueTable):
         return self._search.sidecars.purging(scope, seconds=self._busy_seconds)
 
     def _telling(self, rows: ScopedRows, purge: Purge) -> Purge:
-        """What is told of rows that a transaction changes or removes: `purge`, and whatever an engine adds."""
+        """Hook called with rows about to change; engines may extend `purge`."""
         return purge

@@ -1,4 +1,4 @@
-"""Vectors as they are stored: unit length, 32-bit floats, little-endian bytes."""
+"""The stored form of vectors: unit length, 32-bit floats, little-endian bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DTYPE = np.dtype("<f4")
 
 
 def pack(vectors: FloatArray | None, count: int) -> list[bytes | None]:
-    """One BLOB a row; None where no vector is given, or where it is zero and so has no direction."""
+    """One BLOB per row; None for a missing vector, and for a zero vector, which has no direction."""
     if vectors is None:
         return [None] * count
     matrix = np.asarray(vectors, dtype=np.float64)

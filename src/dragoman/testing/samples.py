@@ -1,4 +1,4 @@
-"""What the suites ask: ordinary turns and awkward ones, in two languages."""
+"""Inputs of the suites: ordinary and awkward turns, in two languages."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class StubRetriever:
 
 
 class StubReader:
-    """Says which evidence it was given, word by word when streamed."""
+    """Reader that lists its evidence, word by word when streamed."""
 
     def __init__(self, *, confidence: float = 1.0) -> None:
         self.tasks: list[ReadTask] = []
@@ -111,7 +111,7 @@ class StubReader:
 
 
 class StubCritic:
-    """Gives each evidence the consistency it was told, else one for all."""
+    """Critic with a fixed consistency per evidence, else one for all."""
 
     def __init__(self, consistency: Mapping[str, float] | None = None, *, otherwise: float = 1.0) -> None:
         self._consistency = dict(consistency or {})
@@ -122,7 +122,7 @@ class StubCritic:
 
 
 class StubMemory:
-    """Learns nothing, or always the same."""
+    """Memory that learns nothing, or always the same."""
 
     def __init__(self, learned: Learned = NOTHING_LEARNED) -> None:
         self._learned = learned

@@ -1,13 +1,13 @@
-"""What an HTML page would cost its parser, told before: pages that nest without end take quadratic time."""
+"""Estimate the parsing cost of an HTML page in advance: deeply nested pages take quadratic time."""
 
 from __future__ import annotations
 
 import re
 
 FREE = 50_000_000
-"""Steps that any page may cost: some tenths of a second."""
+"""Steps that any page may take: some tenths of a second."""
 A_TAG = 64
-"""Steps that each of its tags may cost beyond those: pages do not nest deeper than that for long."""
+"""Further steps allowed per tag: ordinary pages do not stay nested deeper than this."""
 
 # One tag to its end, as HTML splits it: a quote counts after an equals sign alone, and what is not closed goes on to
 # the end of the page. Possessive, so that nothing is read twice.
@@ -26,9 +26,9 @@ _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes")
 }
-"""Elements that hold text alone, whatever it looks like."""
+"""Elements whose content is text, even if it looks like tags."""
 _APART = frozenset(("svg", "math", "select", "frameset", "template"))
-"""Elements in which those may not."""
+"""Elements in which the parser may treat the content of those as tags."""
 _GROUPS = frozenset(("g", "defs", "symbol", "mask", "clippath", "lineargradient", "radialgradient"))
 _ROOTS = frozenset(("html", "head", "body"))
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
@@ -47,12 +47,12 @@ _ENDS: dict[str, frozenset[str]] = {
         frozenset(("p",)),
     ),
 }
-"""Which open elements a beginning ends, where they are the last ones."""
+"""Open elements that a start tag closes if they are the innermost ones."""
 _IMPLIED = frozenset(("p", "li", "dt", "dd", "option", "optgroup", "rp", "rt")) | _PARTS
 
 
 def is_too_much(text: str) -> bool:
-    """Whether a page would cost a parser more steps than its size deserves.
+    """Whether a page would take a parser more steps than its size allows.
 
     A tag costs a look at every element that is open there, an attribute one at those before it in its tag. How many
     elements are open is never estimated too low: an end that does not fit what began last is not believed.
@@ -61,7 +61,7 @@ def is_too_much(text: str) -> bool:
 
 
 class _Estimate:
-    """One way through a page, tag by tag, without a tree."""
+    """One pass over a page, tag by tag, without building a tree."""
 
     def __init__(self, text: str) -> None:
         self.deepest = 0
@@ -100,7 +100,7 @@ class _Estimate:
         return False
 
     def _past(self, place: int) -> int:
-        """Where to go on behind a `<` that begins no tag."""
+        """The position after a `<` that starts no tag."""
         text = self._text
         if text.startswith("<!--", place):
             found = _COMMENT_END.search(text, place + 2)  # two dashes may begin and end it

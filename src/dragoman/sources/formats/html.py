@@ -35,10 +35,10 @@ _ALIASES = {
     "iso-8859-8-i": "iso8859-8",
     "x-mac-roman": "mac-roman",
 }
-"""Names on the web that Python does not know."""
+"""Charset names used on the web that Python lacks."""
 _DROPPED = "script,style,nav,footer,noscript,template,svg,iframe,object,button,select,head"
 _DEEPEST = 20
-"""Lists are not shown nested deeper: each of their lines would grow with every level."""
+"""Deepest indent of nested lists: each line grows with every level."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _INLINE = set(
     re.findall(
@@ -50,7 +50,7 @@ _INLINE = set(
 
 
 def read(content: bytes, name: str) -> Document:
-    """The document in an HTML file; a declared encoding is believed."""
+    """The document in an HTML file, in its declared encoding."""
     from selectolax.lexbor import LexborHTMLParser
 
     text = decode(content, name, encoding=_declared(content))
@@ -87,7 +87,7 @@ def _declared(content: bytes) -> str | None:
 
 
 class _Walk:
-    """Goes through the tree without recursion: pages nest deeper than Python's stack."""
+    """Walks the tree iteratively: pages nest deeper than Python's stack."""
 
     def __init__(self, outline: Outline) -> None:
         self._outline = outline
@@ -108,7 +108,7 @@ class _Walk:
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:
-        """Take a node in; whether its children are to be read as well."""
+        """Read a node; return whether to read its children as well."""
         tag = str(node.tag)
         if node.is_text_node:
             self._pieces.append(node.text_content or "")

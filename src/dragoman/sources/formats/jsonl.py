@@ -9,12 +9,12 @@ from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Secti
 from dragoman.sources.formats.encoding import decode
 
 MOST_LISTED = 1000
-"""Bad lines that are named; others are counted."""
+"""Most bad lines that are named; the rest are only counted."""
 _SHOWN = 5
 
 
 def read(content: bytes, name: str) -> Document:
-    """The document in a file of JSON objects; a bad line is reported and the others are taken."""
+    """The document in a file of JSON objects; bad lines are reported and skipped."""
     blocks: list[DocumentBlock] = []
     failed: list[tuple[str, str]] = []
     lines: dict[str, int] = {}

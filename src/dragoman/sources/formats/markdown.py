@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MOST_BYTES = 4 * 2**20
-"""Brackets without end take the parser 20 microseconds each: longer than this nobody should have to wait."""
+"""Size limit of a file: unclosed brackets take the parser 20 microseconds each."""
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*+(.*)")
 _MARK = re.compile(r"(?<!\s)\s*+\{#([^\s{}#]+)\}\s*+\Z")
@@ -45,7 +45,7 @@ def read(content: bytes, name: str) -> Document:
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The simple `key: value` lines at the head of a file, and what follows them."""
+    """The `key: value` front matter of a file, and the body after it."""
     found = _FRONT.match(text)
     if not found:
         return {}, text
@@ -56,7 +56,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def untagged(text: str) -> str:
-    """A piece of HTML without its tags, comments, scripts and styles; what is never closed stays as it is."""
+    """HTML without tags, comments, scripts and styles; unclosed ones stay as text."""
     parts: list[str] = []
     kept = place = 0
     ends = _Ends(text)
@@ -75,14 +75,14 @@ def untagged(text: str) -> str:
 
 
 class _Ends:
-    """Where things end in a text; what was not found once is not looked for again."""
+    """Finds end marks in a text; a mark that is missing is not searched for again."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._missing: set[str] = set()
 
     def of(self, what: str, place: int) -> int:
-        """The place behind the next one, or -1."""
+        """The position after the next mark, or -1."""
         if what in self._missing:
             return -1
         if what in _RAW_END:
@@ -104,7 +104,7 @@ def _parser() -> MarkdownIt:
 
 
 class _Walk:
-    """Reads the flat list of tokens, and remembers in which item or row it is."""
+    """Reads the flat list of tokens, tracking the current list item or table row."""
 
     def __init__(self, outline: Outline) -> None:
         self._outline = outline
@@ -153,7 +153,7 @@ class _Walk:
             self._outline.add(DocumentBlock(text, id=name))
 
     def _end_item(self, *, keep: bool = False) -> None:
-        """Give the item read so far; `keep` where the item goes on after a nested list or code."""
+        """Emit the current item; `keep` if the item continues after a nested list or code block."""
         if self._item:
             text, name = _marked(unwrap("\n".join(self._item)))
             indent = "  " * (len(self._lists) - 1)
@@ -189,7 +189,7 @@ def _marked(text: str) -> tuple[str, str | None]:
 
 
 def _plain(tokens: Sequence[Token]) -> str:
-    """Inline tokens as text: marks of emphasis and links go, the words stay."""
+    """The text of inline tokens, without emphasis marks and link targets."""
     parts = []
     for token in tokens:
         if token.type in ("softbreak", "hardbreak") or (token.type == "html_inline" and token.content[:3] == "<br"):

@@ -56,18 +56,18 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
 
 
 def _texts(reader: PdfReader, name: str) -> list[str]:
-    """The text of every page, as long as the file does not unfold into more than anybody would read."""
+    """The text of every page, up to a limit on what the file may expand to."""
     until, pages, characters = monotonic() + SECONDS, [], 0
 
     def go_on(*_: object) -> None:
-        """Called for every operator: forms that draw forms may be few bytes and years of work."""
+        """Check the limits at every operator: nested forms of a few bytes can take years to draw."""
         if monotonic() > until or characters > MOST_CHARACTERS:
             raise InputError(f"'{name}' takes too long to read, or unfolds without end.", remedy="Split it.")
 
     for page in reader.pages:
         pages.append(page.extract_text(visitor_operand_before=go_on))
         characters += len(pages[-1])
-        go_on()  # what is raised within a form pypdf takes for a damaged one
+        go_on()  # pypdf treats an exception inside a form as damage and goes on
     return pages
 
 

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, lists, and lines that stand for themselves."""
+"""Plain text: paragraphs between blank lines, lists, and single lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(content: bytes, name: str) -> Document:
 
 
 def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """The parts under each heading; a heading with nothing under it is a part itself."""
+    """The parts under each heading; a heading with nothing under it is itself a part."""
     heading: tuple[str, ...] = ()
     under: list[str] = []
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
@@ -39,14 +39,14 @@ def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 
 
 def _is_heading(part: str) -> bool:
-    """Whether a part stands alone as one short line without an end: what people write over a paragraph."""
+    """Whether a part looks like a heading: one short line without end punctuation."""
     line = part.strip()
     short = len(line.split()) <= 6 and len(line) + cjk_count(line) <= 60
     return bool(line) and "\n" not in line and short and line[-1] not in _ENDS and not _ITEM.match(line)
 
 
 def paragraph(text: str) -> Iterator[DocumentBlock]:
-    """The blocks of lines without a blank one between: list items, wrapped prose, or lines on their own."""
+    """The blocks of consecutive lines: list items, wrapped prose, or single lines."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     if any(_ITEM.match(line) for line in lines):
         yield from _items(lines)
@@ -77,5 +77,5 @@ def _item(lines: list[str]) -> DocumentBlock:
 
 
 def _is_full(line: str) -> bool:
-    """Whether a line is long enough to have been broken by an editor rather than by its writer."""
+    """Whether a line is so long that an editor, not its author, wrapped it."""
     return len(line) + cjk_count(line) >= _WRAPPED

@@ -1,4 +1,4 @@
-"""Rows of one source on their way from the store into its index, page by page."""
+"""Read the rows of one source from the store for its index, page by page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNT = """SELECT count(*) FROM passages
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """How one kind of content is read: what changed, in order of change; and a span, in order of keys."""
+    """SQL that reads one kind of content: changed rows in order of change, and a span in order of keys."""
 
     changed: str
     span: str
@@ -50,7 +50,7 @@ VECTORS = Statements(
     AND p.changed <= :upto AND p.superseded_by IS NULL
     AND v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.seq = p.seq
     ORDER BY p.changed, p.seq LIMIT {_PAGE}""",
-    # Whatever changed since is added again when the index catches up, which for vectors does no harm.
+    # Rows that change later are added again when the index catches up, which is harmless for vectors.
     span=f"""SELECT seq, 0, vector FROM vectors
     WHERE tenant = :tenant AND user = :user AND source = :source AND seq > :after AND seq <= :last
     AND superseded = 0 ORDER BY seq LIMIT {_PAGE}""",
@@ -69,7 +69,7 @@ class Feed(Generic[T]):
         return self._number(_COUNTER)
 
     def changed(self, after: int, upto: int) -> Iterator[tuple[int, int, T]]:
-        """Key, change and content of the rows that changed after one counter, up to another."""
+        """Key, change counter and content of the rows that changed between two counters."""
         last = _MOST  # past every row of the change `after` itself
         while True:
             page = self._rows(self._statements.changed, after=after, last=last, upto=upto)
@@ -91,7 +91,7 @@ class Feed(Generic[T]):
                 return
 
     def spans(self, after: int, size: int) -> list[Span]:
-        """All rows above a key in spans of so many; the last one is open."""
+        """The rows above a key as spans of `size` rows; the last span has no end."""
         spans: list[Span] = []
         while cut := self._number(_CUT, after=after, size=size - 1):
             spans.append(Span(after, cut))
@@ -99,11 +99,11 @@ class Feed(Generic[T]):
         return [*spans, Span(after, None)]
 
     def backlog(self, after: int, most: int) -> int:
-        """How many rows changed after a counter; no more than `most` are counted."""
+        """The number of rows that changed after a counter, counted up to `most`."""
         return self._number(_BACKLOG, after=after, most=most)
 
     def count(self, span: Span) -> int:
-        """The live rows of a span."""
+        """The number of live rows of a span."""
         return self._number(_COUNT, after=span.after, last=_MOST if span.last is None else span.last)
 
     def _number(self, sql: str, **bindings: Cell) -> int:

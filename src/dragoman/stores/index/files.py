@@ -1,4 +1,4 @@
-"""Where an index lies, and who may change it: file names for any tenant or source, and locks between processes."""
+"""File names of indexes, and locks between processes that change them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from hashlib import blake2b
 from pathlib import Path
 
 from dragoman.core.errors import StoreLockedError
+from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope, SourceName
 
 
 def index_name(*parts: str) -> str:
-    """A file name that any tenant or source can have."""
+    """A file name for any tenant or source name: a hash."""
     return blake2b("\x00".join(parts).encode(), digest_size=12).hexdigest()
 
 
 def sidecar_folder(root: Path, scope: Scope, source: SourceName, kind: str) -> Path:
-    """Where one index of a source lies."""
+    """The folder of one index of a source."""
     return root / index_name(scope.tenant, source) / kind
 
 
 @contextmanager
 def exclusive(folder: Path, scope: Scope, *, seconds: float, building: str = "") -> Iterator[None]:
-    """Hold a tenant's index, or the building of one, against other threads and processes; a killed holder lets go."""
+    """Lock a tenant's index, or one build, against other threads and processes; freed when the holder dies."""
     import apsw
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
+    tighten(folder)
     name = index_name(scope.tenant, building) if building else index_name(scope.tenant)
+    make_private_file(folder / f"{name}.lock")
     lock = apsw.Connection(str(folder / f"{name}.lock"))
     try:
         lock.set_busy_timeout(round(seconds * 1000))

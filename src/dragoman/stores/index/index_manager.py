@@ -1,4 +1,4 @@
-"""The indexes of a store's shared sources: fed from its rows, brought up to date before use, purged before removal."""
+"""The indexes of a store's shared sources: updated before each search, purged before rows are deleted."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 
 from dragoman.core.errors import StoreLockedError
+from dragoman.core.private_files import tighten_tree
 from dragoman.core.values import SHARED_USER, Scope, SourceName
 from dragoman.stores.index.feed import VECTORS, WORDS, Feed, T
 from dragoman.stores.index.files import exclusive, sidecar_folder
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 Purge: TypeAlias = Callable[[SourceName, Sequence[int]], None]
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told of which index (words or vectors) how many shards of how many are built."""
+"""Callback with the kind of index (words or vectors), the shards built, and the shards in all."""
 
-_PATIENCE = 600.0  # how long a search waits for another process that is building the index
-_ROUNDS = 10  # how often a build begins anew because rows were removed meanwhile
+_PATIENCE = 600.0  # seconds that a search waits for another process to build the index
+_ROUNDS = 10  # attempts of a build that fails because rows were removed meanwhile
 
 _PLACE = """SELECT counter, live, length FROM places
     WHERE tenant = :tenant AND user = :user AND source = :source"""
@@ -40,7 +41,7 @@ _WIDTH = """SELECT length(vector) / 4 FROM vectors
 
 
 class SourceState(NamedTuple):
-    """The state of one source in one scope: its last change, its live rows and the tokens in them."""
+    """The state of one source in one scope: its last change, its live rows and their tokens."""
 
     counter: int = 0
     live: int = 0
@@ -49,7 +50,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How a source's index stands beside the store; None where one has not been needed yet."""
+    """The state of a source's index compared with the store; None for an index that has not been needed yet."""
 
     source: SourceName
     rows: int
@@ -61,13 +62,13 @@ class IndexState:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether there are files of either index."""
+        """Whether either index has files."""
         return self.words_current is not None or self.vectors_current is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Side(Generic[T, P]):
-    """One of a source's two indexes, with the rows that it is fed from."""
+    """One of a source's two indexes, with the feed of its rows."""
 
     scope: Scope
     source: SourceName
@@ -101,28 +102,28 @@ class IndexManager:
         return [str(cells[0]) for cells in rows.rows(_PLACES)]
 
     def words(self, scope: Scope, source: SourceName) -> Words:
-        """The words of a source, up to date."""
+        """The word index of a source, up to date."""
         return Words(self._fresh(self._word_side(scope, source)))
 
     def vectors(self, scope: Scope, source: SourceName, width: int) -> VectorView:
-        """The vectors of a source that have so many dimensions, up to date."""
+        """The vector index of a source for vectors of `width` dimensions, up to date."""
         return VectorView(self._fresh(self._vector_side(scope, source, width)))
 
     def prepare(self, scope: Scope, source: SourceName) -> None:
-        """Bring both indexes up to date now, so that no search has to wait."""
+        """Update both indexes now instead of in the next search."""
         self._fresh(self._word_side(scope, source), ready=True)
         if width := self._width(scope, source):
             self._fresh(self._vector_side(scope, source, width), ready=True)
 
     def rebuild(self, scope: Scope, source: SourceName, progress: Progress | None = None) -> None:
-        """Make both indexes anew from the store, beside those in use, which are searched until then."""
+        """Rebuild both indexes from the store; searches use the old ones until then."""
         self._replace(self._word_side(scope, source), progress)
         if width := self._width(scope, source):
             self._replace(self._vector_side(scope, source, width), progress)
         self.prepare(scope, source)
 
     def _fresh(self, side: Side[T, P], *, ready: bool = False) -> tuple[P, ...]:
-        """What to search, brought up to date; what takes long is built without holding up whoever writes."""
+        """The open shards, up to date; long builds run without blocking writers."""
         parts = side.index.parts(self.place(side.scope, side.source).counter, side.width)
         if parts is not None and not ready:
             return parts
@@ -131,7 +132,7 @@ class IndexManager:
             if parts is not None:
                 return parts
             with self._building(side):
-                # Whoever held this before may have built what is missing.
+                # The previous holder of the lock may have built the missing shards.
                 missing, parts = self._refreshed(side, ready=ready)
                 if parts is not None:
                     return parts
@@ -175,9 +176,9 @@ class IndexManager:
         return exclusive(self._folder, side.scope, seconds=_PATIENCE, building=building)
 
     def _drop_outdated(self, side: Side[T, P]) -> None:
-        """Give up what rows were removed from elsewhere: whoever removes purges the files of this folder only.
+        """Drop shards whose rows another machine removed: a removal purges only the files of its own machine.
 
-        Nothing to do where all who write share the folder, as they do beside a file.
+        Does nothing by default: processes that share an SQLite file share the index folder too.
         """
 
     def _width(self, scope: Scope, source: SourceName) -> int:
@@ -187,7 +188,7 @@ class IndexManager:
 
     @contextmanager
     def purging(self, scope: Scope, *, seconds: float) -> Iterator[Purge]:
-        """Hold a scope's indexes while its rows are changed or removed; the function given takes them out first."""
+        """Lock a scope's indexes while its rows change; the yielded function removes rows from them first."""
         if scope.user != SHARED_USER:
             yield lambda source, keys: None
             return
@@ -204,7 +205,7 @@ class IndexManager:
                 done()
 
     def drop(self, scope: Scope, source: SourceName) -> None:
-        """Remove a source's indexes; whoever calls holds them through `purging`."""
+        """Delete a source's indexes; the caller holds their lock through `purging`."""
         pair = self._pair(scope, source)
         for index in pair:
             with index.lock:
@@ -213,12 +214,12 @@ class IndexManager:
             shutil.rmtree(pair[0].folder.parent)
 
     def close(self) -> None:
-        """Let go of open files; a later search opens them again."""
+        """Close the files; a later search opens them again."""
         with self._lock:
             self._known.clear()
 
     def states(self, scope: Scope) -> tuple[IndexState, ...]:
-        """How the indexes of each source of a scope stand."""
+        """The state of the indexes of each source of a scope."""
         states = []
         with self._engine.reading(scope) as rows:
             sources = self.sources(rows)
@@ -232,15 +233,13 @@ class IndexManager:
         return tuple(states)
 
     def _pair(self, scope: Scope, source: SourceName) -> tuple[WordIndex, VectorIndex]:
-        store = self._store
+        store, key = self._store, (scope.tenant, source)
         with self._lock:
-            return self._known.setdefault(
-                (scope.tenant, source),
-                (
-                    WordIndex(sidecar_folder(self._folder, scope, source, "words"), store),
-                    VectorIndex(sidecar_folder(self._folder, scope, source, "vectors"), store),
-                ),
-            )
+            if key not in self._known:
+                words, vectors = (sidecar_folder(self._folder, scope, source, kind) for kind in ("words", "vectors"))
+                tighten_tree(words.parent)  # an older version left the files readable for everyone
+                self._known[key] = (WordIndex(words, store), VectorIndex(vectors, store))
+            return self._known[key]
 
     def _word_side(self, scope: Scope, source: SourceName) -> Side[str, WordPart]:
         return Side(scope, source, self._pair(scope, source)[0], Feed(self._engine, scope, source, WORDS))

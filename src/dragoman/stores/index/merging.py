@@ -1,4 +1,4 @@
-"""The best rows of many shards, without asking each of them for as many as all together are to give."""
+"""Merge the best rows of many shards without fetching n rows from each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 Ranked: TypeAlias = list[tuple[float, int]]
-"""Ranks, the lowest first, and keys."""
+"""Pairs of rank and key, lowest rank first."""
 
 
 def merged(asks: Sequence[Callable[[int], Ranked]], n: int, *, first: int) -> Ranked:
-    """The n lowest of all; each is asked for its `first` lowest, and for n where even the last of them is one."""
+    """The n lowest of all shards: fetch the `first` lowest of each, and n where all of those are among the result."""
     first = min(first, n)
     found = [ask(first) for ask in asks]
     best = sorted(row for mine in found for row in mine)[:n]

@@ -1,4 +1,4 @@
-"""The shards of an index that this process has open: opened, added to, written, and without rows that are removed."""
+"""The open shards of an index in this process: load, extend, save, and remove rows."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ P = TypeVar("P", bound=OpenShard)
 
 
 class OpenShards(ABC, Generic[T, P]):
-    """Opened shards, what they reach, and what of them is in memory only; how files are made is each kind's own."""
+    """Open shards, with the change counter each has reached and its unsaved rows; subclasses define the file format."""
 
     capacity: int
-    """How many rows a shard takes."""
+    """The most rows of a shard."""
     inline: int
-    """How many rows are added, or built into shards, while the tenant's lock is held; more are built beside."""
+    """The most rows that are added or built under the tenant's lock; larger builds run outside of it."""
     lag: int
-    """How many added rows may be in memory only: whoever opens the files adds them again."""
+    """The most unsaved rows: a process that opens the files adds them again."""
 
     def __init__(self, folder: Path, store: str) -> None:
         self.folder = folder
@@ -57,27 +57,27 @@ class OpenShards(ABC, Generic[T, P]):
         self._store = store
         self._drafts = Drafts(folder, store)
         self._opened: dict[IndexShard, P] = {}
-        # By where a shard begins: up to which change the opened one is good, and how many rows are in memory only.
+        # By the start of a shard's span: the change counter it has reached, and the number of unsaved rows.
         self._reached: dict[int, int] = {}
         self._unsaved: dict[int, int] = {}
         self._current: tuple[int, int, tuple[P, ...]] | None = None
 
     def parts(self, counter: int, width: int) -> tuple[P, ...] | None:
-        """What to search, where it holds the store's rows as they are at a counter."""
+        """The shards to search, if they are up to date with a change counter; else None."""
         current = self._current
         return current[2] if current is not None and current[:2] == (counter, width) else None
 
     def opened(self) -> tuple[P, ...]:
-        """What to search after a refresh that found nothing missing."""
+        """The shards to search after a refresh without missing shards."""
         assert self._current is not None
         return self._current[2]
 
     def manifest(self) -> IndexManifest | None:
-        """What the files hold, or None where there are none to rely on."""
+        """The manifest of the files; None if it is missing, damaged or of another store."""
         return read_manifest(self.folder, self._store)
 
     def _opening(self, manifest: IndexManifest) -> IndexManifest:
-        """Open what is not open yet; a damaged shard counts as missing from here on."""
+        """Open the shards that are not open yet; mark damaged ones as missing."""
         opened: dict[IndexShard, P] = {}
         damaged: list[int] = []
         for place, shard in enumerate(manifest.shards):
@@ -100,7 +100,7 @@ class OpenShards(ABC, Generic[T, P]):
         return manifest
 
     def _catch_up(self, manifest: IndexManifest, counter: int, feed: Feed[T], *, save: bool) -> IndexManifest:
-        """Add what changed, each row to its shard; shards that cannot take theirs come back as missing."""
+        """Add changed rows to their shards; mark shards that cannot take their rows as missing."""
         since, size = min(self._reached[shard.after] for shard in manifest.shards), len(manifest.shards)
         if since < counter:
             groups: dict[int, list[tuple[int, T]]] = {}
@@ -116,7 +116,7 @@ class OpenShards(ABC, Generic[T, P]):
                 return self._written(manifest.void(full))
             self._reached = {shard.after: counter for shard in manifest.shards}
         waiting = sum(self._unsaved.values())
-        # A shard that was begun, and the counter where nothing waits, must be known to whoever reads the manifest.
+        # Other readers of the manifest need a new shard, and the counter if nothing is unsaved.
         if waiting > self.lag or len(manifest.shards) > size or (waiting and save):
             manifest = self._saved(replace(manifest, counter=counter))
         elif not waiting and manifest.counter < counter:
@@ -126,7 +126,7 @@ class OpenShards(ABC, Generic[T, P]):
         return manifest
 
     def _fill(self, manifest: IndexManifest, rows: list[tuple[int, T]], full: list[int]) -> IndexManifest:
-        """Add rows to the last shard, and to as many after it as they need."""
+        """Add rows to the last shard, and to new shards after it as needed."""
         while rows:
             shard = manifest.shards[-1]
             room = self.capacity - len(self._opened[shard])
@@ -155,7 +155,7 @@ class OpenShards(ABC, Generic[T, P]):
         return True
 
     def _saved(self, manifest: IndexManifest) -> IndexManifest:
-        """Write what is in memory only; the manifest last."""
+        """Save unsaved rows; write the manifest last."""
         for shard in manifest.shards:
             if self._unsaved.get(shard.after):
                 part = self._opened.pop(shard)
@@ -170,7 +170,7 @@ class OpenShards(ABC, Generic[T, P]):
         return manifest
 
     def _without(self, shard: IndexShard, keys: Sequence[int]) -> IndexShard:
-        """A shard without some rows, written under another name; or one to be built, where they cannot be erased."""
+        """A copy of a shard without some rows; a missing shard, to be rebuilt, if they cannot be erased."""
         part, counter = self._opened.pop(shard, None), shard.counter
         if part is not None:
             counter = max(counter, self._reached[shard.after])
@@ -180,7 +180,7 @@ class OpenShards(ABC, Generic[T, P]):
         if erased is None:
             return IndexShard(shard.after)
         name = self._write(erased, shard.name)
-        # What was in memory only lies in the file now.
+        # The file now holds the unsaved rows too.
         return replace(
             shard, name=name, counter=counter, rows=len(erased), last=erased.last, sum=sum_of(self.folder / name)
         )
@@ -209,7 +209,7 @@ class OpenShards(ABC, Generic[T, P]):
 
     @abstractmethod
     def _make(self, path: Path, rows: Iterable[tuple[int, T]], width: int) -> tuple[int, int, int]:
-        """Write the files of a new shard: the number of its rows, the highest key, the number of tokens."""
+        """Write the files of a new shard; return its number of rows, highest key and number of tokens."""
 
     @abstractmethod
     def _load(self, path: Path, shard: IndexShard) -> P:
@@ -217,12 +217,12 @@ class OpenShards(ABC, Generic[T, P]):
 
     @abstractmethod
     def _add(self, part: P, rows: Sequence[tuple[int, T]], path: Path) -> P | None:
-        """The shard with more rows, in memory or in its files; None where it cannot take them."""
+        """The shard with more rows, in memory or in its files; None if it cannot take them."""
 
     @abstractmethod
     def _write(self, part: P, name: str) -> str:
-        """Write what was added or erased; the name under which the shard then lies."""
+        """Save added and erased rows; return the file name of the shard."""
 
     @abstractmethod
     def _erase(self, part: P, keys: Sequence[int], path: Path) -> P | None:
-        """The shard without these rows; None where only building it anew leaves no byte of them."""
+        """The shard without these rows; None if only a rebuild removes every byte of them."""

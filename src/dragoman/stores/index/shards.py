@@ -1,4 +1,4 @@
-"""What an index's files hold: shards of consecutive rows, listed in a manifest, each with a sum that shows damage."""
+"""Files of an index: shards of consecutive rows, listed in a manifest with a checksum each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
+from dragoman.core.private_files import make_private_file, make_private_folder
+
 logger = logging.getLogger("dragoman.stores.index")
-DAMAGE = (OSError, ValueError, KeyError, TypeError, RuntimeError, SystemError)  # what the two engines raise
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+    SystemError,
+)  # exceptions of tantivy and usearch for damaged files
 _FORMAT = 2
 _READ = 1 << 22
 
 
 class Span(NamedTuple):
-    """Rows with keys above `after`, up to and with `last`; None: however many there will be."""
+    """Rows with keys above `after` up to and including `last`; None for an open end."""
 
     after: int
     last: int | None
@@ -28,7 +37,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexShard:
-    """The rows of a span, as they were at a change counter; without a name its files are to be built.
+    """The rows of a span at a change counter; a shard without a name has no files yet.
 
     `last` is the highest key in it, `length` the number of tokens, `sum` the checksum of its files.
     """
@@ -44,7 +53,7 @@ class IndexShard:
 
 @dataclass(frozen=True, slots=True)
 class IndexManifest:
-    """A store's rows up to a change counter in shards, vectors of `width` dimensions."""
+    """The shards that hold a source's rows up to a change counter; vectors have `width` dimensions."""
 
     store: str
     counter: int
@@ -54,39 +63,39 @@ class IndexManifest:
 
     @property
     def newest(self) -> int:
-        """The last change that any of the files may hold."""
+        """The newest change that any of the files may hold."""
         return max(self.counter, *(shard.counter for shard in self.shards))
 
     def place_of(self, key: int) -> int:
-        """Which shard a row belongs to."""
+        """The position of the shard that a row belongs to."""
         return max(0, bisect_left(self.shards, key, key=lambda shard: shard.after) - 1)
 
     def span(self, place: int) -> Span:
-        """The rows of one shard; the last one takes whatever comes."""
+        """The span of one shard; the last one has no end."""
         last = self.shards[place + 1].after if place + 1 < len(self.shards) else None
         return Span(self.shards[place].after, last)
 
     def missing(self) -> list[Span]:
-        """The spans whose files are to be built."""
+        """The spans of shards without files."""
         return [self.span(place) for place, shard in enumerate(self.shards) if not shard.name]
 
     def held(self, place: int) -> Span:
-        """The rows that one shard holds already."""
+        """The span of the rows that one shard holds already."""
         return Span(self.shards[place].after, self.shards[place].last)
 
     def void(self, places: Iterable[int]) -> IndexManifest:
-        """The same without the files of some shards."""
+        """A copy with some shards marked as missing."""
         wanted = set(places)
         shards = (IndexShard(shard.after) if i in wanted else shard for i, shard in enumerate(self.shards))
         return replace(self, shards=tuple(shards))
 
     def with_shard(self, shard: IndexShard) -> IndexManifest:
-        """The same with a shard in the place of the one that begins where it does."""
+        """A copy in which a shard replaces the one with the same start."""
         return replace(self, shards=tuple(shard if old.after == shard.after else old for old in self.shards))
 
 
 def read_manifest(folder: Path, store: str) -> IndexManifest | None:
-    """What the files hold, or None where there are none to rely on."""
+    """The manifest of a folder; None if it is missing, damaged, or of another store or format."""
     try:
         told = json.loads((folder / "manifest.json").read_text("utf-8"))
         manifest = IndexManifest(**{**told, "shards": tuple(IndexShard(**shard) for shard in told.get("shards", ()))})
@@ -101,20 +110,21 @@ def read_manifest(folder: Path, store: str) -> IndexManifest | None:
 
 
 def write_manifest(folder: Path, manifest: IndexManifest) -> None:
-    """Put a manifest in the place of the one before, in one step."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Replace the manifest atomically."""
+    make_private_folder(folder)
     write_json(folder / "manifest.json", asdict(manifest))
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a whole file or none."""
+    """Write a file atomically."""
     part = path.with_name(f"{path.stem}.part")
+    make_private_file(part)
     part.write_text(json.dumps(value), "utf-8")
     part.replace(path)
 
 
 def sweep(folder: Path, manifest: IndexManifest) -> None:
-    """Remove the files of shards that the manifest does not name; drafts stay."""
+    """Delete the files of shards that the manifest does not name; keep drafts."""
     kept = {shard.name for shard in manifest.shards} | {"manifest.json", Drafts.NAME}
     for path in folder.iterdir():
         if path.name not in kept:
@@ -122,7 +132,7 @@ def sweep(folder: Path, manifest: IndexManifest) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file or folder, under another name first: whoever is still writing into it fails."""
+    """Delete a file or folder; rename it first, so that a process still writing into it fails."""
     away = path.with_name(f"away-{token_hex(6)}")
     try:
         path.rename(away)
@@ -132,10 +142,10 @@ def discard(path: Path) -> None:
 
 
 def sum_of(path: Path) -> int:
-    """One number for the bytes of a file, or for the names and bytes of all files in a folder."""
+    """Checksum of the bytes of a file, or of the names and bytes of all files in a folder."""
     total = 0
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        if file.suffix != ".lock":  # what tantivy locks with comes and goes
+        if file.suffix != ".lock":  # lock files of tantivy come and go
             total = zlib.crc32(file.name.encode() if path.is_dir() else b"", total)
             with file.open("rb") as opened:
                 while read := opened.read(_READ):
@@ -144,16 +154,16 @@ def sum_of(path: Path) -> int:
 
 
 def is_sound(folder: Path, shard: IndexShard) -> bool:
-    """Whether the files of a shard are as they were written."""
+    """Whether the files of a shard match its checksum."""
     path = folder / shard.name
     return path.exists() and sum_of(path) == shard.sum
 
 
 class Drafts:
-    """Shards that are being built beside the index in use; a finished one outlives whoever built it.
+    """Shards under construction beside the index in use; a finished draft survives the process that built it.
 
-    Each lies in a folder of its own, named by where its span begins. Whoever removes rows discards the drafts that
-    may hold them, finished or not, so that no byte of a removed row comes back with a draft.
+    Each draft has its own folder, named by the start of its span. A removal of rows discards the drafts that may hold
+    them, finished or not, so that no draft brings back a removed row.
     """
 
     NAME = "drafts"
@@ -163,19 +173,20 @@ class Drafts:
         self._store = store
 
     def begin(self, span: Span) -> Path:
-        """An empty place for the files of a span."""
+        """The path for the files of a new draft."""
         path = self._folder / str(span.after)
         discard(path)
-        path.mkdir(parents=True)
+        make_private_folder(path.parent)
+        path.mkdir(mode=0o700)
         return path / "files"
 
     def finish(self, span: Span, shard: IndexShard, width: int) -> None:
-        """Say that a draft is whole; fails where it was discarded meanwhile."""
+        """Mark a draft as finished; raises if it was discarded meanwhile."""
         told = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT, "shard": asdict(shard)}
         write_json(self._folder / str(span.after) / "shard.json", told)
 
     def finished(self, span: Span, width: int, counter: int) -> IndexShard | None:
-        """The whole draft of a span that is no newer than the store."""
+        """The finished draft of a span, unless it is newer than the store."""
         path = self._folder / str(span.after)
         try:
             told = json.loads((path / "shard.json").read_text("utf-8"))
@@ -186,24 +197,24 @@ class Drafts:
         return shard if told == wanted and shard.counter <= counter and (path / "files").exists() else None
 
     def adopt(self, shard: IndexShard, folder: Path) -> None:
-        """Move the files of a draft to where the index in use has its own."""
+        """Move the files of a draft into the index in use."""
         (self._folder / str(shard.after) / "files").rename(folder / shard.name)
         discard(self._folder / str(shard.after))
         if not any(True for _ in self._begins()):
             self.clear()
 
     def is_begun(self, span: Span) -> bool:
-        """Whether a draft of a span is there, finished or not."""
+        """Whether a draft of a span exists, finished or not."""
         return (self._folder / str(span.after)).exists()
 
     def spoil(self, keys: Sequence[int]) -> None:
-        """Discard what may hold any of these rows."""
+        """Discard the drafts that may hold any of these rows."""
         begins = sorted(self._begins())
         for after in {begins[place - 1] for key in keys if (place := bisect_left(begins, key))}:
             discard(self._folder / str(after))
 
     def clear(self) -> None:
-        """Discard all."""
+        """Discard all drafts."""
         discard(self._folder)
 
     def _begins(self) -> Iterator[int]:

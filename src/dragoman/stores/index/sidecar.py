@@ -1,9 +1,8 @@
-"""The sidecar index of a shared source: files beside the store that can be rebuilt from it at any time.
+"""The search index of a shared source: files beside the store that can be rebuilt from it at any time.
 
-It lies in shards of consecutive rows (docs/corpora.md). A manifest says up to which change of its source they are
-good. Behind the store: only what changed is added. A shard that is missing, damaged or half written is built anew from
-its own rows, the others stay. Where rows are removed, the index lets go of their bytes before the store commits, and
-their shard counts as missing until it has.
+The index consists of shards of consecutive rows (docs/corpora.md). A manifest records the last change that they hold;
+an update adds only later changes. A missing, damaged or half-written shard is rebuilt alone from its own rows. Before
+the store commits a removal, the index erases the bytes of the rows; their shard counts as missing until the commit.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from dragoman.stores.index.shards import (
 
 
 class Sidecar(OpenShards[T, P]):
-    """One index of one source; whoever refreshes or purges it holds the tenant's lock, whoever builds the other."""
+    """One index of one source. Refreshing and purging need the tenant's lock, building needs the build lock."""
 
     def refresh(self, feed: Feed[T], *, width: int = 0, save: bool = False) -> list[Span]:
-        """Open the files and bring them up to date with the store; or the spans that have to be built first."""
+        """Open the files and update them from the store; return the spans that must be built first, if any."""
         counter = feed.counter()
         manifest = self.manifest()
-        # A manifest ahead of the store means that the store was put back to an older state.
+        # A manifest that is ahead of the store means that an older store was restored.
         if manifest is None or manifest.width != width or manifest.newest > counter:
             self._forget_files()
             manifest = self._written(IndexManifest(self._store, counter, (IndexShard(0),), width))
@@ -58,7 +57,7 @@ class Sidecar(OpenShards[T, P]):
         held: Callable[[], AbstractContextManager[None]] = nullcontext,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Build spans as drafts, beside whatever is in use; `held` takes the tenant's lock, a refresh adopts them."""
+        """Build spans as drafts, which a refresh adopts; `held` takes the tenant's lock."""
         counter = feed.counter()
         wanted = [span for span in spans if self._drafts.finished(span, width, counter) is None]
         there = len(spans) - len(wanted)
@@ -71,7 +70,7 @@ class Sidecar(OpenShards[T, P]):
             progress(len(spans), len(spans))
 
     def swap(self, spans: Sequence[Span], *, width: int, counter: int) -> bool:
-        """Put drafts of all rows in the place of the index in use, unless one was spoilt meanwhile."""
+        """Replace the index in use by drafts of all rows, unless one was discarded meanwhile."""
         shards = [self._drafts.finished(span, width, counter) for span in spans]
         whole = tuple(shard for shard in shards if shard is not None)
         if len(whole) < len(spans):
@@ -84,7 +83,7 @@ class Sidecar(OpenShards[T, P]):
         return True
 
     def purge(self, keys: Sequence[int]) -> Callable[[], None]:
-        """Let go of rows before the store does; call the answer once the store has."""
+        """Erase rows before the store deletes them; call the returned function after the store's commit."""
         self._drafts.spoil(keys)
         manifest = self.manifest()
         if manifest is None:
@@ -104,15 +103,15 @@ class Sidecar(OpenShards[T, P]):
         return lambda: write_manifest(self.folder, purged)
 
     def drop(self) -> None:
-        """Remove the files; the next refresh makes them anew."""
+        """Delete the files; the next refresh rebuilds them."""
         self._forget_files()
 
     def discard_drafts(self) -> None:
-        """Begin anew with what is built beside."""
+        """Discard all drafts."""
         self._drafts.clear()
 
     def recount(self, feed: Feed[T], live: int) -> None:
-        """Give up the shards that hold other rows than the store: some were removed or changed on another machine."""
+        """Drop shards whose rows differ from the store, since another machine removed or changed some."""
         manifest = self.manifest()
         if manifest is None:
             return
@@ -133,7 +132,7 @@ class Sidecar(OpenShards[T, P]):
             sweep(self.folder, self._written(manifest.void(touched)))
 
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the files, which are read whole."""
+        """Damaged shards, found by reading all files."""
         manifest = self.manifest()
         shards = manifest.shards if manifest is not None else ()
         bad = [shard for shard in shards if shard.name and not is_sound(self.folder, shard)]
@@ -141,7 +140,7 @@ class Sidecar(OpenShards[T, P]):
         return tuple(f"the shard of {kind} after row {shard.after} is damaged ({shard.rows:,} rows)" for shard in bad)
 
     def _with_room(self, manifest: IndexManifest, feed: Feed[T]) -> IndexManifest:
-        """Cut many new rows into shards of their own, together with those of a last one that is half empty."""
+        """Plan new shards for many new rows; a last shard that is half empty is rebuilt together with them."""
         tail = manifest.shards[-1]
         kept: tuple[IndexShard, ...] = manifest.shards[:-1]
         after: int = tail.after
@@ -149,14 +148,14 @@ class Sidecar(OpenShards[T, P]):
             since = max(manifest.counter, tail.counter, self._reached.get(after, 0) if tail in self._opened else 0)
             if feed.backlog(since, self.inline + 1) <= self.inline:
                 return manifest
-            self._opened.pop(tail, None)  # with what was in memory only: those rows go into the shards to be built
+            self._opened.pop(tail, None)  # unsaved rows go too: the new shards will hold them
             if tail.rows > self.capacity // 2:
                 kept, after = manifest.shards, tail.last
         shards = (*kept, *(IndexShard(span.after) for span in feed.spans(after, self.capacity)))
         return manifest if shards == manifest.shards else self._written(replace(manifest, shards=shards))
 
     def _adopting(self, manifest: IndexManifest, counter: int) -> IndexManifest:
-        """Take over the finished drafts of what is missing."""
+        """Adopt finished drafts of missing shards."""
         adopted = manifest
         for span in manifest.missing():
             shard = self._drafts.finished(span, manifest.width, counter)
@@ -166,7 +165,7 @@ class Sidecar(OpenShards[T, P]):
         return manifest if adopted == manifest else self._written(adopted)
 
     def _built_here(self, manifest: IndexManifest, feed: Feed[T]) -> bool:
-        """Build what is missing at once where that is little."""
+        """Build missing shards at once if they have few rows; return whether it did."""
         missing, rows = manifest.missing(), 0
         for span in missing:
             rows += feed.count(span)
@@ -179,8 +178,8 @@ class Sidecar(OpenShards[T, P]):
     def _draft(
         self, span: Span, feed: Feed[T], width: int, held: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
-        """Build one draft; it is given up where a row that it may hold was removed meanwhile."""
-        # Begun under the lock: between two removals, so that each finds either no draft or one to discard.
+        """Build one draft; abandon it if a row that it may hold was removed meanwhile."""
+        # Under the lock, hence between two removals: each finds either no draft, or one to discard.
         with held():
             counter = feed.counter()
             path = self._drafts.begin(span)

@@ -1,8 +1,7 @@
-"""Vectors of a shared source: usearch HNSW graphs over 8-bit copies; the store's own vectors give the scores.
+"""Vector index of a shared source: usearch HNSW graphs over 8-bit copies; scores come from the store's vectors.
 
-A shard that nobody changes is read from its file where it lies, so that processes share the memory. Rows can be taken
-out one by one. The graph only unlinks a removed vector, so its place is overwritten with a blank one before the file is
-written again.
+An unchanged shard is memory-mapped, so that processes share the memory. Rows can be removed one by one. The graph only
+unlinks a removed vector, so a blank vector overwrites its place before the file is saved.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dragoman.core.private_files import make_private_file
 from dragoman.stores.index.merging import merged
 from dragoman.stores.index.shards import IndexShard
 from dragoman.stores.index.sidecar import Sidecar
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 _CHUNK = 4096
-_ALONE, _AMONG = 128, 64  # how far a graph is searched, alone and as one of several
-_EXACT = 32  # looking at this many times as many vectors as are wanted costs no more than a way through the graph
+_ALONE, _AMONG = 128, 64  # search expansion of a graph alone, and of one among several
+_EXACT = 32  # scanning up to this many times the wanted vectors is as cheap as a graph search
 _BLANK = 2**62  # above any row number
-_MOST_ERASED = 0.1  # taking out more than this share at once leaves rows without a way to them: it is built anew
+_MOST_ERASED = 0.1  # removing a larger share at once makes rows unreachable, so the shard is rebuilt
 
 
 @dataclass(slots=True)
 class VectorPart:
-    """One opened shard; usearch searches a graph from one thread at a time."""
+    """One open shard; usearch searches a graph from one thread at a time."""
 
     graph: Any
     last: int
     fixed: bool
-    """Whether the graph lies in its file, where changing it would end the process."""
+    """Whether the graph is memory-mapped; changing it would crash the process."""
     length: int = 0
     lock: Lock = field(default_factory=Lock)
 
@@ -51,7 +51,7 @@ class VectorPart:
         return len(self.graph)
 
     def search(self, direction: FloatArray, expansion: int, n: int) -> list[tuple[float, int]]:
-        """Distances and row numbers of about the n nearest rows."""
+        """Distances and row numbers of approximately the n nearest rows."""
         with self.lock:
             if not len(self.graph):
                 return []
@@ -63,19 +63,19 @@ class VectorPart:
 
 @dataclass(frozen=True, slots=True)
 class VectorView:
-    """The vectors of a source as they were at one moment."""
+    """A snapshot of the vectors of a source."""
 
     parts: Sequence[VectorPart]
 
     def search(self, direction: FloatArray, n: int) -> list[int]:
-        """The numbers of about the n nearest rows of all shards."""
+        """The numbers of approximately the n nearest rows of all shards."""
         expansion = _ALONE if len(self.parts) == 1 else _AMONG
         asks = [partial(part.search, direction, expansion) for part in self.parts]
         return [key for _, key in merged(asks, n, first=expansion)]
 
 
 class VectorIndex(Sidecar[bytes, VectorPart]):
-    """Row numbers by nearness."""
+    """Finds row numbers by vector similarity."""
 
     capacity = 131_072
     inline = 8192
@@ -86,11 +86,12 @@ class VectorIndex(Sidecar[bytes, VectorPart]):
             ndim=width, metric="cos", dtype="i8", connectivity=16, expansion_add=96, expansion_search=_ALONE
         )
         last = _add_rows(graph, rows)
+        make_private_file(path)
         graph.save(str(path))
         return len(graph), last, 0
 
     def _load(self, path: Path, shard: IndexShard) -> VectorPart:
-        if not shard.rows:  # usearch cannot read an empty graph where it lies
+        if not shard.rows:  # usearch cannot memory-map an empty graph
             return VectorPart(_restored(path, view=False), shard.last, fixed=False)
         return VectorPart(_restored(path, view=True), shard.last, fixed=True)
 
@@ -105,6 +106,7 @@ class VectorIndex(Sidecar[bytes, VectorPart]):
     def _write(self, part: VectorPart, name: str) -> str:
         name = token_hex(8)
         with part.lock:
+            make_private_file(self.folder / name)
             part.graph.save(str(self.folder / name))
         return name
 
@@ -131,17 +133,17 @@ def _restored(path: Path, *, view: bool) -> Any:
 
 
 def _add_rows(graph: Any, rows: Iterable[tuple[int, bytes]]) -> int:
-    """Add rows, those that are there already in their new place; the highest key."""
+    """Add rows, replacing those that exist; return the highest key."""
     each, last = iter(rows), 0
     while chunk := list(islice(each, _CHUNK)):
-        # A row of another width comes from another encoder; it has its place in the store only.
+        # A row of another width comes from another encoder and is not indexed.
         chunk = [(key, vector) for key, vector in chunk if len(vector) == 4 * graph.ndim]
         keys = np.array([key for key, _ in chunk], dtype=np.uint64)
         if known := [key for key in keys.tolist() if key in graph]:
             _erase_keys(graph, known)
         if len(keys):
             last = max(last, int(keys.max()))
-            # One thread: with several, a row is now and then left without a way to it, and no two builds agree.
+            # One thread: several sometimes leave a row unreachable, and builds would differ.
             graph.add(keys, unpack([vector for _, vector in chunk], graph.ndim), threads=1)
     return last
 
@@ -157,9 +159,9 @@ def _erase_keys(graph: Any, keys: Sequence[int]) -> None:
 
 
 def _usearch() -> Any:
-    """The library; before it the system's C++ runtime.
+    """Import usearch after loading the system's C++ runtime.
 
-    Its own copy of that runtime would serve whatever library comes next, such as onnxruntime, which then crashes.
+    Otherwise later libraries would bind to usearch's own copy of the runtime, and onnxruntime crashes with it.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):

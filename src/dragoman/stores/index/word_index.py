@@ -1,8 +1,8 @@
-"""Words of a shared source: tantivy indexes over tokens that we made ourselves, so that any script works.
+"""Word index of a shared source: tantivy over tokens from our own analyser, so that any script works.
 
-They hold nothing but tokens and row numbers. Each shard is an index of its own and knows only its own statistics: a
-query's terms are weighted so that all shards score by those of the whole source. Rows are only ever added: tantivy
-keeps the words of deleted rows in its segments, so a removal drops the shard, which is built anew (about a second).
+It holds only tokens and row numbers. Each shard is a separate index with its own statistics, so the query's terms are
+weighted to make all shards score by the statistics of the whole source. Rows are never deleted from a shard: tantivy
+keeps the words of deleted rows in its segments, so a removal drops the shard, and it is rebuilt (about a second).
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.core.private_files import tighten_tree
 from dragoman.stores.bm25 import lucene_idf
 from dragoman.stores.index.merging import merged
 from dragoman.stores.index.shards import IndexShard
 from dragoman.stores.index.sidecar import Sidecar
 
 _MEMORY = 64_000_000
-_ROUNDING = 1.0001  # tantivy adds up in 32 bits
+_ROUNDING = 1.0001  # margin for tantivy's 32-bit sums
 
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """One opened shard."""
+    """One open shard."""
 
     index: Any
     schema: Any
@@ -34,19 +35,19 @@ class WordPart:
 
     @classmethod
     def of(cls, index: Any, last: int, length: int) -> WordPart:
-        """The rows of an index as they are now."""
+        """A snapshot of an index."""
         return cls(index, index.schema, index.searcher(), last, length)
 
     def __len__(self) -> int:
         return int(self.searcher.num_docs)
 
     def counts(self, tokens: Sequence[str]) -> dict[str, int]:
-        """In how many rows each token occurs, where it does."""
+        """The document frequency of each token that occurs."""
         frequency = self.searcher.doc_freq
         return {token: count for token in tokens if (count := frequency("tokens", token))}
 
     def search(self, weights: Mapping[str, float], counts: Mapping[str, int], n: int) -> list[tuple[float, int]]:
-        """Negative scores and row numbers of the n best rows, with the given weights in the place of its own."""
+        """Negative scores and row numbers of the n best rows, with these weights instead of the shard's own."""
         import tantivy
 
         term_query, boost_query, rows = tantivy.Query.term_query, tantivy.Query.boost_query, len(self)
@@ -67,28 +68,28 @@ class WordPart:
 
 
 class Proposed(NamedTuple):
-    """Row numbers, about best first, and a score that no row outside of them exceeds."""
+    """Candidate row numbers, approximately best first, and an upper bound on the score of all other rows."""
 
     keys: list[int]
     ceiling: float
 
 
 class WordQuery:
-    """A query's tokens in the words of a source as they were at one moment."""
+    """The tokens of a query, counted in a snapshot of a source."""
 
     def __init__(self, parts: Sequence[WordPart], tokens: Iterable[str]) -> None:
         encodable = [token for token in dict.fromkeys(tokens) if _is_encodable(token)]
         self._parts = [(part, part.counts(encodable)) for part in parts]
 
     def containing(self, token: str) -> int:
-        """In how many rows of all shards a token occurs."""
+        """The number of rows of all shards that hold a token."""
         return sum(counts.get(token, 0) for _, counts in self._parts)
 
     def search(self, weights: Mapping[str, float], average: float, n: int) -> Proposed:
         """The n best rows of all shards, by the weights of tokens and the average length of the whole source.
 
-        tantivy rounds the length of a row down, so it scores no row too low but for two things, which the ceiling
-        allows for: where a shard's rows are shorter than the average, and rounding.
+        tantivy rounds the length of a row down, so its scores are too low only where a shard's rows are shorter than
+        the average, and by rounding; the ceiling allows for both.
         """
         holding = [(part, counts) for part, counts in self._parts if counts]
         asks = [partial(part.search, weights, counts) for part, counts in holding]
@@ -101,7 +102,7 @@ class WordQuery:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a source as they were at one moment."""
+    """A snapshot of the words of a source."""
 
     parts: Sequence[WordPart]
 
@@ -111,7 +112,7 @@ class Words:
 
 
 class WordIndex(Sidecar[str, WordPart]):
-    """Row numbers by words."""
+    """Finds row numbers by words."""
 
     capacity = 24_576
     inline = 30_000
@@ -120,26 +121,29 @@ class WordIndex(Sidecar[str, WordPart]):
     def _make(self, path: Path, rows: Iterable[tuple[int, str]], width: int) -> tuple[int, int, int]:
         import tantivy
 
-        path.mkdir()
+        path.mkdir(mode=0o700)  # without parents: a draft that was discarded meanwhile must not come back
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field("key", fast=True)
         builder.add_text_field("tokens", tokenizer_name="spaces", index_option="freq")
         index = _with_tokenizer(tantivy.Index(builder.build(), path=str(path)))
-        return _write_rows(index, rows)
+        written = _write_rows(index, rows)
+        tighten_tree(path)
+        return written
 
     def _load(self, path: Path, shard: IndexShard) -> WordPart:
         import tantivy
 
         index = _with_tokenizer(tantivy.Index.open(str(path)))
         part = WordPart.of(index, shard.last, shard.length)
-        # Looks into every segment: a file that a crash took is found here, where it can be mended, not by a search.
+        # Reads every segment, so that a file lost in a crash shows here, where it can be rebuilt, and not in a search.
         part.counts([""])
         return part
 
     def _add(self, part: WordPart, rows: Sequence[tuple[int, str]], path: Path) -> WordPart | None:
         if min(key for key, _ in rows) <= part.last:
-            return None  # a row that is there already, with other words
+            return None  # an existing row with other words
         _, last, length = _write_rows(part.index, rows)
+        tighten_tree(path)
         part.index.reload()
         return WordPart.of(part.index, last, part.length + length)
 

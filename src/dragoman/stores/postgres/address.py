@@ -1,4 +1,4 @@
-"""Where a PostgreSQL server is: a URL, or the environment variable that holds it; shown without secrets."""
+"""Address of a PostgreSQL server: a URL, or an environment variable that holds it; shown without secrets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SHOWN = ("host", "port", "dbname", "user")
 
 
 def is_postgres(place: str) -> bool:
-    """Whether a place on the command line means a server rather than a file."""
+    """Whether a command-line place is a server, not a file."""
     return place.startswith((*SCHEMES, FROM_ENVIRONMENT))
 
 
 def require_psycopg() -> ModuleType:
-    """The driver, or an error that says how to get it."""
+    """The driver; raises with the install command if it is missing."""
     try:
         import pgvector.psycopg
         import psycopg
@@ -54,7 +54,7 @@ class PostgresAddress:
         try:
             parameters = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(given).items()}
         except psycopg.ProgrammingError:
-            # libpq quotes what it could not read, which may be the password: nothing of it is passed on.
+            # libpq quotes the part that it could not parse, which may be the password, so its message is dropped.
             raise ConfigError(
                 "The address of the PostgreSQL store cannot be read.",
                 remedy="Write postgresql://USER@HOST:PORT/DATABASE; special characters in a password are %-encoded.",

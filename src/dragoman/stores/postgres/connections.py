@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: a pool whose schema is up to date, and what the server's errors mean."""
+"""Connections to a PostgreSQL server: a pool, migration of the schema, and translation of errors."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class PostgresConnections:
         return self._where
 
     def identity(self) -> str:
-        """A name that this store got when it was made."""
+        """The id that the store got when it was created."""
         self.opened()
         return self._store
 
     def opened(self) -> ConnectionPool[Connection]:
-        """The pool; the schema is brought up to date first. A forked child opens its own."""
+        """The pool, opened after the schema is migrated. A forked child opens its own."""
         if self._pool is None or self._process != os.getpid():
             with self._lock:
                 if self._pool is None or self._process != os.getpid():
@@ -83,7 +83,7 @@ class PostgresConnections:
         return self._pool
 
     def exists(self) -> bool:
-        """Whether the schema holds a store; nothing is made."""
+        """Whether the schema holds a store; creates nothing."""
         with self._connected() as connection, self.explained():
             return connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".migrations',)).fetchone() != (None,)
 
@@ -96,7 +96,7 @@ class PostgresConnections:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Say in our own terms what PostgreSQL ran into."""
+        """Translate PostgreSQL's errors into store errors with a remedy."""
         psycopg = require_psycopg()
         try:
             yield
@@ -107,12 +107,12 @@ class PostgresConnections:
             raise InputError("A key holds a lone surrogate, which UTF-8 cannot hold.", remedy="Remove it.") from error
 
     def session(self) -> Connection:
-        """A connection outside the pool, which the caller closes; what it holds ends with it, however that comes."""
+        """A connection outside the pool, which the caller closes; its locks end with it, also after a crash."""
         self.opened()
         return self._connect()
 
     def _fresh(self, pool: ConnectionPool[Connection]) -> Connection:
-        """A connection that the server has not closed: a statement that cannot be repeated goes over it."""
+        """A connection that is known to be open, for statements that cannot be repeated."""
         for _ in range(self._connections):
             connection = self._lent(pool)
             if not connection.closed:
@@ -120,7 +120,7 @@ class PostgresConnections:
                 heard.register(connection.fileno(), POLLIN)
                 if not heard.poll(0):
                     return connection
-                connection.close()  # the server has said something while nobody asked: that it is leaving
+                connection.close()  # an unexpected message from the server: it is closing the connection
             pool.putconn(connection)
         return self._lent(pool)
 
@@ -130,7 +130,7 @@ class PostgresConnections:
         try:
             return pool.getconn(timeout=self._wait_seconds)
         except PoolTimeout:
-            with self._connected():  # says what is wrong with the server, if anything is
+            with self._connected():  # raises the server's error, if there is one
                 pass
             raise errors.exhausted(self.where, self._connections, self._wait_seconds) from None
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as a database of scopes: transactions held to one scope, and what is done for all of them."""
+"""The PostgreSQL engine: transactions restricted to one scope, and operations on all scopes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PostgresDatabase(PostgresConnections):
             yield PostgresRows(connection, scope)
 
     def read(self, scope: Scope, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
-        """The rows of one statement in a transaction of its own: one way there and back for all of it."""
+        """The rows of one statement in its own transaction, in one round trip."""
         asked: list[Cursor] = []
 
         def first(connection: Connection) -> None:
@@ -60,13 +60,13 @@ class PostgresDatabase(PostgresConnections):
 
     @contextmanager
     def writing(self, scope: Scope) -> Iterator[PostgresRows]:
-        """One transaction that holds its scope against other writers; when the block ends it is on the disk."""
+        """One transaction that locks its scope against other writers and is durable when the block ends."""
         with self._transaction(scope, writes=True) as connection:
             yield PostgresRows(connection, scope)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
-        """Every scope as it was at one moment, however long the reading takes."""
+        """A consistent snapshot of every scope, however long the reading takes."""
         psycopg = require_psycopg()
         with self._transaction(None, isolation=psycopg.IsolationLevel.REPEATABLE_READ, seconds=0) as connection:
             yield PostgresSnapshot(self, connection)
@@ -77,7 +77,7 @@ class PostgresDatabase(PostgresConnections):
             return listed(connection)
 
     def erase(self) -> None:
-        """Deleted rows are out of every query's reach; their bytes go with `purge`, or as the server gets to it."""
+        """No query returns deleted rows; their bytes go with `purge`, or when the server vacuums."""
 
     def size(self) -> int:
         """The bytes that the schema's tables and indexes take up on the server."""
@@ -88,9 +88,9 @@ class PostgresDatabase(PostgresConnections):
         return int(found[0]) if found else 0
 
     def index_vectors(self, width: int, *, wait: bool = False) -> bool | None:
-        """Have the shared vectors of one width under HNSW graphs; whether they are now.
+        """Build HNSW graphs over the shared vectors of one width; return whether they exist now.
 
-        Nobody who writes waits for it. None where another process builds them now, unless we are to `wait` for that.
+        Writers are not blocked. None if another process is building them, unless `wait` is set.
         """
         from dragoman.stores.postgres.hnsw import build
 
@@ -101,7 +101,7 @@ class PostgresDatabase(PostgresConnections):
             return build(connection, schema=self.schema, path=self._path, width=int(width), wait=wait)
 
     def purge(self) -> Purged:
-        """Take deleted bytes out of the server's files, as far as this user may; tables are locked in turn."""
+        """Remove deleted bytes from the server's files, as far as this user may; locks one table after the other."""
         from dragoman.stores.postgres.purge import purge
 
         self.opened()
@@ -109,7 +109,7 @@ class PostgresDatabase(PostgresConnections):
             return purge(connection, self.schema)
 
     def settings(self, scope: Scope | None, *, seconds: float | None = None) -> dict[str, str]:
-        """What a transaction is held to: the rows of a scope, or, without one, the list of scopes alone."""
+        """SQL that restricts a transaction to the rows of a scope, or, without one, to the list of scopes."""
         statement = self._statement_seconds if seconds is None else seconds
         return {
             "path": self._path,
@@ -154,16 +154,18 @@ class PostgresDatabase(PostgresConnections):
                 pool.putconn(connection)
 
     def once(self, sql: str, given: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """Run one statement of what servers share, outside every scope, and commit it: one way there and back."""
+        """Run and commit one statement on tables without a scope, in one round trip."""
         pool = self.opened()
         with self.explained():
             connection = self._fresh(pool)
             try:
-                connection.autocommit = True  # known to this side alone: nothing is sent
+                connection.autocommit = True  # local state only: nothing is sent
                 cursor = connection.execute(sql, given)
                 return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
             finally:
-                with suppress(require_psycopg().Error):  # broken, or stopped within the statement: the pool sees to it
+                with suppress(
+                    require_psycopg().Error
+                ):  # broken, or interrupted within the statement: the pool discards it
                     connection.autocommit = False
                 pool.putconn(connection)
 
@@ -177,14 +179,14 @@ class PostgresDatabase(PostgresConnections):
         writes: bool,
         first: First | None,
     ) -> Connection:
-        """A connection in a new transaction; those that broke while they lay in the pool are thrown away."""
+        """A connection in a new transaction; connections that broke in the pool are discarded."""
         psycopg = require_psycopg()
         for attempt in range(self._connections + 1):
             connection = self._lent(pool)
             try:
                 if isolation is not None:
                     connection.isolation_level = isolation
-                with connection.pipeline():  # all of it in one way there and back
+                with connection.pipeline():  # one round trip
                     connection.execute(_SCOPED, settings := self.settings(scope, seconds=seconds))
                     if writes:
                         connection.execute(_HOLD, settings)

@@ -1,4 +1,4 @@
-"""The shared statements in PostgreSQL's words, and text that PostgreSQL cannot hold in words that it can."""
+"""Translate the shared SQL statements to PostgreSQL, and escape text that PostgreSQL cannot store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ESCAPE, _NUL = "\x10", "\x00"
 
 
 class Statement(NamedTuple):
-    """A statement for the driver, and which of its bindings are lists."""
+    """A statement for the driver, and the names of its list bindings."""
 
     sql: str
     lists: frozenset[str]
@@ -36,7 +36,7 @@ class Bulk(NamedTuple):
 
 @lru_cache(maxsize=16)
 def bulk(sql: str) -> Bulk | None:
-    """An insert of one row as an insert of many; None where rows bring no key of their own.
+    """An insert of one row as an insert of many; None if the rows have no key of their own.
 
     Without one the order of the rows, or which of two comes last, would matter.
     """
@@ -58,7 +58,7 @@ def _word(match: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text without the NUL character, which PostgreSQL's text cannot hold; `unescape` is the way back."""
+    """Text without the NUL character, which PostgreSQL cannot store; `unescape` reverts it."""
     if _NUL not in text and _ESCAPE not in text:
         return text
     return text.replace(_ESCAPE, f"{_ESCAPE}1").replace(_NUL, f"{_ESCAPE}0")

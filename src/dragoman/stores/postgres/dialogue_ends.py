@@ -1,4 +1,4 @@
-"""Which dialogue ends with some messages, for all servers of one store: a digest of the messages, and its name."""
+"""Find the dialogue that ends with some messages, by their digest; shared by all servers of one store."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class PostgresDialogueEnds:
         self._table = f'"{database.schema}".ends'
 
     def claim(self, digest: bytes) -> str | None:
-        """The dialogue that ends so; nobody else can claim it until it ends anew."""
+        """Claim the dialogue with these last messages; no one else can claim it until it gets new ones."""
         sql = f"DELETE FROM {self._table} WHERE digest = %(digest)s RETURNING dialogue"
         found = self._database.once(sql, {"digest": digest})
         return str(found[0][0]) if found else None
 
     def note(self, digest: bytes, dialogue: str, whose: bytes) -> None:
-        """Remember how a dialogue ends now, and forget what nobody has gone on with for long."""
+        """Store the digest of a dialogue's last messages, and delete expired ones."""
         sql = f"""WITH gone AS (DELETE FROM {self._table} WHERE digest IN (SELECT digest FROM {self._table}
                 WHERE at < now() - interval '{_DAYS} days' LIMIT 10))
             INSERT INTO {self._table} (digest, dialogue, whose) VALUES (%(digest)s, %(dialogue)s, %(whose)s)
@@ -32,10 +32,10 @@ class PostgresDialogueEnds:
         self._database.once(sql, {"digest": digest, "dialogue": dialogue, "whose": whose})
 
     def drop(self, dialogue: str, whose: bytes) -> None:
-        """Forget how a dialogue of a user ends."""
+        """Delete the digests of a user's dialogue."""
         sql = f"DELETE FROM {self._table} WHERE dialogue = %(dialogue)s AND whose = %(whose)s"
         self._database.once(sql, {"dialogue": dialogue, "whose": whose})
 
     def clear(self, whose: bytes) -> None:
-        """Forget how all dialogues of a user end."""
+        """Delete the digests of all dialogues of a user."""
         self._database.once(f"DELETE FROM {self._table} WHERE whose = %(whose)s", {"whose": whose})

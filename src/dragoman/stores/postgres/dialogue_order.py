@@ -1,9 +1,9 @@
-"""The line of each dialogue over all servers of one store: tickets in a table, and a sign of life for each server.
+"""The turn queue of each dialogue, shared by all servers of one store: tickets in a table, and a lock per live server.
 
-A turn takes a ticket when it arrives; the turn with the lowest ticket of its line runs, and gives the ticket back in
-the transaction that keeps it. A server holds an advisory lock for as long as its session lasts: where it is free, the
-server is dead, and whoever waits behind its tickets takes them away. A server that was only taken for dead finds its
-ticket gone and keeps nothing, so that no dialogue is ever written to by two turns at once.
+A turn takes a ticket when it arrives. The turn with the lowest ticket of its queue runs, and returns the ticket in the
+transaction that stores the turn. A server holds an advisory lock while its session lasts: if the lock is free, the
+server is dead, and a turn that waits behind its tickets removes them. A server that was wrongly taken for dead finds
+its ticket gone and stores nothing, so that two turns never write to one dialogue at the same time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("dragoman.stores")
 _PING_SECONDS = 1.0
 _KIND = "dragoman replica"
-# The server looks for us too: a machine that lost its power does not close its connections.
+# The server checks its clients too: a machine without power does not close its connections.
 _WATCHED = """SELECT set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
     set_config('tcp_keepalives_count', '3', false)"""
 
 
 class PostgresDialogueOrder:
-    """Tickets of one store; a session of its own says that this process lives. Calls go over a network."""
+    """Tickets of one store; a separate session shows that this process is alive. Every call is a network call."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -54,11 +54,11 @@ class PostgresDialogueOrder:
         return self._minding is not None and self._alive is None
 
     def open(self) -> None:
-        """Let the others know that this process lives, and say what is wrong where that cannot be."""
+        """Register this process as alive; raises if the server cannot be reached."""
         self._present()
 
     def take(self, line: Sequence[str], whose: Sequence[str]) -> tuple[Receipt, bool]:
-        """A ticket at the end of a line, and whether nobody is before it."""
+        """A ticket at the end of a queue, and whether it is the first."""
         replica, number = self._present(), _number(*line)
         sql = f'SELECT got, ahead FROM "{self._database.schema}".take_place(%(line)s, %(whose)s, %(replica)s)'
         try:
@@ -73,7 +73,7 @@ class PostgresDialogueOrder:
         return place, not ahead
 
     def called(self, places: Collection[Receipt]) -> dict[Receipt, bool]:
-        """Which of these tickets are first in their lines; one that is not named was taken away."""
+        """Whether each of these tickets is first in its queue; a ticket that was removed is left out."""
         sql = f"""SELECT line, ticket, NOT EXISTS (SELECT FROM {self._table} AS before
             WHERE before.line = mine.line AND before.ticket < mine.ticket) FROM {self._table} AS mine
             WHERE mine.line = ANY(%(lines)s) AND mine.ticket = ANY(%(tickets)s)"""
@@ -82,7 +82,7 @@ class PostgresDialogueOrder:
         return {Receipt(line=line, ticket=ticket): first for line, ticket, first in found}
 
     def bury(self, places: Collection[Receipt] | None = None) -> int:
-        """Take the tickets of dead servers out of the lines of some places, or of all; how many."""
+        """Remove the tickets of dead servers from some queues, or from all; return how many."""
         here = "true" if places is None else "line = ANY(%(lines)s)"
         sql = f"""DELETE FROM {self._table} WHERE {here} AND replica IN (
             SELECT replica FROM (SELECT DISTINCT replica FROM {self._table} WHERE {here}) AS seen
@@ -92,23 +92,23 @@ class PostgresDialogueOrder:
         return int(buried)
 
     def leave(self, place: Receipt) -> None:
-        """Give a ticket back; where the database does not answer now, as soon as it does."""
+        """Return a ticket; if the database does not answer, return it as soon as it does."""
         try:
             self._give_back(place)
         except StoreError:
             self._owed.add(place)
 
     def left(self, place: Receipt) -> None:
-        """Note that a ticket went with the turn that was kept."""
+        """Note that the transaction that stored the turn returned its ticket."""
         self._held.discard(place)
 
     def clear(self, whose: Sequence[str], line: Sequence[str] | None = None) -> None:
-        """Take all tickets of a user, or of one of their lines, away: turns that run keep nothing."""
+        """Remove all tickets of a user, or of one dialogue: running turns then store nothing."""
         sql = f"DELETE FROM {self._table} WHERE whose = %(whose)s AND coalesce(line = %(line)s::bigint, true)"
         self._database.once(sql, {"whose": _number(*whose), "line": None if line is None else _number(*line)})
 
     def close(self) -> None:
-        """Leave: tickets that are still held are free for others to take away."""
+        """Close the session; other servers may then remove tickets that are still held."""
         with self._lock:
             self._closed.set()
             self._closed, self._minding = Event(), None
@@ -146,7 +146,7 @@ class PostgresDialogueOrder:
         return int(found[0])
 
     def _mind(self, closed: Event) -> None:
-        """In a thread of its own: notice where the session is lost, begin another, and give back what is owed."""
+        """Background thread: reopen a lost session, and return tickets that could not be returned."""
         psycopg = require_psycopg()
         while not closed.wait(_PING_SECONDS):
             session = self._alive
@@ -192,6 +192,6 @@ class PostgresDialogueOrder:
 
 
 def _number(*parts: str) -> int:
-    """A number for names: two lines that share one would only wait for each other."""
+    """A lock number for names; two queues with the same number would only wait for each other."""
     digest = blake2b(json.dumps(parts).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean for a store, and what to do about them."""
+"""Translate PostgreSQL's errors into store errors with a remedy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def lost_place() -> StoreBusyError:
 
 
 def exhausted(where: str, connections: int, seconds: float) -> StoreBusyError:
-    """Everybody waits for a connection."""
+    """All connections of the pool are in use."""
     return StoreBusyError(
         f"All {connections} connections to {where} have been in use for {seconds:g} s.",
         remedy="Raise `store.connections`, or do less at the same time.",
@@ -126,7 +126,7 @@ _CODES: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
 
 
 def explained(error: psycopg.Error, where: str, *, busy_seconds: float, statement_seconds: float) -> StoreError:
-    """A failed statement in our own terms; DETAIL is left out, since it quotes rows."""
+    """The store error for a failed statement, without PostgreSQL's DETAIL, which quotes rows."""
     import psycopg
 
     broken = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

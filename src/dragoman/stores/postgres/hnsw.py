@@ -1,4 +1,4 @@
-"""HNSW graphs over shared vectors, one a partition, built while others go on writing."""
+"""HNSW graphs over shared vectors, one per partition, built without blocking writers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _LEAVE = "SELECT pg_advisory_unlock(hashtext(%s), %s)"
 
 
 def build(connection: Connection, *, schema: str, path: str, width: int, wait: bool) -> bool | None:
-    """Have a graph on every partition; None where another process builds them and we are not to wait.
+    """Build a graph on every partition; None if another process is building them and `wait` is not set.
 
-    `path` is where pgvector lies. A build that was broken off leaves a graph that is not used, which is made anew.
+    `path` is the schema of pgvector. An interrupted build leaves an invalid graph, which is rebuilt.
     """
     import psycopg
 

@@ -1,4 +1,4 @@
-"""Deleted bytes out of a PostgreSQL server's files: tables and indexes rewritten, statistics and log renewed."""
+"""Remove deleted bytes from a PostgreSQL server's files: rewrite tables and indexes, renew statistics and log."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_SEGMENTS = 1024
 
 
 def purge(connection: Connection, schema: str) -> Purged:
-    """Rewrite everything of a schema and let go of the log; each table is locked while it is rewritten.
+    """Rewrite all tables of a schema and recycle the log; each table is locked while it is rewritten.
 
-    VACUUM alone would only mark the places as free. What this user may not do is named in `left`.
+    VACUUM alone would only mark the space as free. `left` names what this user may not purge.
     """
     connection.execute("SET statement_timeout TO 0")
     tables = connection.execute(_TABLES, (schema,)).fetchall()
@@ -38,7 +38,7 @@ def purge(connection: Connection, schema: str) -> Purged:
 
 
 def _drop_statistics(connection: Connection, schema: str) -> list[str]:
-    """The planner keeps samples of columns, also of rows that are gone, and of tables that are empty now."""
+    """Delete the planner's column samples, which may hold deleted rows, also of tables that are empty now."""
     import psycopg
 
     try:
@@ -49,7 +49,7 @@ def _drop_statistics(connection: Connection, schema: str) -> list[str]:
 
 
 def _renew_log(connection: Connection) -> list[str]:
-    """Every segment of the log that was there is written over or removed, unless something holds it."""
+    """Overwrite or remove every segment of the log, unless a replication slot or archive holds it."""
     import psycopg
 
     try:

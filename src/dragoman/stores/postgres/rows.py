@@ -1,4 +1,4 @@
-"""Rows of one scope in PostgreSQL: the shared statements, checked and translated, and the values on their way."""
+"""Rows of one scope in PostgreSQL: check and translate the shared statements, and convert values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LEAVE = "DELETE FROM line WHERE line = %s AND ticket = %s"
 
 
 class PostgresRows:
-    """The only way to the rows: every statement is checked, and its tenant and user come from the scope.
+    """Access to the rows of one scope: every statement is checked, and its tenant and user come from the scope.
 
-    The transaction that it works in is held to the same scope by row-level security.
+    Row-level security restricts the transaction to the same scope.
     """
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
@@ -48,7 +48,7 @@ class PostgresRows:
         return self._connection.cursor(binary=True).execute(statement.sql, self._bound(statement, bindings))
 
     def run(self, sql: str, **bindings: Cell) -> int:
-        """Run one statement; the number of rows that it changed."""
+        """Run one statement and return the number of rows that it changed."""
         check_scoped(sql)
         statement = translate(sql)
         return self._connection.execute(statement.sql, self._bound(statement, bindings)).rowcount
@@ -76,7 +76,7 @@ class PostgresRows:
         return self._numbers("SELECT nextval('passage_keys') FROM generate_series(1, %s)", count)
 
     def append(self, sql: str, rows: Iterable[Bindings], under: Receipt | None) -> None:
-        """Add rows and give a ticket back; where it is gone, another turn may have begun, and nothing may be kept."""
+        """Add rows and return a ticket; if the ticket is gone, another turn may be running, and nothing is stored."""
         with self._connection.pipeline():
             left = None
             if under is not None and under.ticket:
@@ -105,7 +105,7 @@ class PostgresRows:
 
 
 def _parts(bound: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Rows in groups that one statement can carry."""
+    """Rows in batches that fit into one statement."""
     part: list[dict[str, Any]] = []
     size = 0
     for row in bound:
@@ -119,7 +119,7 @@ def _parts(bound: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def adapt(connection: Connection, info: TypeInfo) -> None:
-    """Teach a connection our texts, which may hold NUL, and vectors as the bytes that every store has them in."""
+    """Register adapters for text that may hold NUL, and for vectors as bytes."""
     from pgvector.psycopg.vector import register_vector_info
     from psycopg.adapt import Loader
     from psycopg.pq import Format

@@ -1,4 +1,4 @@
-"""PostgreSQL's tables as numbered migrations, one SQL file each, and what a server must be like to hold them."""
+"""Schema of the PostgreSQL store: numbered migrations, one SQL file each, and the requirements on the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TABLES = (*SCOPED_TABLES, "scopes")
 SCOPED_ROLE = "dragoman_scoped"
-"""The role whose rights a transaction takes where its own user would not be held to row-level security."""
+"""The role that a transaction takes if row-level security does not apply to its own user."""
 EXTENSION = "vector"
 _OLDEST_EXTENSION = (0, 8)  # goes on searching where a filter leaves too few rows
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -43,7 +43,7 @@ def check_name(schema: str) -> str:
 
 
 def prepare(connection: Connection, where: str, schema: str, steps: Sequence[Migration]) -> None:
-    """Bring the schema to the newest version; refuse a replica, a foreign or newer schema, and a lack of pgvector."""
+    """Migrate the schema to the newest version; refuse a replica, a foreign or newer schema, and a missing pgvector."""
     _check_server(connection, where)
     while (version := _version(connection, where, schema, len(steps))) < len(steps):
         with connection.transaction():
@@ -54,7 +54,7 @@ def prepare(connection: Connection, where: str, schema: str, steps: Sequence[Mig
 
 
 def scoped_role(connection: Connection, where: str, schema: str) -> str | None:
-    """The role to take in each transaction: None where the user itself is held to row-level security."""
+    """The role to take in each transaction; None if row-level security applies to the user itself."""
     import psycopg
 
     (above,) = _one(connection, "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
@@ -109,7 +109,7 @@ def _step(connection: Connection, where: str, schema: str, number: int, migratio
 
 
 def ensure_extension(connection: Connection, where: str) -> str:
-    """The schema that pgvector lies in, made available where it is not yet."""
+    """The schema of the pgvector extension, which is created if needed."""
     import psycopg
 
     sql = """SELECT n.nspname, e.extversion FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace

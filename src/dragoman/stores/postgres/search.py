@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: words as everywhere, vectors where they lie; exact, or by an HNSW graph over shared rows."""
+"""Search in PostgreSQL: the shared word search, and vector search by pgvector, exact or by an HNSW graph."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
 
 
 def exact_statement(*, parents: bool) -> str:
-    """Every row is compared: vectors have unit length, so the inner product is the cosine."""
+    """SQL that compares every row; vectors have unit length, so the inner product is the cosine."""
     condition = "vector_dims(v.vector) = :width"
     return _nearest("(v.vector <#> :vector)", "distance, v.seq", condition, _PARENTS if parents else "")
 
 
 def graph_statement(width: int, *, parents: bool) -> str:
-    """In the words of the index's own definition, so that the planner can use it; it may still compare every row."""
+    """SQL with the expression of the index definition, so that the planner can use the graph; it may still scan."""
     distance = f"(v.vector::vector({width}) <=> :vector::vector({width}))"
     condition = f"v.user = '' AND vector_dims(v.vector) = {width}"
     return _nearest(f"{distance} - 1", distance, condition, _PARENTS if parents else "")
 
 
 class PostgresSearch(StoreSearch):
-    """Words through the pools and sidecars that all stores share; vectors by pgvector."""
+    """Word search through the shared pools and indexes; vector search by pgvector."""
 
     def __init__(self, database: PostgresDatabase, folder: Path, *, threshold: int) -> None:
         super().__init__(database, folder, threshold=threshold)
@@ -97,7 +97,7 @@ class PostgresSearch(StoreSearch):
         )
 
     def index_vectors(self, scope: Scope, source: SourceName) -> None:
-        """Put the vectors of a shared source under a graph once it is large; the server keeps it up to date."""
+        """Build a graph for a large shared source; the server keeps it up to date."""
         if self.is_large(scope, self.sidecars.place(scope, source)):
             with self._database.reading(scope) as rows:
                 found = rows.rows(_WIDTH, source=source)
@@ -108,7 +108,7 @@ class PostgresSearch(StoreSearch):
         if width not in self._graphs:
             built = self._database.index_vectors(width, wait=wait)
             if built is None:
-                return False  # another process is about it: every row is compared meanwhile
+                return False  # another process is building it: search scans every row meanwhile
             self._graphs[width] = built
         return self._graphs[width]
 
@@ -117,16 +117,16 @@ class PostgresIndexManager(IndexManager):
     """The word indexes of a server's shared sources; each machine may have its own copy, or all share a folder."""
 
     def prepare(self, scope: Scope, source: SourceName) -> None:
-        """Bring the words up to date now; the server itself looks after the vectors."""
+        """Update the word index now; the server maintains the vector graph."""
         self._fresh(self._word_side(scope, source), ready=True)
 
     def rebuild(self, scope: Scope, source: SourceName, progress: Progress | None = None) -> None:
-        """Make the words anew; the server itself looks after the vectors."""
+        """Rebuild the word index; the server maintains the vector graph."""
         self._replace(self._word_side(scope, source), progress)
         self.prepare(scope, source)
 
     def _drop_outdated(self, side: Side[T, P]) -> None:
-        """A removal on another machine purged that machine's files only: these are made anew without the rows."""
+        """Drop shards with rows that another machine removed: it purged only its own files."""
         manifest = side.index.manifest()
         if manifest is None:
             return

@@ -1,4 +1,4 @@
-"""The system of record on a PostgreSQL server, which many processes on many machines share."""
+"""The store on a PostgreSQL server, which processes on many machines can share."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _REWRITE = """UPDATE places SET rewritten = :tick
 
 @stores.register("postgres.v1")
 class PostgresStore(TableStore):
-    """Rows, vectors, dialogues, traces and kept values in one schema of a database, each scope behind its own door.
+    """Rows, vectors, dialogues, traces and key-value pairs in one schema of a database.
 
     `url` is `env:NAME`, the variable that holds the address, or an address without a password. Every transaction is
-    held to its scope twice: by the statements, and by row-level security. The words of a shared source with more than
-    `index_above` rows are searched through an index in `index_folder` (the agent's state folder unless given), its
+    restricted to its scope twice: by the statements, and by row-level security. The words of a shared source with more
+    than `index_above` rows are searched through an index in `index_folder` (default: the agent's state folder), its
     vectors through an HNSW graph on the server.
     """
 
@@ -68,15 +68,15 @@ class PostgresStore(TableStore):
         return f"PostgresStore({self._database!r})"
 
     def open(self) -> None:
-        """Connect now, so that a server that cannot be used is known at once."""
+        """Connect now, so that an unusable server is reported at once."""
         self._database.opened()
 
     def exists(self) -> bool:
-        """Whether there is a store already; nothing is made."""
+        """Whether the store exists; creates nothing."""
         return self._database.exists()
 
     def verify(self) -> Verification:
-        """Whether the server answers, how much it keeps, and whether a copy into it is unfinished."""
+        """Check that the server answers and holds no unfinished copy, and report the size of its tables."""
         return Verification(self._database.where, self._database.size(), self._unfinished())
 
     @property
@@ -94,7 +94,7 @@ class PostgresStore(TableStore):
         return path
 
     def purge(self) -> Purged:
-        """Take what was deleted out of the server's files; see `postgres_purge`."""
+        """Remove deleted bytes from the server's files; see `postgres/purge.py`."""
         return self._database.purge()
 
     def refresh_index(self, scope: Scope, source: SourceName) -> None:
@@ -103,7 +103,7 @@ class PostgresStore(TableStore):
         self._search.index_vectors(scope, source)
 
     def settle(self) -> None:
-        """Build the graphs of large shared sources; the words are each machine's own affair."""
+        """Build the HNSW graphs of large shared sources; each machine builds its own word index."""
         for scope in self.scopes():
             if scope.user == SHARED_USER:
                 with self._database.reading(scope) as rows:
@@ -123,33 +123,33 @@ class PostgresStore(TableStore):
 
     @cached_property
     def ends(self) -> PostgresDialogueEnds:
-        """How dialogues end whose clients repeat them, over every process that serves this store."""
+        """Last messages of dialogues, for clients that resend the history; shared by all processes of this store."""
         from dragoman.stores.postgres.dialogue_ends import PostgresDialogueEnds
 
         return PostgresDialogueEnds(self._database)
 
     @cached_property
     def room(self) -> PostgresStorageUsage:
-        """How much of uploaded files lies where, over every process that serves this store."""
+        """Usage of upload folders, shared by all processes of this store."""
         from dragoman.stores.postgres.upload_usage import PostgresStorageUsage
 
         return PostgresStorageUsage(self._database)
 
     @cached_property
     def lines(self) -> PostgresDialogueOrder:
-        """The line of each dialogue, over every process that serves this store."""
+        """The turn queue of each dialogue, shared by all processes of this store."""
         from dragoman.stores.postgres.dialogue_order import PostgresDialogueOrder
 
         return PostgresDialogueOrder(self._database)
 
     def close(self) -> None:
-        """Let go of connections and caches; a later call opens them again."""
+        """Close connections and drop caches; a later call opens them again."""
         if "lines" in self.__dict__:  # made already
             self.lines.close()
         super().close()
 
     def _telling(self, rows: ScopedRows, purge: Purge) -> Purge:
-        """Tell the other machines too: their indexes are good only up to the tick before this change."""
+        """Also notify the other machines: their indexes are valid only up to the tick before this change."""
 
         def told(source: SourceName, keys: Sequence[int]) -> None:
             rows.rows(_REWRITE, source=source, tick=rows.tick())

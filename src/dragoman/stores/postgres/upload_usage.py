@@ -1,4 +1,4 @@
-"""How much of uploaded files lies where, for all servers of one store: claimed in a table before it lies there."""
+"""Usage of upload folders, shared by all servers of one store: claimed in a table before a file is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMITS = ("tenant_bytes", "tenant_files", "user_bytes", "user_files")
 
 
 class PostgresStorageUsage:
-    """Bytes and files by place (a folder), tenant and owner, of which only digests are known here."""
+    """Bytes and files by place (a folder), tenant and owner, each stored as a digest."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -28,14 +28,14 @@ class PostgresStorageUsage:
         return None if full is None else str(full)
 
     def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
-        """Whether files of an owner lie in another place than this."""
+        """Whether an owner has files in another place."""
         sql = f"""SELECT EXISTS (SELECT FROM "{self._database.schema}".stock
             WHERE tenant = %(tenant)s AND owner = %(owner)s AND place <> %(place)s AND files > 0)"""
         ((found,),) = self._database.once(sql, {"place": place, "tenant": tenant, "owner": owner})
         return bool(found)
 
     def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
-        """Say what lies in a place of a tenant's, counted anew: whoever is not named has nothing there."""
+        """Set the usage of a tenant's place to new counts; owners without a count have nothing there."""
         table = f'"{self._database.schema}".stock'
         sql = f"""WITH counted AS (SELECT * FROM unnest(%(owners)s::text[], %(bytes)s::bigint[], %(files)s::bigint[])
                 AS c (owner, bytes, files)),

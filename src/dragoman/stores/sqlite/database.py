@@ -1,4 +1,4 @@
-"""The SQLite file: connections, transactions, what its errors mean, and the one place that enforces the scope."""
+"""The SQLite file: connections, transactions, error messages, and the check that statements name their scope."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope
 from dragoman.stores.sqlite.migrations import MIGRATIONS, SCOPED_TABLES, Migration, migrate
 from dragoman.stores.sqlite.transaction import transaction
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from dragoman.stores.engine import Bindings
     from dragoman.stores.rows import Cell
 
-# Pages this large hold several 384-dimensional vectors each, so that a user's vectors lie together.
+# A page of this size holds several 384-dimensional vectors, so that the vectors of a user lie together.
 _PAGE = 16384
+_STATE_FOLDER = ".dragoman"
 _HELD = frozenset((*SCOPED_TABLES, "scopes"))  # a server also keeps a list of the scopes
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECASE)
 _BOUND = re.compile(r"\btenant = :tenant AND (?:\w+\.)?user = :user\b")
@@ -36,7 +38,7 @@ _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def check_scoped(sql: str) -> None:
-    """Refuse a statement in which any scoped table is not held to one tenant and one user."""
+    """Refuse a statement that does not restrict every scoped table to one tenant and one user."""
     tables = [name for name in _TABLE.findall(sql) if name in _HELD]
     held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
     if not tables or held < len(tables):
@@ -45,12 +47,12 @@ def check_scoped(sql: str) -> None:
 
 @lru_cache(maxsize=256)
 def _values(sql: str) -> itemgetter[str]:
-    """Takes what a statement binds out of a row, in order: bound by place, it need not be looked up by name."""
+    """Getter of a statement's bound values from a row, in order: binding by position is quicker than by name."""
     return itemgetter(*dict.fromkeys(_NAME.findall(sql)))
 
 
 class Scoped:
-    """The only way to the rows: every statement is checked, and its tenant and user come from the scope."""
+    """Access to the rows of one scope: every statement is checked, and its tenant and user come from the scope."""
 
     def __init__(self, connection: apsw.Connection, scope: Scope) -> None:
         self._connection = connection
@@ -66,7 +68,7 @@ class Scoped:
         return self._connection.execute(sql, {**bindings, **self._keys}).fetchall()
 
     def run(self, sql: str, **bindings: Cell) -> int:
-        """Run one statement; the number of rows that it changed."""
+        """Run one statement and return the number of rows that it changed."""
         before = self._connection.total_changes()
         self.rows(sql, **bindings)
         return self._connection.total_changes() - before
@@ -82,7 +84,7 @@ class Scoped:
         return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
 
     def new_keys(self, count: int) -> Sequence[int]:
-        """Numbers above the highest that a passage ever had: none is used twice, as an index may remember it."""
+        """Numbers above all earlier ones; never reused, since an index may still hold an old one."""
         last = int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
         return range(last + 1, last + 1 + count)
 
@@ -121,7 +123,7 @@ class Database:
         if self._reader is None or self._writer is None or self._process != os.getpid():
             with self._reading, self._writing:
                 if self._reader is None or self._writer is None or self._process != os.getpid():
-                    # A parent's connections must not be closed by its forked child: they are only let alone.
+                    # A forked child must not close its parent's connections; keeping a reference prevents that.
                     self._inherited = (self._reader, self._writer) if self._process else ()
                     self._writer = self._connect()
                     self._reader = self._connect()
@@ -130,42 +132,43 @@ class Database:
         return self._reader, self._writer
 
     def identity(self) -> str:
-        """A name that this file got when it was made, so that an index knows whose it is."""
+        """The id that the file got when it was created; an index records which store it belongs to."""
         with self._reading, self.errors():
             return str(self.connections()[0].execute("SELECT store FROM clock").get)
 
     def new_identity(self) -> None:
-        """Take another name; whoever calls this has just copied the file."""
+        """Set a new id; called for a copied file."""
         with self._writing, self.errors():
             self.connections()[1].execute("UPDATE clock SET store = hex(randomblob(8))")
 
     def scopes(self) -> Sequence[Scope]:
-        """Every scope that has rows, in order."""
+        """Every scope with rows, in order."""
         union = " UNION ".join(f"SELECT tenant, user FROM {table}" for table in self.tables)
         with self._reading, self.errors():
             found = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
         return [Scope(str(tenant), str(user)) for tenant, user in found]
 
     def copy(self, path: Path) -> None:
-        """Write the file as it is at one moment to a new path, page by page, while others go on."""
+        """Write a consistent snapshot of the file to a new path while others use it."""
         import apsw
 
         with self._reading, self.errors():
+            make_private_file(path)
             target = apsw.Connection(str(path))
             try:
                 with target.backup("main", self.connections()[0], "main") as backup:
-                    backup.step(-1)  # all in one step: one moment, and in WAL mode nobody waits for it
+                    backup.step(-1)  # one step is one snapshot, and in WAL mode nobody waits for it
             finally:
                 target.close()
 
     def problems(self) -> tuple[str, ...]:
-        """What SQLite's own check of every page finds wrong."""
+        """The findings of SQLite's integrity check, which reads every page."""
         with self._reading, self.errors():
             lines = self.connections()[0].execute("PRAGMA integrity_check").fetchall()
         return tuple(str(line) for (line,) in lines if line != "ok")
 
     def erase(self) -> None:
-        """Make sure that what was deleted or overwritten is in no file: its pages are zero, the log is emptied."""
+        """Remove deleted bytes from all files: `secure_delete` zeroes the pages, this empties the log."""
         deadline = time.monotonic() + self._busy_seconds
         with self._reading, self._writing, self.errors():
             self.connections()
@@ -191,7 +194,7 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Say in our own terms what SQLite ran into."""
+        """Translate SQLite's errors into store errors with a remedy."""
         import apsw
 
         try:
@@ -227,17 +230,18 @@ class Database:
         import apsw
 
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path.parent)
         except OSError as error:
             remedy = "Give a path in a folder that you may write to."
             raise StoreError(f"The folder '{self.path.parent}' cannot be made: {error}.", remedy=remedy) from error
+        self._make_private()
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(round(self._busy_seconds * 1000))
             connection.pragma("page_size", _PAGE)
             connection.pragma("secure_delete", "ON")
             use_wal(connection, self._busy_seconds)
-            # FULL: a commit waits for the disk, so that what was acknowledged survives a power cut too.
+            # FULL: a commit waits for the disk, so that acknowledged writes survive a power cut.
             for name, value in (
                 ("synchronous", "FULL"),
                 ("foreign_keys", "ON"),
@@ -252,6 +256,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _make_private(self) -> None:
+        """Let only the owner read the database; SQLite gives new -wal and -shm files the mode of the database."""
+        if _STATE_FOLDER in self.path.absolute().parts:  # any other folder may hold files that are not Dragoman's
+            tighten(self.path.parent)
+        with suppress(OSError):  # SQLite reports why the file cannot be created
+            make_private_file(self.path)
+        for suffix in ("-wal", "-shm", "-journal"):
+            tighten(self.path.with_name(self.path.name + suffix))
 
     def _truncate(self) -> bool:
         import apsw

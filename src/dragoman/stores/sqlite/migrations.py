@@ -1,4 +1,4 @@
-"""The tables, as numbered migrations: each runs once, in order, in a transaction of its own."""
+"""Schema of the SQLite file as numbered migrations: each runs once, in order, in its own transaction."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dragoman.stores.sqlite.transaction import transaction
 if TYPE_CHECKING:
     import apsw
 
-APPLICATION = 0x44524147  # "DRAG": marks the file as ours
+APPLICATION = 0x44524147  # "DRAG": marks the file as Dragoman's
 
 SCOPED_TABLES = ("passages", "vectors", "places", "turns", "kept")
-"""Every table that holds rows of a scope; a migration that adds one names it here, and `forget` empties it."""
+"""Every table with rows of a scope, which `forget` empties; a migration that adds a table adds its name here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a database to the newest version; refuse one that is newer, or that is not ours."""
+    """Migrate a database to the newest version; refuse a newer one, and one that is not Dragoman's."""
     while (version := _version(connection, path, len(migrations))) < len(migrations):
         with transaction(connection):
             # Another process may have taken this step while we waited for the lock.
@@ -106,7 +106,7 @@ _STATE = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_sc
 
 
 def _version(connection: apsw.Connection, path: str, newest: int) -> int:
-    # In one statement, so that all of it is of one moment: another process may be making the tables.
+    # In one statement, hence one snapshot: another process may be creating the tables.
     [(version, application, tables)] = connection.execute(_STATE)
     if application != APPLICATION and (application or version or tables):
         raise StoreCorruptError(

@@ -1,4 +1,4 @@
-"""The system of record: one SQLite file, and beside it the index of the shared sources."""
+"""The SQLite store: one file, and beside it the search index of the shared sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @stores.register("sqlite.v1")
 class SqliteStore(TableStore):
-    """Rows, vectors, dialogues, traces and kept values in one file that several processes may use at once.
+    """Rows, vectors, dialogues, traces and key-value pairs in one file that several processes can share.
 
     Every write is on the disk when its call returns. A source of a tenant's shared scope with more than
     `index_above` rows is searched through an index in the folder `index` beside the file.
@@ -38,7 +38,7 @@ class SqliteStore(TableStore):
         super().__init__(self._database, analyse=analyse, busy_seconds=busy_seconds)
 
     def open(self) -> None:
-        """Open the file now, so that a damaged or foreign one is known at once."""
+        """Open the file now, so that a damaged or foreign one is reported at once."""
         with self._database.errors():
             self._database.connections()
 
@@ -47,7 +47,7 @@ class SqliteStore(TableStore):
         return str(self._path)
 
     def exists(self) -> bool:
-        """Whether the file is there already; nothing is made."""
+        """Whether the file exists; creates nothing."""
         return self._path.is_file()
 
     def dump(self, folder: Path) -> Path:
@@ -57,7 +57,7 @@ class SqliteStore(TableStore):
         return path
 
     def new_identity(self) -> None:
-        """Be another store than the one this file was copied from: indexes beside it are then made anew."""
+        """Give a copied store its own id, so that it does not use the index of the original."""
         self._database.new_identity()
 
     def verify(self) -> Verification:

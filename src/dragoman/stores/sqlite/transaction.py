@@ -1,4 +1,4 @@
-"""A transaction of SQLite that is whole or not there, whatever ends it."""
+"""SQLite transactions that are atomic under any interruption."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Hold the right to write while the block runs; when it ends the rows are on the disk, when it raises none is.
+    """Hold the write lock while the block runs; commit to disk when it ends, roll back when it raises.
 
-    Ctrl-C may fall between any two steps: after `BEGIN` and before the block, after `COMMIT`, or between our frames,
-    when this generator ends only with them and its connection may be closed already.
+    Ctrl-C may arrive between any two steps: after `BEGIN` and before the block, after `COMMIT`, or outside of this
+    generator, which then ends late, when its connection may be closed already.
     """
     import apsw
 

@@ -1,4 +1,4 @@
-"""SQLite's write-ahead log, switched on while others do the same."""
+"""Switch on SQLite's write-ahead log, safely for several processes at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _PAUSE = 0.005
 
 
 def use_wal(connection: apsw.Connection, seconds: float) -> None:
-    """Write ahead from here on; wait where another process is at it.
+    """Use the write-ahead log; retry while another process switches it on.
 
-    A new file is switched over under a lock that SQLite does not wait for, as it does for every other: two processes
-    that wait for each other there would never end. Once it is switched, this takes no lock.
+    SQLite's busy timeout does not cover the lock for switching a new file, since two processes could wait for each
+    other forever. For a file that uses the log already, this takes no lock.
     """
     import apsw
 

@@ -1,1 +1,1 @@
-"""Stores copied, backed up, restored and checked, as records."""
+"""Copy, back up, restore and check stores, record by record."""

@@ -1,4 +1,4 @@
-"""Backups: a folder with one file and a manifest that says what it holds, written last."""
+"""Backups: a folder with one data file and a manifest, which is written last."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import InputError, StoreCorruptError
+from dragoman.core.private_files import make_private_file, make_private_folder
 from dragoman.stores.in_memory import words
 from dragoman.stores.sql_store import TableStore
 from dragoman.stores.sqlite.store import SqliteStore
@@ -27,7 +28,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup's file is and holds."""
+    """Name, size, hash and content summary of a backup's data file."""
 
     file: str
     bytes: int
@@ -42,7 +43,7 @@ def back_up(store: TableStore, folder: Path) -> BackupManifest:
     """Write a backup into a new folder, while the store is in use."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"'{folder}' is there already and not empty.", remedy="Give a new folder for the backup.")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     identity = store.identity()
     file = store.dump(folder)
     with _readable(file) as readable:
@@ -51,6 +52,7 @@ def back_up(store: TableStore, folder: Path) -> BackupManifest:
     manifest = BackupManifest(file.name, file.stat().st_size, _sha256(file), identity, at, content)
     _sync(file)
     draft = folder / f"{MANIFEST}.draft"
+    make_private_file(draft)
     draft.write_text(json.dumps(asdict(manifest), indent=2), "utf-8")
     _sync(draft)
     draft.replace(folder / MANIFEST)
@@ -74,7 +76,7 @@ def read_manifest(folder: Path) -> BackupManifest:
 
 
 def verify_backup(folder: Path) -> BackupManifest:
-    """The manifest of a backup whose file is, byte by byte and record by record, what it says."""
+    """The manifest of a backup, after its data file is compared with it by hash and by content."""
     manifest = read_manifest(folder)
     file = folder / manifest.file
     if not file.is_file() or _sha256(file) != manifest.sha256:
@@ -89,7 +91,7 @@ def verify_backup(folder: Path) -> BackupManifest:
 
 
 def restore(folder: Path, target: TableStore, *, progress: Progress = lambda what, done, of: None) -> Summary:
-    """Put a backup into an empty store of any kind; repeated after an interruption, it goes on."""
+    """Restore a backup into an empty store of any kind; a repeated call resumes an interrupted one."""
     manifest = verify_backup(folder)
     with _readable(folder / manifest.file) as source:
         copied = copy_store(source, target, identity=manifest.sha256[:16], again=True, progress=progress)
@@ -100,17 +102,18 @@ def restore(folder: Path, target: TableStore, *, progress: Progress = lambda wha
 
 
 def restore_file(folder: Path, path: Path) -> Summary | None:
-    """Put a copy of an SQLite file in its place, whole; None where the backup is of another kind."""
+    """Restore an SQLite backup as a file, atomically; None if the backup is of another kind."""
     manifest = read_manifest(folder)
     if not manifest.file.endswith(".db"):
         return None
     if path.exists():
         raise InputError(f"'{path}' is there already.", remedy="Give a new path, or move that file away.")
     manifest = verify_backup(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     draft = path.with_name(f"{path.name}.restoring")
     for leftover in draft.parent.glob(f"{draft.name}*"):
         leftover.unlink()
+    make_private_file(draft)
     shutil.copyfile(folder / manifest.file, draft)
     store = SqliteStore(path=draft, analyse=words)
     store.new_identity()

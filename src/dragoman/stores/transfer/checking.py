@@ -1,4 +1,4 @@
-"""Whether a store's rows agree with each other: every passage with its digest, every source with its counts."""
+"""Check a store's consistency: every passage against its digest, every source against its counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRAY = """SELECT count(*) FROM vectors AS v LEFT JOIN passages AS p
 
 
 def problems(store: TableStore) -> Iterator[str]:
-    """What is wrong with a store; nothing where all is well. Names rows by scope and id, never by their text."""
+    """Inconsistencies of a store. They name rows by scope and id, never by their text."""
     yield from store.verify().problems
     for scope in store.scopes():
         yield from _scope_problems(store.engine, scope)

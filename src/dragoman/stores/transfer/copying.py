@@ -1,7 +1,7 @@
-"""One store copied into another: in batches that can be taken up again, and compared record by record at the end.
+"""Copy one store into another, in batches that can be resumed, and compare them record by record at the end.
 
-A copy under way leaves a mark in its target, and in each scope a note of how far it came, written with the batch that
-it speaks of. Who repeats the copy goes on from there; the mark and the notes go when both stores have been compared.
+A running copy keeps a mark in its target, and in each scope a note of its position, written with each batch. A repeated
+call resumes there; the mark and the notes are deleted after both stores were compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""What is being done, how many scopes are done, how many there are."""
+"""Callback with the current step, the scopes done, and the scopes in all."""
 
 MARK = Scope("dragoman:copy", "dragoman:copy")
 _BATCH = 500
@@ -30,7 +30,7 @@ _COPYING, _COMPARED = "copying", "compared"
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy did: how many records now, whether it went on with an earlier one, and what the target holds."""
+    """Result of a copy: records copied, whether it resumed an earlier copy, and a summary of the target."""
 
     records: int
     resumed: bool
@@ -51,7 +51,7 @@ def copy_store(
     again: bool = False,
     progress: Progress = lambda what, done, of: None,
 ) -> Copied:
-    """Copy everything into an empty store, or go on with a copy of the same source (`identity`); then compare.
+    """Copy everything into an empty store, or resume a copy of the same source (`identity`); then compare.
 
     Scopes that differ are an error, since either side may have been written to; with `again` the target's are dropped
     and copied anew.
@@ -110,7 +110,7 @@ def _copy_scope(source: RecordSource, target: Portable, scope: Scope) -> int:
 def _compare(
     source: RecordSource, target: Portable, scopes: Sequence[Scope], again: bool, progress: Progress
 ) -> dict[Scope, Summary]:
-    """What the target holds, every scope compared by counts and digest with the source."""
+    """A summary of the target, after every scope is compared with the source by counts and digest."""
     held: dict[Scope, Summary] = {}
     differing = 0
     known = set(scopes)

@@ -1,7 +1,7 @@
-"""A store's content as records: what is copied, backed up and compared, whichever engine keeps it.
+"""A store's content as records, independent of the engine: the unit of copies, backups and comparisons.
 
-Records of a scope come in one order: passages by source and age, turns by age, kept values by key. Two stores hold
-the same if the records of each scope are the same, which one digest says.
+Records of a scope have a fixed order: passages by source and age, turns by age, key-value pairs by key. Two stores are
+equal if the records of each scope are equal, which a digest shows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PassageRecord:
-    """A row with what was made of it: its tokens, as the agent's language cuts them, and its vector."""
+    """A passage with its tokens, as the agent's analyser split them, and its vector."""
 
     passage: Passage
     tokens: str
@@ -44,7 +44,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class KeptRecord:
-    """A kept value."""
+    """A key-value pair."""
 
     key: str
     value: str
@@ -54,7 +54,7 @@ Record: TypeAlias = PassageRecord | TurnRecord | KeptRecord
 
 
 class Position(NamedTuple):
-    """Up to which record of a scope a reader has come: the last passage's source and number, turn and key."""
+    """A reader's position in a scope: source and number of the last passage, last turn, last key."""
 
     source: str = ""
     passage: int = 0
@@ -66,7 +66,7 @@ START = Position()
 
 
 class RecordSource(Protocol):
-    """What can be copied from."""
+    """A store or file that can be copied from."""
 
     def scopes(self) -> Sequence[Scope]:
         """Every scope that has records."""
@@ -83,11 +83,11 @@ class Portable(RecordSource, Protocol):
 
     @property
     def where(self) -> str:
-        """How to call it before people; it holds no secret."""
+        """The location for messages; holds no secret."""
         ...
 
     def identity(self) -> str:
-        """A name that the store got when it was made."""
+        """The id that the store got when it was created."""
         ...
 
     def receive(self, scope: Scope, records: Sequence[Record], notes: Mapping[str, str]) -> None:
@@ -95,7 +95,7 @@ class Portable(RecordSource, Protocol):
         ...
 
     def drop_note(self, scope: Scope, key: str) -> None:
-        """Let go of a note."""
+        """Delete a note."""
         ...
 
     def kept(self, scope: Scope, key: str) -> str | None: ...
@@ -171,7 +171,7 @@ class RecordTally:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How much a scope, or a whole store, holds, and a digest that is equal where the content is."""
+    """Counts of a scope or a whole store, and a digest of its content."""
 
     passages: int
     turns: int
@@ -185,7 +185,7 @@ class Summary:
 
 
 def summary_of(store: RecordSource, scope: Scope) -> Summary:
-    """What one scope holds."""
+    """The summary of one scope."""
     tally = RecordTally()
     for record, _ in store.records(scope):
         tally.add(line(to_json(record)), record)
@@ -193,7 +193,7 @@ def summary_of(store: RecordSource, scope: Scope) -> Summary:
 
 
 def total(parts: Mapping[Scope, Summary]) -> Summary:
-    """What a whole store holds; scopes without records do not count."""
+    """The summary of all scopes; scopes without records do not count."""
     held = sorted(
         ((scope, part) for scope, part in parts.items() if not part.is_empty),
         key=lambda pair: (pair[0].tenant, pair[0].user),
@@ -206,5 +206,5 @@ def total(parts: Mapping[Scope, Summary]) -> Summary:
 
 
 def summary(store: RecordSource) -> Summary:
-    """What a whole store holds."""
+    """The summary of a whole store."""
     return total({scope: summary_of(store, scope) for scope in store.scopes()})

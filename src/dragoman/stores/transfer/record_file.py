@@ -1,4 +1,4 @@
-"""A whole store as one file of lines: JSON, compressed, with counts and a digest after each scope and at the end."""
+"""A whole store as a compressed JSON-lines file, with counts and a digest after each scope and at the end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dragoman.core.errors import StoreCorruptError
+from dragoman.core.private_files import make_private_file
 from dragoman.core.values import Scope
 from dragoman.stores.transfer.portable import (
     START,
@@ -32,8 +33,9 @@ FORMAT = 1
 
 
 def write_file(path: Path, store: RecordSource, *, identity: str) -> Summary:
-    """Write every scope; what it holds in all."""
+    """Write every scope and return the summary."""
     parts: dict[Scope, Summary] = {}
+    make_private_file(path)
     with gzip.open(path, "wb", compresslevel=3) as file:
         file.write(line({"dragoman": "store", "format": FORMAT, "store": identity}))
         for scope in store.scopes():
@@ -54,14 +56,14 @@ def write_file(path: Path, store: RecordSource, *, identity: str) -> Summary:
 
 
 class RecordFile:
-    """A written file, read as a store is; scopes that are asked for in their order cost one pass."""
+    """Reader of such a file, with the methods of a store; reading the scopes in order takes one pass."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._under_way: Iterator[dict[str, Json]] = iter(())
 
     def check(self) -> Summary:
-        """Read everything and compare with the counts and digests inside; refuse a file that is cut or changed."""
+        """Compare everything with the counts and digests inside; refuse a truncated or changed file."""
         parts: dict[Scope, Summary] = {}
         scope, tally, whole = None, RecordTally(), None
         for value in self._lines():

@@ -1,4 +1,4 @@
-"""Records out of and into the tables of an engine."""
+"""Read records from the tables of an engine, and write them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from dragoman.stores.engine import ScopedRows
 
 NOTE = "dragoman:copy"
-"""The key of a note about a copy that is under way; such notes are no content."""
+"""Key of a note about a running copy; such notes are not content."""
 _PAGE = 500
 _PASSAGES = f"""SELECT p.seq, {", ".join(f"p.{name}" for name in COLUMNS.split(", "))},
     p.tokens, v.vector, p.superseded_by FROM passages AS p LEFT JOIN vectors AS v
     ON v.tenant = :tenant AND v.user = :user AND v.source = p.source AND v.seq = p.seq
     WHERE p.tenant = :tenant AND p.user = :user AND p.source = :source AND p.seq > :last
     ORDER BY p.seq LIMIT {_PAGE}"""
-# The plus signs keep SQLite from walking through everybody's turns in the order of their numbers.
+# The plus signs keep SQLite from scanning the turns of all users in the order of their numbers.
 _TURNS = f"""SELECT seq, dialogue, speaker, text, trace, request FROM turns
     WHERE tenant = :tenant AND user = :user AND +seq > :last ORDER BY +seq LIMIT {_PAGE}"""
 _KEPT = f"""SELECT key, value FROM kept
@@ -99,7 +99,7 @@ def write_records(rows: ScopedRows, records: Sequence[Record], notes: Mapping[st
 
 
 def drop_note(rows: ScopedRows, key: str) -> None:
-    """Let go of a note."""
+    """Delete a note."""
     rows.rows(_DROP, key=key)
 
 
