@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _KEPT = "\n\t"
 _SHORT = 72
+_EXPLAINED = ("rule", "fact")
 
 
 def out() -> Console:
@@ -105,6 +106,24 @@ def learned_text(learned: Learned) -> list[str]:
     return [f"{word}: {one_line(passage.text)}" for word, passages in changes.items() for passage in passages]
 
 
+def explanation_text(reply: Reply) -> list[str]:
+    """What decided a reply, one line each: what the user told, what the documents say, what follows; else nothing."""
+    from dragoman.server.explanation import EXPLANATION_WORDS, explanation, explanation_lines
+
+    draft = _last_draft(reply)
+    reason = explanation(draft, reply.evidence) if draft is not None else None
+    if reason is None:
+        return []
+    english = {key: words[0] for key, words in EXPLANATION_WORDS.items()}
+    return [f"{label}: {one_line(text, 400)}" for label, text in explanation_lines(reason, english)]
+
+
+def _last_draft(reply: Reply) -> Draft | None:
+    values = [note.value for note in reply.trace if isinstance(note.value, Draft | Refinement)]
+    last = values[-1] if values else None
+    return last.draft if isinstance(last, Refinement) else last
+
+
 def trace_table(trace: Trace) -> Table:
     """What every role decided, with its score and seconds."""
     rows = table("role", "component", "decision", ">score", ">seconds", title="Why")
@@ -163,7 +182,8 @@ def _decision(value: Value) -> tuple[str, str]:
         told += "".join(f"; {one_line(warning, 160)}" for warning in value.warnings)
         return told, "" if best is None else f"{best:.2f}"
     if isinstance(value, Draft):
-        notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items())
+        # Rule and fact stand above the table (`explanation_text`).
+        notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items() if name not in _EXPLAINED)
         return _with(value.method, notes), f"{value.confidence:.2f}"
     if isinstance(value, Refinement):
         words = ", ".join(f"{old} by {new}" for old, new in value.replaced)

@@ -67,7 +67,9 @@ def print_short_why(reply: Reply, console: Console) -> None:
 
 
 def print_why(reply: Reply, console: Console) -> None:
-    """The whole trace of a reply, then its evidence."""
+    """Print what decided a reply, then its trace and its evidence."""
+    for line in rendering.explanation_text(reply):
+        console.print(line)
     console.print(rendering.trace_table(reply.trace))
     if reply.evidence:
         console.print(rendering.evidence_table(reply.evidence))

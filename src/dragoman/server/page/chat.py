@@ -56,7 +56,7 @@ class ReplyCard:
         self.under: TextElement
 
     @property
-    def telling(self) -> TurnPicture | None:
+    def picture(self) -> TurnPicture | None:
         """What the picture draws; None where it is no longer kept."""
         if self.lost:
             return None
@@ -247,8 +247,8 @@ class ChatPanel:
             with button("", partial(self._explain, answer), "why", aria_label=label):
                 el("span", self._words["chat.why_short"], "ask")
                 el("span", said)
-            if answer.telling is not None and answer.telling.warnings:
-                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.telling.warnings))
+            if answer.picture is not None and answer.picture.warnings:
+                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.picture.warnings))
             el("span", classes="spread")
             if answer.place is not None:
                 Thumbs(self.page_session, self._words, answer.place, answer.box, liked=answer.liked).build()
@@ -256,14 +256,14 @@ class ChatPanel:
     def _why(self, answer: ReplyCard) -> str:
         """One line: where a reply comes from, or that there is no answer, and how long it took."""
         assert answer.reply is not None
-        reply, telling = answer.reply, reply_picture(answer.reply)
-        took = seconds_text(answer.seconds if answer.seconds is not None else telling.seconds)
+        reply, picture = answer.reply, reply_picture(answer.reply)
+        took = seconds_text(answer.seconds if answer.seconds is not None else picture.seconds)
         doubt = {"no answer": self._words["worth.no_answer"], "nearest": self._words["worth.nearest"]}
-        worth = doubt.get(telling.worth, "")
+        worth = doubt.get(picture.worth, "")
         if reply.plan.is_null:
             return " · ".join(part for part in (worth, self._words["chat.direct"], took) if part)
         drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
-        rests = [card for card in telling.cards if card.quoted and card.fate in ("kept", "novel")]
+        rests = [card for card in picture.cards if card.quoted and card.fate in ("kept", "novel")]
         places = dict.fromkeys(
             card.evidence.passage.origin.rpartition("/")[2] or card.evidence.source for card in rests
         )

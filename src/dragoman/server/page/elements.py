@@ -126,7 +126,7 @@ def notice(text: str) -> None:
     ui.notify(text[:_SHORT], classes="notice", position="top", timeout=6000)
 
 
-def tell_error(error: DragomanError, words: Phrases) -> None:
+def show_error(error: DragomanError, words: Phrases) -> None:
     """Say what went wrong and what to do, for a moment."""
     problem = problem_of(error)
     said = problem.detail or CODES[problem.code][1]
@@ -134,9 +134,9 @@ def tell_error(error: DragomanError, words: Phrases) -> None:
 
 
 @contextmanager
-def telling_errors(words: Phrases) -> Iterator[None]:
+def errors_shown(words: Phrases) -> Iterator[None]:
     """Errors of ours are told on the page; others are the server's."""
     try:
         yield
     except DragomanError as error:
-        tell_error(error, words)
+        show_error(error, words)

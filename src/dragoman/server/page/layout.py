@@ -15,7 +15,7 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.data import source_search
 from dragoman.server.page.chat import ChatPanel, ReplyCard
 from dragoman.server.page.dialogues import DialoguePanel
-from dragoman.server.page.elements import el, icon_button, on, telling_errors
+from dragoman.server.page.elements import el, errors_shown, icon_button, on
 from dragoman.server.page.memory import MemoryPanel
 from dragoman.server.page.runs import RunsPanel
 from dragoman.server.page.session import PageSession, consistency, makeup, new_dialogue
@@ -106,7 +106,7 @@ class PageLayout:
         with suppress(TimeoutError):
             if not await ui.run_javascript(_NARROW, timeout=5.0):
                 self._open("why")  # beside the chat there is room for a panel
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             self.why.makeup = await self.page_session.do(makeup)
             self.chat.begin(await self.page_session.do(source_search.describe))
             if dialogue is not None:
@@ -117,7 +117,7 @@ class PageLayout:
         """Go on with an old dialogue."""
         if self.chat.is_running:
             self.chat.stop()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self.chat.show(dialogue)
         self._addressed(dialogue)
         self._root.classes(remove="listing")
@@ -128,7 +128,7 @@ class PageLayout:
         if self.chat.is_running:
             self.chat.stop()
         self.page_session.dialogue = new_dialogue()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             self.chat.begin(await self.page_session.do(source_search.describe))
         self._addressed(None)
         self._root.classes(remove="listing")
@@ -168,7 +168,7 @@ class PageLayout:
 
     async def _reload(self) -> None:
         """A fact went, and turns may have gone with it: read the dialogue anew."""
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             if not await self.chat.show(self.page_session.dialogue):
                 self.chat.begin(await self.page_session.do(source_search.describe))
         await self.dialogues.refresh()

@@ -96,18 +96,18 @@ class OpenPages:
         asyncio.get_running_loop().call_later(_FAREWELL, end)
 
 
-_SAID: dict[str, dict[Language, tuple[str, str, str]]] = {
+_MESSAGES: dict[str, dict[Language, tuple[str, str, str]]] = {
     "full": {
-        "en": ("All places are taken", "As many pages are open as this server holds. It tries again by itself.", ""),
-        "zh": ("页面已满", "打开的页面已达服务器上限，稍后会自动重试。", ""),
+        "en": ("The server is busy", "Too many pages are open. This page tries again automatically.", ""),
+        "zh": ("服务器繁忙", "打开的页面太多，本页会自动重试。", ""),
     },
     "rest": {
         "en": (
-            "This page was put to rest",
-            "It was not used for a while, and others waited. Nothing that was sent is lost.",
-            "Go on",
+            "This page was closed",
+            "It was inactive while others were waiting. Your messages are saved.",
+            "Continue",
         ),
-        "zh": ("此页面已休息", "它有一段时间没有使用，而其他人在等待。已发送的内容都没有丢失。", "继续"),
+        "zh": ("此页面已关闭", "它一段时间没有活动，而其他人在等待。您的消息都已保存。", "继续"),
     },
 }
 _PLAIN = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>Dragoman</title>
@@ -119,14 +119,14 @@ place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-w
 
 def full_page(language: Language, *, seconds: int) -> bytes:
     """What a browser sees when nobody can be let go of; it asks again after a while."""
-    title, text, _ = _SAID["full"][language]
+    title, text, _ = _MESSAGES["full"][language]
     refresh = f'<meta http-equiv="refresh" content="{seconds}">'
     return _PLAIN.format(language=language, refresh=refresh, title=title, text=text, link="").encode()
 
 
 def rest_page(language: Language, agent: str, dialogue: str) -> str:
     """Where a page goes that was let go of, with the way back to its dialogue."""
-    title, text, go_on = _SAID["rest"][language]
+    title, text, go_on = _MESSAGES["rest"][language]
     given = {"agent": agent, "dialogue": dialogue}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items() if value)
     link = f'<p><a href="{escape(f"./?{query}", quote=True)}">{go_on}</a></p>'

@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, el, empty, heading, telling_errors
+from dragoman.server.page.elements import Phrases, el, empty, errors_shown, heading
 from dragoman.server.page.run_figures import figure, legend
 from dragoman.server.page.run_tables import best_of, cell_text, measured_first
 from dragoman.server.page.session import PageSession
@@ -30,7 +30,7 @@ class RunsPanel:
     async def refresh(self) -> None:
         """Read anew which runs there are."""
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             caller = await self._page_session.caller()
             rows = await self._page_session.listed_runs() if caller.admin else []
             self._panel.clear()
@@ -55,7 +55,7 @@ class RunsPanel:
         return made
 
     async def _show(self) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             chosen = [str(choice.value) for choice in (self._first, self._second) if choice.value]
             results = [await self._page_session.run_result(name) for name in dict.fromkeys(chosen)]
             self._shown.clear()

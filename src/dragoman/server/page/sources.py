@@ -16,7 +16,7 @@ from dragoman.server.data import source_search, uploads
 from dragoman.server.data.uploads import MOST_BYTES, Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.elements import Phrases, el, errors_shown, evidence_card, heading, icon_button, notice, on
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
 from dragoman.sources.files import READERS
@@ -94,7 +94,7 @@ class SourcesPanel:
     async def refresh(self) -> None:
         """Read anew what there is, and offer to add to it what may be written."""
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             rows = await self._page_session.do(source_search.sources)
             self._show(rows)
             names = [str(row["name"]) for row in rows]
@@ -175,7 +175,7 @@ class SourcesPanel:
         self._came += 1
         self._pending += 1
         self._progress()
-        with telling_errors(words):
+        with errors_shown(words):
             uploads.check_size(event.file.size())
             # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
             report = await self._page_session.read_in(self._target, put, name, event.file)
@@ -222,7 +222,7 @@ class SourcesPanel:
                     )
 
     async def _remove(self, name: str) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self._page_session.read_in(self._target, uploads.remove, name)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
@@ -233,7 +233,7 @@ class SourcesPanel:
         if not query or not source:
             return
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             await self._page_session.service.admit(await self._page_session.caller())
             found = await self._page_session.do(source_search.search, source, query, _FOUND)
             self._found.clear()

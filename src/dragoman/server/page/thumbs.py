@@ -8,7 +8,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data import user_data
-from dragoman.server.page.elements import Phrases, button, el, icon_button, notice, telling_errors
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, icon_button, notice
 from dragoman.server.page.session import PageSession
 
 
@@ -51,7 +51,7 @@ class Thumbs:
 
     async def _rate(self, thumb: Literal["up", "down"], better: str | None = None) -> None:
         page_session = self._page_session
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             caller = await page_session.caller()
             async with page_session.service.alone(
                 page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user
