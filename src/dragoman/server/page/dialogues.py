@@ -1,4 +1,4 @@
-"""The list of dialogues: go on with an old one, begin anew, or delete one."""
+"""The list of dialogues: continue, start or delete one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_ONCE = 30
 
 
 class DialoguePanel:
-    """The list at the left edge, behind a button where there is little room."""
+    """The list at the left edge, behind a menu button on narrow screens."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class DialoguePanel:
             self._list = el("div", classes="list")
 
     async def refresh(self) -> None:
-        """Read anew which dialogues there are."""
+        """Reload the list of dialogues."""
         with errors_shown(self._words):
             rows, more = await self._page_session.do(user_data.dialogues, limit=self._shown)
             self._list.clear()

@@ -1,4 +1,4 @@
-"""What the agent knows about the user: see from which words, correct, forget, add, take along, forget everything."""
+"""The Memory panel: see, add, edit, delete and export facts about the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.server.page.session import PageSession
 
 
 class MemoryPanel:
-    """The memory panel. `forgotten` is told when turns may have gone with a fact, `emptied` when all is gone."""
+    """The Memory panel. Calls `forgotten` when a fact was deleted and `emptied` when everything was."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class MemoryPanel:
                     button(words["memory.sure_yes"], self._everything, "danger filled")
 
     async def refresh(self) -> None:
-        """Read anew what is remembered."""
+        """Reload the facts."""
         with errors_shown(self._words):
             facts = await self._page_session.do(user_data.facts)
             self._list.clear()
@@ -76,7 +76,7 @@ class MemoryPanel:
                     el("q", str(fact["said"]))
 
     def _edit(self, card: TextElement, fact: View) -> None:
-        """The fact as a field; Enter saves, Esc leaves it as it was."""
+        """Turn a fact into a text field; Enter saves, Esc cancels."""
         words = self._words
         card.clear()
         with card:
@@ -124,7 +124,7 @@ class MemoryPanel:
             ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
 
     async def _ask(self) -> None:
-        """Ask whether everything is to be deleted, and name what goes."""
+        """Ask for confirmation to delete everything, with counts."""
         with errors_shown(self._words):
             erasure = await self._page_session.do(user_data.erasure)
             counts = {"facts": erasure.facts, "chats": erasure.chats, "files": erasure.files}

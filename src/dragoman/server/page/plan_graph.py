@@ -1,4 +1,4 @@
-"""The plan as a graph, in plain SVG: every text that goes in is escaped, colours are the style sheet's."""
+"""The plan as an SVG graph; every text is escaped, colours are in the style sheet."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LETTER = 7.0
 
 
 def seconds_text(seconds: float) -> str:
-    """A time as people read it."""
+    """Seconds as readable text."""
     if seconds >= 0.9995:
         return f"{seconds:.1f} s"
     return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else f"{seconds * 1000:.1f} ms"
 
 
 def fitted(text: str, width: float, letter: float = _LETTER) -> str:
-    """A text cut to a width; characters of East Asian scripts count twice."""
+    """Cut a text to a width; East Asian characters count twice."""
     room = width / letter
     taken = 0.0
     for place, character in enumerate(text):
@@ -36,13 +36,13 @@ def fitted(text: str, width: float, letter: float = _LETTER) -> str:
 
 
 def span_of(start: float, seconds: float, whole: float) -> tuple[float, float]:
-    """Where a bar begins and how wide it is, in percent; the smallest can still be seen, and none leaves the lane."""
+    """Start and width of a bar in percent, at least visible and never beyond the lane."""
     width = min(100.0, max(0.8, 100.0 * seconds / whole))
     return min(100.0 * start / whole, 100.0 - width), width
 
 
 def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, str]) -> str:
-    """Gate, the sources of the plan step by step, and the reply; below them the sources that were not asked."""
+    """SVG of the gate, the plan's sources by step and the reply; below them the sources not searched."""
     parts: list[str] = []
     y = 4.0
     verdict = picture.verdict
@@ -77,7 +77,7 @@ def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, s
 
 
 def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
-    """How far a reply is to be trusted, in a few words; a set phrase claims nothing, "I don't know" is no answer."""
+    """Confidence of a reply in a few words; none for standard phrases and "I don't know"."""
     if picture.confidence is None:
         return ""
     figure = f"{words['confidence']} {picture.confidence:.2f}"
@@ -91,7 +91,7 @@ def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
 
 
 def _told(picture: TurnPicture, words: Mapping[str, str]) -> str:
-    """The graph in words, for who does not see it."""
+    """The graph as text, for screen readers."""
     steps = [" + ".join(stop.source for stop in step) for _, step in groupby(picture.stops, key=lambda s: s.step)]
     verdict = picture.verdict
     gate = "" if verdict is None else f"{words['graph.gate']} {verdict.probability:.2f}"

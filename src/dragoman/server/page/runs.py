@@ -1,4 +1,4 @@
-"""Experiments as the laboratory stored them: tables and figures, one run or two beside each other."""
+"""The Runs panel: tables and figures of one stored experiment, or of two side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT = 160
 
 
 class RunsPanel:
-    """The panel of experiments; for admins, as the API is."""
+    """The Runs panel, for admins only."""
 
     def __init__(self, page_session: PageSession, words: Phrases) -> None:
         self._page_session, self._words = page_session, words
@@ -28,7 +28,7 @@ class RunsPanel:
         self._panel = into
 
     async def refresh(self) -> None:
-        """Read anew which runs there are."""
+        """Reload the list of runs."""
         words = self._words
         with errors_shown(words):
             caller = await self._page_session.caller()
@@ -97,7 +97,7 @@ class RunsPanel:
                                 el("span", name)
 
     def _table(self, table: View) -> None:
-        """What was measured; systems that are holes throughout stand behind a line, since they can be many."""
+        """Table of a run; systems without any figure are folded away."""
         words = self._words
         rows: Sequence[View] = table["rows"]
         shown = sum(any(cell.get("value") is not None for cell in row["cells"]) for row in rows) or len(rows)

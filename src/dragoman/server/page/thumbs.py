@@ -1,4 +1,4 @@
-"""What a user thinks of a reply: a thumb, and what should have been said instead."""
+"""Feedback on a reply: a thumb and a better answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.server.page.session import PageSession
 
 
 class Thumbs:
-    """A thumb for a reply, and a place to say what would have been better."""
+    """Thumb buttons of a reply, and a field for a better answer."""
 
     def __init__(
         self, page_session: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
@@ -33,7 +33,7 @@ class Thumbs:
         self._down.props["aria-pressed"] = str(self._liked is False).lower()
 
     async def _ask(self) -> None:
-        """A thumb down counts at once; the better answer may follow."""
+        """Store a thumbs down at once; the better answer is optional."""
         await self._rate("down")
         if self._form is not None:
             return
