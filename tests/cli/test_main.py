@@ -39,7 +39,7 @@ def test_version_is_the_package_version(capfd):
 def test_bare_command_shows_help_and_the_next_thing_to_try(capfd):
     code, out, err = outcome(capfd)
     assert code == 0 and err == ""
-    assert "Try first: dragoman chat" in out
+    assert "Start with: dragoman chat" in out
     for name in ("chat", "ask", "ingest", "remember", "recall", "forget", "init", "check", "doctor", "models"):
         assert f"\n  {name} " in out
 

@@ -1,4 +1,4 @@
-"""The commands put together, and the options that stand before them."""
+"""The command line application: its commands and root options."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from dragoman.cli import (
 from dragoman.cli.label import thumbs
 from dragoman.cli.store import copies
 
-_EPILOG = "Try first: dragoman chat. Then, with files of your own: dragoman init FOLDER"
+_EPILOG = "Start with: dragoman chat. For your own files: dragoman init FOLDER"
 
 app = typer.Typer(
     name="dragoman",
-    help="Talk to agents that know you and your documents, and that say why they said what they said.",
+    help="Chat with agents that know you and your documents, and that explain their replies.",
     epilog=_EPILOG,
     invoke_without_command=True,
     add_completion=False,
@@ -51,7 +51,7 @@ remember.add_to(app)
 recall.add_to(app)
 forget.add_to(app)
 serve.add_to(app)
-app.add_typer(keys.app, name="keys", help="Make, list and revoke the keys of a server.")
+app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys of a server.")
 mcp.add_to(app)
 init.add_to(app)
 check.add_to(app)
@@ -60,13 +60,13 @@ evaluate.add_to(app)
 report.add_to(app)
 compare.add_to(app)
 train.add_to(app)
-app.add_typer(judge.app, name="judge", help="Let people judge replies: blinded sheets out, figures in.")
+app.add_typer(judge.app, name="judge", help="Have people judge replies: export blinded sheets, import the ratings.")
 app.add_typer(
-    thumbs.app, name="label", help="Make labels to train on: of turns, from thumbs; of evidence, by its relevance."
+    thumbs.app, name="label", help="Create training labels: for turns, from thumbs; for evidence, its relevance."
 )
-app.add_typer(data.app, name="data", help="See, check, cut and convert data sets.")
-app.add_typer(copies.app, name="store", help="Copy, back up, restore, check and index what an agent has stored.")
-app.add_typer(models.app, name="models", help="List, fetch and find the weights; distil an encoder.")
+app.add_typer(data.app, name="data", help="Show, check, split and convert data sets.")
+app.add_typer(copies.app, name="store", help="Copy, back up, restore, check and index an agent's store.")
+app.add_typer(models.app, name="models", help="List, download and locate model weights; distil an encoder.")
 
 
 def _version(wanted: bool) -> None:
@@ -81,10 +81,10 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log what happens to standard error.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Write log messages to standard error.")] = False,
 ) -> None:
     _log_to_stderr(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)
     if context.invoked_subcommand is None:
@@ -92,7 +92,7 @@ def _root(
 
 
 class _Stderr(logging.Handler):
-    """Writes to standard error as it is at that moment; warnings read like those of the commands."""
+    """Log handler for the current standard error; formats warnings like those of the commands."""
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{self.format(record)}\n")

@@ -1,4 +1,4 @@
-"""`dragoman ask`: a single turn."""
+"""`dragoman ask`: ask one question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dragoman.core.trace import Reply, reply_to_json
 
 Dialogue = Annotated[
     str | None,
-    typer.Option("--dialogue", metavar="NAME", help="Go on with a dialogue of this name.", show_default=False),
+    typer.Option("--dialogue", metavar="NAME", help="Continue the dialogue of this name.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print each reply with its trace as one line of JSON.")]
 
@@ -41,19 +41,21 @@ def ask(
         list[str] | None,
         typer.Argument(
             metavar="TEXT",
-            help="The turn. With none, or with -, it is read from standard input.",
+            help="The question. Read from standard input where omitted or -.",
             show_default=False,
         ),
     ] = None,
     agent: Agent = None,
     user: User = "me",
     dialogue: Dialogue = None,
-    why: Annotated[bool, typer.Option("--why", help="Print the trace and the evidence after the reply.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="After the reply, print what decided it, the trace and the evidence.")
+    ] = False,
     as_json: AsJson = False,
     settings: Set = None,
     state: State = None,
 ) -> None:
-    """Ask an agent one thing."""
+    """Ask an agent one question."""
     turn = _turn(text)
     with opened(agent, settings=settings, state=state, talks=True) as assistant:
         name = dialogue or new_dialogue()
@@ -71,11 +73,11 @@ def ask(
 
 
 def _turn(text: list[str] | None) -> str:
-    """The words of the command line, else what is piped in."""
+    """The question from the command line, else from standard input."""
     if text and text != ["-"]:
         return " ".join(text)
     if not text and at_terminal():
-        raise typer.BadParameter('Nothing was asked. Write for instance: dragoman ask "When does the ferry leave?"')
+        raise typer.BadParameter('No question given. Example: dragoman ask "When does the ferry leave?"')
     return piped().read().decode("utf-8", "surrogateescape").strip()
 
 
@@ -85,6 +87,6 @@ def print_json(reply: Reply) -> None:
 
 
 def write_line(line: str) -> None:
-    """Print a line at once, for whoever reads the pipe."""
+    """Print a line and flush it, so that the reader of a pipe gets it at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

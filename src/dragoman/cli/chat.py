@@ -1,4 +1,4 @@
-"""`dragoman chat`: a conversation at the terminal, or down a pipe."""
+"""`dragoman chat`: a conversation in the terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def chat(
     settings: Set = None,
     state: State = None,
 ) -> None:
-    """Talk with an agent.
+    """Chat with an agent.
 
-    With no terminal it reads one user turn a line from standard input and prints one reply a line.
+    Without a terminal, each line of standard input is one message, and each reply is printed on one line.
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
 
@@ -56,7 +56,7 @@ def chat(
 
 
 def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) -> bool:
-    """Answer every line of standard input; whether all of them could be answered."""
+    """Answer every line of standard input; return whether all of them were answered."""
     all_answered = True
     for number, raw in enumerate(piped(), start=1):
         line = raw.decode("utf-8", "surrogateescape").strip()

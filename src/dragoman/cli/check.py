@@ -1,4 +1,4 @@
-"""`dragoman check`: try agents on their written conversations."""
+"""`dragoman check`: test agents against written conversations."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def check_agents(
         list[str] | None,
         typer.Argument(
             metavar="AGENT",
-            help="Agents' folders, a folder of such folders, or names of shipped agents. "
-            "Default: the current folder, else harbour.",
+            help="Agent folders, a folder that contains some, or names of built-in agents. Default: "
+            "the current folder, else harbour.",
             show_default=False,
         ),
     ] = None,
@@ -47,32 +47,39 @@ def check_agents(
             "--conversations",
             "-f",
             metavar="FILE",
-            help="The conversations. Default: the agent's conversations.toml.",
+            help="File with the conversations. Default: the agent's conversations.toml.",
             show_default=False,
         ),
     ] = None,
     json_out: Annotated[
         Path | None,
-        typer.Option("--json", metavar="OUT", help="Write the outcomes with the replies here.", show_default=False),
+        typer.Option("--json", metavar="OUT", help="Write outcomes and replies to this JSON file.", show_default=False),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, metavar="N", help="Hold the first N of each agent only.", show_default=False),
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Run only the first N conversations of each agent.", show_default=False
+        ),
     ] = None,
     at_least: Annotated[
         int | None,
         typer.Option(
-            "--at-least", min=0, metavar="N", help="Succeed when N of all pass. Default: all.", show_default=False
+            "--at-least",
+            min=0,
+            metavar="N",
+            help="Succeed if at least N conversations pass. Default: all.",
+            show_default=False,
         ),
     ] = None,
-    totals: Annotated[bool, typer.Option("--totals", help="Print the sums only, and no conversation by name.")] = False,
+    totals: Annotated[
+        bool, typer.Option("--totals", help="Print totals only, without names of conversations.")
+    ] = False,
     settings: Set = None,
 ) -> None:
-    """Try agents on their written conversations.
+    """Test agents against written conversations.
 
-    Prints which replies were not as expected, the sums by kind, and how many
-    replies have a number or name without support; leaves with 0 only where all
-    conversations passed.
+    Prints the replies that fail, totals by kind, and the number of replies with a number or name that no evidence
+    supports. The exit code is 0 only if all conversations pass.
     """
     from dragoman.agent.build import locate
     from dragoman.agent.check import read_conversations
@@ -105,7 +112,7 @@ def check_agents(
 
 
 def _expanded(name: str) -> list[str]:
-    """The agents that a name means: itself, or those in the folders below it."""
+    """The agents that a name stands for: itself, or those in the folders below it."""
     folder = Path(name)
     if not folder.is_dir() or (folder / _AGENT_FILE).is_file():
         return [name]

@@ -23,21 +23,20 @@ def add_to(app: typer.Typer) -> None:
 
 def compare(
     *,
-    a: Annotated[str, typer.Argument(metavar="A", help="A run, or RUN:SYSTEM.", show_default=False)],
-    b: Annotated[str, typer.Argument(metavar="B", help="A run, or RUN:SYSTEM.", show_default=False)],
+    a: Annotated[str, typer.Argument(metavar="A", help="A run folder, or RUN:SYSTEM.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="A run folder, or RUN:SYSTEM.", show_default=False)],
     data: Annotated[
-        str | None, typer.Option("--set", metavar="NAME", help="Only this set.", show_default=False)
+        str | None, typer.Option("--set", metavar="NAME", help="Compare only this data set.", show_default=False)
     ] = None,
     system: Annotated[
-        str | None, typer.Option("--system", metavar="NAME", help="Only this row.", show_default=False)
+        str | None, typer.Option("--system", metavar="NAME", help="Compare only this system.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show so many changed turns.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Number of changed turns to show.")] = 5,
 ) -> None:
-    """Show which turns changed between two runs, or two systems.
+    """Show which turns changed between two runs or two systems.
 
-    Counts changes of gate, plan, evidence and reply, on how many turns each measure came out better or worse (p: how
-    probable such a difference of the turns' mean is by chance, drawn over dialogues, each measure by itself), and
-    shows the turns that changed most.
+    Counts changes of gate, plan, evidence and reply, and the turns on which each metric got better or worse, with p of
+    a paired bootstrap over dialogues (uncorrected); then shows the turns that changed most.
     """
     from dragoman.evaluate.show.compare import compare_runs
 

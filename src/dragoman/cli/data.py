@@ -1,4 +1,4 @@
-"""`dragoman data`: what sets there are, what is in one, what is wrong with it, and how it is cut."""
+"""`dragoman data`: list, check, show, convert and split data sets."""
 
 from __future__ import annotations
 
@@ -26,27 +26,33 @@ app = typer.Typer(no_args_is_help=True)
 File = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="A file or folder of a set; or toy, toy-zh: the shipped ones.", show_default=False
+        metavar="FILE", help="File or folder of a data set, or a built-in one: toy, toy-zh.", show_default=False
     ),
 ]
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="Files of a set; several are pooled.", show_default=False),
+    typer.Argument(metavar="FILE...", help="Files of a data set; several are pooled.", show_default=False),
 ]
 KindOption = Annotated[
     str | None,
-    typer.Option("--kind", "-k", metavar="KIND", help="What it is. Default: told by the file.", show_default=False),
+    typer.Option(
+        "--kind",
+        "-k",
+        metavar="KIND",
+        help="Format of the data set. Default: detected from the file.",
+        show_default=False,
+    ),
 ]
 Options = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", metavar="NAME=VALUE", help="An option of the kind (see: data list).", show_default=False
+        "--option", "-o", metavar="NAME=VALUE", help="Option of the format (see: data list).", show_default=False
     ),
 ]
 
 
 class By(StrEnum):
-    """What a cut goes by."""
+    """How a data set is split."""
 
     dialogue = "dialogue"
     evidence = "evidence"
@@ -55,7 +61,7 @@ class By(StrEnum):
 
 @app.command("list")
 def list_() -> None:
-    """Show the kinds of sets, their options, and the files of them under $DRAGOMAN_DATA."""
+    """List the formats of data sets, their options, and the files in $DRAGOMAN_DATA."""
     from dragoman.datasets.open import data_folder, files_in, kinds
 
     rows = rendering.table("kind", "options", "what it is")
@@ -84,13 +90,13 @@ def check(
     options: Options = None,
     json_out: Annotated[
         Path | None,
-        typer.Option("--json", metavar="OUT", help="Write the report here as JSON.", show_default=False),
+        typer.Option("--json", metavar="OUT", help="Write the report to this JSON file.", show_default=False),
     ] = None,
-    errors: Annotated[int, typer.Option("--errors", "-e", min=0, metavar="N", help="Show so many problems.")] = 20,
+    errors: Annotated[int, typer.Option("--errors", "-e", min=0, metavar="N", help="Number of problems to show.")] = 20,
 ) -> None:
-    """Count what is in a set, show how it is labelled, and name each row that is wrong.
+    """Check a data set: counts, label distribution and invalid rows.
 
-    Leaves with 0 where no row is wrong, else with 1.
+    The exit code is 0 if all rows are valid, else 1.
     """
     from dragoman.core.codec import encode
     from dragoman.datasets.check import KEPT
@@ -128,11 +134,11 @@ def show_examples(
     kind: KindOption = None,
     options: Options = None,
     wanted: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The turn with this id alone.", show_default=False)
+        str | None, typer.Option("--id", metavar="ID", help="Show only the turn with this id.", show_default=False)
     ] = None,
-    count: Annotated[int, typer.Option("--number", "-n", min=1, metavar="N", help="So many turns.")] = 3,
+    count: Annotated[int, typer.Option("--number", "-n", min=1, metavar="N", help="Number of turns to show.")] = 3,
 ) -> None:
-    """Show some turns: what was said, what could be looked up, and what is right."""
+    """Show turns with their context, candidate evidence and gold labels."""
     from dragoman.core.examples import Example
 
     dataset = _opened(file, kind, options)
@@ -156,11 +162,11 @@ def show_examples(
 def convert(
     *,
     file: File,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The JSON lines to write.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="JSON Lines file to write.", show_default=False)],
     kind: KindOption = None,
     options: Options = None,
 ) -> None:
-    """Write any set as JSON lines of Dragoman's own, which can be edited, cut and read again."""
+    """Convert a data set to Dragoman's own JSON Lines format."""
     from dragoman.datasets.writing import write_jsonl
 
     dataset = _opened(file, kind, options)
@@ -180,34 +186,41 @@ def split(
     context: typer.Context,
     *,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the parts.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the parts.", show_default=False)],
     by: Annotated[
-        By, typer.Option("--by", help="dialogue; evidence: the other parts share none with the first; or folds.")
+        By,
+        typer.Option(
+            "--by",
+            help="dialogue: at random; evidence: dev and test share no evidence "
+            "with train; folds: for cross-validation.",
+        ),
     ] = By.dialogue,
     parts: Annotated[
-        str, typer.Option("--parts", metavar="NAME=SHARE,...", help="The parts and their shares.")
+        str, typer.Option("--parts", metavar="NAME=SHARE,...", help="Names and shares of the parts.")
     ] = "train=0.8,dev=0.1,test=0.1",
-    folds: Annotated[int, typer.Option("--folds", min=2, metavar="K", help="How many folds.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same parts.")] = 1,
+    folds: Annotated[int, typer.Option("--folds", min=2, metavar="K", help="Number of folds.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 1,
     stratify: Annotated[
-        bool, typer.Option("--stratify/--no-stratify", help="Give all parts the same mix of plans.")
+        bool, typer.Option("--stratify/--no-stratify", help="Give all parts the same distribution of plans.")
     ] = True,
     control: Annotated[
         bool,
         typer.Option(
-            "--control", help="By evidence: also control.jsonl, as long as the first part, its evidence uncut."
+            "--control",
+            help="With --by evidence: also write control.jsonl, a training set of the "
+            "same size without the evidence constraint.",
         ),
     ] = False,
     kind: KindOption = None,
     options: Options = None,
 ) -> None:
-    """Cut a set into parts, so that no dialogue is in two of them.
+    """Split a data set into parts; no dialogue is in two of them.
 
-    By evidence, no text that dev or test can be answered from occurs in train; dialogues that stand between are dropped
-    and counted. The parts are JSON lines; split.json beside them says how they came about.
+    With --by evidence, no gold evidence of dev or test occurs in train; dialogues that would break this are dropped and
+    counted. The parts are JSON Lines files; split.json records how they were made.
 
-    The control has as many turns as train, drawn from train and the dropped dialogues together. Two models, one trained
-    on each, show what unseen evidence costs, apart from what fewer turns do.
+    The control set has as many turns as train, drawn from train and the dropped dialogues. Comparing models trained on
+    each shows the cost of unseen evidence apart from that of fewer turns.
     """
     from dragoman.datasets.splitting.split_files import split_files
 
@@ -228,7 +241,7 @@ def split(
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line, and is not just its default."""
+    """Whether an option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -275,7 +288,7 @@ def _opened(file: str, kind: str | None, options: Sequence[str] | None) -> Datas
 
 
 def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str | None = None) -> str:
-    """The words by which a suggested command means the same set."""
+    """The arguments that name the same data set in a suggested command."""
     words = [shlex.quote(file), *([out] if out else []), *(["--kind", shlex.quote(kind)] if kind else [])]
     return " ".join([*words, *(f"--option {shlex.quote(option)}" for option in options or ())])
 
@@ -294,7 +307,7 @@ def _given(options: Sequence[str] | None) -> Mapping[str, object]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """A bar of bytes while files are read."""
+    """Progress bar, in bytes, for files being read."""
     from dragoman.datasets.read_progress import watched
 
     with progress_bars() as bars, watched(bars.reading):

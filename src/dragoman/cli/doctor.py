@@ -1,4 +1,4 @@
-"""`dragoman doctor`: what works on this machine."""
+"""`dragoman doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     agent: Agent = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Say what works here and how to mend what does not."""
+    """Check the installation and suggest fixes."""
     from dragoman.cli.terminal.diagnosis import examine
 
     findings = examine(agent_name(agent))

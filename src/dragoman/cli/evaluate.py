@@ -37,7 +37,7 @@ def evaluate(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            metavar="EXPERIMENT", help="A file, or the name of a shipped one (see --list).", show_default=False
+            metavar="EXPERIMENT", help="A file, or the name of a built-in one (see --list).", show_default=False
         ),
     ] = None,
     data: Annotated[
@@ -45,8 +45,8 @@ def evaluate(
         typer.Option(
             "--data",
             metavar="NAME=FILE",
-            help="The file of a set; NAME alone runs that set only; FILE alone, without EXPERIMENT, "
-            "measures the default agent and baselines on a set of your own. May be repeated.",
+            help="File of a data set. NAME alone runs only that data set; FILE alone, without "
+            "EXPERIMENT, evaluates the default agent and baselines on your own data. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -56,67 +56,69 @@ def evaluate(
             "--agent",
             "-a",
             metavar="AGENT",
-            help="Also measure this agent: its roles, on the sources of the set. A folder, its agent.toml or the "
-            "name of a shipped one; may be repeated.",
+            help="Also evaluate this agent on the sources of the data set: its folder, its agent.toml "
+            "or the name of a built-in one. Repeatable.",
             show_default=False,
         ),
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAME", help="Run this row only; may be repeated.", show_default=False),
+        typer.Option("--system", metavar="NAME", help="Run only this system. Repeatable.", show_default=False),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, metavar="N", help="Take the first so many turns of each set.", show_default=False
+            "--limit", min=1, metavar="N", help="Use only the first N turns of each data set.", show_default=False
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The folder of the run. Default: runs/NAME.", show_default=False),
+        typer.Option("--out", metavar="DIR", help="Folder of the run. Default: runs/NAME.", show_default=False),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="PATH=VALUE",
-            help="Override a value of the experiment, as in defaults.k=5; may be repeated.",
+            help="Override a value of the experiment, such as defaults.k=5. Repeatable.",
             show_default=False,
         ),
     ] = None,
     json_out: JsonOut = None,
     markdown_out: MarkdownOut = None,
     csv_out: CsvOut = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the folder's earlier results and start again.")
+    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
     slow: Annotated[
-        bool, typer.Option("--slow", help="Also run the rows that ask a language model on every turn: seconds each.")
+        bool, typer.Option("--slow", help="Also run systems that call a language model on every turn (seconds each).")
     ] = False,
     train: Annotated[
-        bool, typer.Option("--train", help="First train the parts that rows need and that are not there.")
+        bool, typer.Option("--train", help="First train the missing components that systems need.")
     ] = False,
     parts: Annotated[
         Path | None,
         typer.Option(
             "--parts",
             metavar="DIR",
-            help="Where trained parts lie. Default: parts in $DRAGOMAN_HOME.",
+            help="Folder of trained components. Default: parts in $DRAGOMAN_HOME.",
             show_default=False,
         ),
     ] = None,
     ray: Ray = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the shipped experiments and leave.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the built-in experiments and exit.")] = False,
 ) -> None:
     """Run an experiment and print its tables.
 
-    Every figure has its interval, its test against the baseline and, where there is one, the paper's figure beside
-    it. A run that was stopped goes on when the same command is given again.
+    Every figure comes with its confidence interval, a significance test against the baseline and, where there is one,
+    the paper's figure. Repeat the command to resume an interrupted run.
     """
     if listing:
         _list()
         return
     if experiment is None and not data:
-        raise typer.BadParameter("Name an EXPERIMENT (--list shows them), or give a set of your own with --data FILE.")
+        raise typer.BadParameter("Name an EXPERIMENT (see --list), or give your own data with --data FILE.")
     own = agents or []
     name, spec, files = _meant(experiment, data or [], settings or [], own, prompted=slow)
     added = [row.name for row in spec.systems[len(spec.systems) - len(own) :]]
@@ -154,7 +156,7 @@ def evaluate(
 def _meant(
     experiment: str | None, data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
-    """The name of the run, what is to be run, and the files of its sets."""
+    """The name of the run, the experiment, and the files of its data sets."""
     from dragoman.evaluate.experiment_files import find
     from dragoman.evaluate.spec import load_experiment
 
@@ -181,13 +183,13 @@ def _meant(
 def _own(
     data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
-    """The experiment for a set of one's own."""
+    """The experiment for a data set given without an experiment."""
     from dragoman.datasets.open import SHIPPED, open_dataset, resolve, sniff
     from dragoman.evaluate.quick_experiment import quick_tables
     from dragoman.evaluate.spec import experiment_of
 
     if len(data) != 1:
-        raise typer.BadParameter("Without an EXPERIMENT one --data FILE is measured at a time.")
+        raise typer.BadParameter("Without an EXPERIMENT, give exactly one --data FILE.")
     given = data[0]
     name, _, file = ("", "", given) if Path(given).expanduser().exists() else given.rpartition("=")
     shipped = file in SHIPPED and not Path(file).exists()
@@ -209,7 +211,7 @@ def _list() -> None:
         rendering.add_row(table, name, title)
     rendering.out().print(table)
     if not found:
-        raise ConfigError("No experiments come with this installation.", remedy="Give the path of a file.")
+        raise ConfigError("This installation has no built-in experiments.", remedy="Give the path of a file.")
     typer.echo("Run one:  dragoman evaluate NAME --data toy   (toy, the shipped set, needs no files)")
 
 
@@ -242,7 +244,7 @@ def _tell_how_to_go_on(folder: Path) -> None:
 
 
 def _train_part(order: TrainingOrder, progress: Progress) -> None:
-    """Train a part into its folder, or go on where a training was stopped."""
+    """Train a component into its folder, or resume its training."""
     from dragoman.train.recipe import load_recipe
     from dragoman.train.run import train
 

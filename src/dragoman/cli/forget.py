@@ -23,20 +23,21 @@ def forget(
     *,
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WHAT", help="The fact to delete: its words or its id.", show_default=False),
+        typer.Argument(metavar="WHAT", help="The fact to delete: its text or its id.", show_default=False),
     ] = None,
     agent: Agent = None,
     user: User = "me",
     everything: Annotated[
-        bool, typer.Option("--all", help="Delete everything of the user: facts, chats and traces.")
+        bool, typer.Option("--all", help="Delete everything about the user: facts, chats and traces.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     settings: Set = None,
     state: State = None,
 ) -> None:
     """Delete a fact about a user, or everything.
 
-    Deleted text is gone from every file on disk. Deleting everything asks first, and says how much goes.
+    Deleted text is removed from every file on disk. Deleting everything shows how much will be deleted and asks for
+    confirmation.
     """
     if bool(what) == everything:
         raise typer.BadParameter("Say what to forget, or give --all for everything of the user, but not both.")

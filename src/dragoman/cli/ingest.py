@@ -1,4 +1,4 @@
-"""`dragoman ingest`: files and folders into a source."""
+"""`dragoman ingest`: read files and folders into a source."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def add_to(app: typer.Typer) -> None:
 
 def ingest(
     *,
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)],
-    source: Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The source to put them in.")] = (
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders to read.", show_default=False)],
+    source: Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The source to add them to.")] = (
         "DOCUMENTS"
     ),
-    sync: Annotated[bool, typer.Option("--sync", help="Remove what came from files that are gone.")] = False,
+    sync: Annotated[bool, typer.Option("--sync", help="Also remove passages of files that no longer exist.")] = False,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Also read what links inside a folder point to outside of it.")
     ] = False,
@@ -40,8 +40,8 @@ def ingest(
 ) -> None:
     """Read files and folders into a source.
 
-    Text, Markdown, HTML, PDF, CSV and JSONL are understood. A file that is there already and has not changed costs
-    nothing. One that fails is named at the end; the others go in.
+    Supports text, Markdown, HTML, PDF, CSV and JSONL. Unchanged files are skipped. Files that fail are listed at the
+    end; the others are added.
     """
     with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
         report = assistant.ingest(

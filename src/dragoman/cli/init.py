@@ -1,4 +1,4 @@
-"""`dragoman init`: make an agent of your own."""
+"""`dragoman init`: create an agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCAFFOLD = Path(__file__).parent / "scaffold"
 
 
 class Language(StrEnum):
-    """The languages in which an agent can be begun."""
+    """Languages of the agent templates."""
 
     en = "en"
     zh = "zh"
@@ -27,12 +27,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to create.", show_default=False)],
     language: Annotated[Language, typer.Option("--language", "-l", help="The agent's language.")] = Language.en,
 ) -> None:
-    """Make an agent of your own.
+    """Create your own agent.
 
-    The folder works at once and is there to be changed: files, sources, roles.
+    The new folder works as it is; edit its files, sources and roles.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists already and is not empty.", remedy="Give the name of a new folder.")

@@ -1,4 +1,4 @@
-"""`dragoman judge`: blinded sheets for people to fill in, and what they said."""
+"""`dragoman judge`: export blinded rating sheets and import the ratings."""
 
 from __future__ import annotations
 
@@ -18,24 +18,29 @@ app = typer.Typer(no_args_is_help=True)
 @app.command("export")
 def export_(
     *,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="SHEET.csv", help="Where the sheets go.", show_default=False)],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="SHEET.csv", help="CSV file name; each annotator's number is added.", show_default=False
+        ),
+    ],
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="NAME", help="Which set, where runs have several.", show_default=False),
+        typer.Option("--data", metavar="NAME", help="The data set, if the runs have several.", show_default=False),
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAME", help="Only this row; may be repeated.", show_default=False),
+        typer.Option("--system", metavar="NAME", help="Only this system. Repeatable.", show_default=False),
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Turns a system; the same for all.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Which turns, and in which order.")] = 1,
-    annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many sheets.")] = 3,
-    every: Annotated[bool, typer.Option("--every", help="Take turns without gold evidence as well.")] = False,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of turns, the same for every system.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the choice and order of turns.")] = 1,
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of annotators, one sheet each.")] = 3,
+    every: Annotated[bool, typer.Option("--every", help="Include turns without gold evidence.")] = False,
 ) -> None:
-    """Write blinded, shuffled sheets: CSV for a spreadsheet, HTML for a browser.
+    """Write blinded, shuffled rating sheets: CSV for a spreadsheet, HTML for a browser.
 
-    Which reply is whose stands in a key beside them: do not give it to the annotators.
+    A key file next to them says which system wrote which reply: do not give it to the annotators.
     """
     from dragoman.evaluate.judging.sheets import export, gather
 
@@ -52,19 +57,24 @@ def export_(
 @app.command("import")
 def import_(
     sheets: Annotated[
-        list[Path], typer.Argument(metavar="SHEET...", help="Filled sheets, one an annotator.", show_default=False)
+        list[Path], typer.Argument(metavar="SHEET...", help="Filled sheets, one per annotator.", show_default=False)
     ],
-    key: Annotated[Path, typer.Option("--key", metavar="KEY.json", help="The export's key.", show_default=False)],
+    key: Annotated[
+        Path, typer.Option("--key", metavar="KEY.json", help="The key file of the export.", show_default=False)
+    ],
     json_out: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here as JSON.", show_default=False)
+        Path | None,
+        typer.Option("--json", metavar="OUT", help="Write the figures to this JSON file.", show_default=False),
     ] = None,
     markdown_out: Annotated[
-        Path | None, typer.Option("--markdown", metavar="OUT", help="Write the tables here.", show_default=False)
+        Path | None,
+        typer.Option("--markdown", metavar="OUT", help="Write the tables to this file.", show_default=False),
     ] = None,
 ) -> None:
-    """Check filled sheets and say how each system fared.
+    """Check filled sheets and print the ratings of each system.
 
-    Prints means with intervals, kappa and the share of agreeing pairs. A wrong cell is named with its file and row.
+    Prints means with confidence intervals, kappa and the share of agreeing pairs. Invalid cells are reported with file
+    and row.
     """
     from dragoman.evaluate.judging.answers import kappa_text, markdown, read_sheets, shown, to_json
 

@@ -1,4 +1,4 @@
-"""`dragoman keys`: who may call a server."""
+"""`dragoman keys`: API keys of a server."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ KeysPlace = Annotated[
     typer.Option(
         "--keys",
         metavar="PLACE",
-        help="Where the keys are: a file, or a PostgreSQL server as env:NAME, the variable that holds its address. "
-        "Default: the database of the agent's store where that is one, else server.db in Dragoman's home.",
+        help="Where keys are stored: a file, or env:NAME, the variable with the address of a "
+        "PostgreSQL server. Default: the agent's PostgreSQL database if it uses one, else "
+        "server.db in $DRAGOMAN_HOME.",
         show_default=False,
     ),
 ]
 PerMinute = Annotated[
-    int | None, typer.Option("--turns-per-minute", min=1, help="Turns a key may take in a minute.", show_default=False)
+    int | None, typer.Option("--turns-per-minute", min=1, help="Limit of turns per minute and key.", show_default=False)
 ]
 PerDay = Annotated[
-    int | None, typer.Option("--tokens-per-day", min=1, help="Tokens a key may use in a day.", show_default=False)
+    int | None, typer.Option("--tokens-per-day", min=1, help="Limit of tokens per day and key.", show_default=False)
 ]
 
 app = typer.Typer(no_args_is_help=True)
@@ -41,27 +42,29 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _keys() -> None:
-    """Make, list and revoke the keys of a server."""
+    """Create, list and revoke API keys of a server."""
 
 
 @app.command()
 def create(
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.", show_default=False)],
-    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="Whose shared documents it sees.")] = "local",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key.", show_default=False)],
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="ID", help="Tenant whose shared documents it can read.")
+    ] = "local",
     user: Annotated[
         str,
-        typer.Option("--user", metavar="ID", help="The user it acts for. Default: one of its own.", show_default=False),
+        typer.Option("--user", metavar="ID", help="The user it acts for. Default: a new user.", show_default=False),
     ] = "",
     admin: Annotated[
-        bool, typer.Option("--admin", help="It may act for every user of the tenant, and write shared sources.")
+        bool, typer.Option("--admin", help="Allow acting for every user of the tenant and writing shared sources.")
     ] = False,
     turns_per_minute: PerMinute = None,
     tokens_per_day: PerDay = None,
     keys_place: KeysPlace = None,
     agent: Agent = None,
 ) -> None:
-    """Make a key. It is shown once."""
+    """Create a key. It is shown only once."""
     from dragoman.server.access.keys import create as make
 
     limits: dict[str, Any] = {"turns_per_minute": turns_per_minute, "tokens_per_day": tokens_per_day}
@@ -80,7 +83,7 @@ def listed(
     keys_place: KeysPlace = None,
     agent: Agent = None,
 ) -> None:
-    """List the keys, and what each used today."""
+    """List the keys with their usage today."""
     from dragoman.core.codec import encode
 
     with _ledger(keys_place, agent) as ledger:
@@ -104,14 +107,14 @@ def listed(
 @app.command()
 def revoke(
     *,
-    id: Annotated[str, typer.Argument(metavar="ID", help="As `dragoman keys list` shows it.", show_default=False)],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key (see: keys list).", show_default=False)],
     keys_place: KeysPlace = None,
     agent: Agent = None,
 ) -> None:
-    """Make a key invalid, at once and for good."""
+    """Revoke a key, immediately and permanently."""
     with _ledger(keys_place, agent) as ledger:
         if not ledger.revoke(id, time.time()):
-            raise InputError(f"There is no valid key '{id}'.", remedy="See them: dragoman keys list")
+            raise InputError(f"There is no valid key '{id}'.", remedy="List them with: dragoman keys list")
         left = [key for key in ledger.listed() if key.revoked is None]
     typer.echo(f"Revoked: {id}.")
     if not left:
@@ -119,7 +122,7 @@ def revoke(
 
 
 def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | None = None) -> UsageLedger:
-    """Where the keys are: at a place that was named, beside the store of the first agent on a server, or in a file."""
+    """Open the ledger of keys: the given place, else the first agent's PostgreSQL database, else a file."""
     from dragoman.server.access.sqlite_ledger import SqliteLedger, default_path
     from dragoman.stores.postgres.address import is_postgres
 
@@ -134,7 +137,7 @@ def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | No
 
 
 def refuse_stray_keys(place: str | None, ledger: UsageLedger) -> None:
-    """Keys that were made in the file of old, where the database has none, must not be passed over in silence."""
+    """Raise an error if the default file has keys and the database, which takes precedence, has none."""
     from dragoman.server.access.sqlite_ledger import SqliteLedger, default_path
 
     if place is not None or isinstance(ledger, SqliteLedger) or not default_path().exists() or ledger.listed():
@@ -147,7 +150,7 @@ def refuse_stray_keys(place: str | None, ledger: UsageLedger) -> None:
 
 
 def _server_of(agents: Sequence[str], settings: list[str] | None) -> Mapping[str, object] | None:
-    """The options of the first store on a PostgreSQL server among those of some agents."""
+    """The store options of the first agent that uses PostgreSQL."""
     from dragoman.agent.build import locate
     from dragoman.config import load_config
 

@@ -1,7 +1,7 @@
-"""The entry point: the one place where errors become messages and exit codes.
+"""Entry point of the command line: turns errors into messages and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C. Nothing is imported before `run` that takes time, so
-that Ctrl-C is met with a word at any moment.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C. Slow imports happen inside `run`, so that Ctrl-C
+is handled at any moment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STOPPED = 130
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
-    """The entry point of the `dragoman` command; leaves the process with its exit code."""
+    """Run the `dragoman` command and exit the process with its exit code."""
     given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
     sys.unraisablehook = interrupts.lose_none
     try:
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 
 def _root_options_first(arguments: Sequence[str]) -> list[str]:
-    """`--debug` and `--verbose` may stand anywhere before `--`: one adds them at the end of a failed command."""
+    """Move `--debug` and `--verbose` to the front: people append them to a command that failed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words, rest = arguments[:end], arguments[end:]
     moved = [word for word in dict.fromkeys(words) if word in ("--debug", "--verbose")]
@@ -59,13 +59,13 @@ def _root_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 def _raise_if_debugging(given: Sequence[str]) -> None:
-    """Re-raise what is being handled."""
+    """Re-raise the current exception if `--debug` is given."""
     if given[:1] == ["--debug"] or given[:2] == ["--verbose", "--debug"]:
         raise  # noqa: PLE0704 - only called from an except block
 
 
 def _stop() -> NoReturn:
-    """Say so, and leave."""
+    """Print "Stopped." and exit."""
     interrupts.end_quietly()
     _say("Stopped.")
     sys.exit(STOPPED)
@@ -80,7 +80,7 @@ def _say(text: str) -> None:
 
 
 def _tolerate_any_text() -> None:
-    """A byte or character that a stream cannot carry must not end a conversation."""
+    """Replace characters that a stream cannot encode or decode, instead of raising an error."""
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -88,6 +88,6 @@ def _tolerate_any_text() -> None:
 
 
 def _drop_output() -> None:
-    """Point standard output nowhere, so that the interpreter's last flush finds no broken pipe."""
+    """Redirect standard output to the null device, so that the interpreter's last flush meets no broken pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`dragoman mcp`: an agent as the tools of an MCP client, over standard input and output."""
+"""`dragoman mcp`: an MCP server with the tools of an agent, over standard input and output."""
 
 from __future__ import annotations
 
@@ -29,22 +29,28 @@ def serve_tools(
         str | None,
         typer.Argument(
             metavar="AGENT",
-            help="An agent's folder, its agent.toml, or the name of a shipped one. "
-            f"Default: the current folder where it has an agent.toml, else {DEFAULT_AGENT}.",
+            help="An agent's folder, its agent.toml, or the name of a sample agent. "
+            f"Default: the current folder if it has an agent.toml, else {DEFAULT_AGENT}.",
             show_default=False,
         ),
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues. Default: me.", show_default=False),
+        typer.Option(
+            "--user",
+            "-u",
+            metavar="ID",
+            help="User whose memory and dialogues are used. Default: me.",
+            show_default=False,
+        ),
     ] = None,
     keys_place: KeysPlace = None,
     settings: Set = None,
 ) -> None:
-    """Offer an agent to an MCP client: ask, recall, remember, forget and search.
+    """Serve an agent to an MCP client: ask, recall, remember, forget and search.
 
-    It speaks over standard input and output, for the user of this machine; with a key of `dragoman keys create` in
-    the environment variable DRAGOMAN_KEY, for whom that key stands. It ends when the client leaves.
+    Communicates over standard input and output and acts for the local user or, if the environment variable DRAGOMAN_KEY
+    holds a key of `dragoman keys create`, for the user of that key. Exits when the client disconnects.
     """
     serving = _tools()
     from dragoman.server.service import Service

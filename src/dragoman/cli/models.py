@@ -1,4 +1,4 @@
-"""`dragoman models`: list, fetch and find the weights, and make an encoder of others."""
+"""`dragoman models`: list, download and locate model weights, and distil an encoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.command("list")
 def list_() -> None:
-    """Show the weights that can be fetched, and which of them are here."""
+    """List the weights that can be downloaded, and which of them are present."""
     from rich.console import Console
     from rich.table import Table
 
@@ -35,10 +35,10 @@ def list_() -> None:
 @app.command()
 def pull(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Which weights; where none is named, all that an agent needs.")
+        list[str] | None, typer.Argument(help="Names of weights. Default: all that the agent needs.")
     ] = None,
 ) -> None:
-    """Fetch weights and check their SHA-256; what is here and sound is left alone."""
+    """Download weights and verify their SHA-256; valid files are not downloaded again."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -61,8 +61,8 @@ def pull(
 
 
 @app.command()
-def path(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None:
-    """Print where some weights lie; nothing is fetched."""
+def path(name: Annotated[str, typer.Argument(help="Name of the weights.")]) -> None:
+    """Print the path of weights, without downloading them."""
     from dragoman.core.errors import WeightsError
 
     entry = weights.find(name)

@@ -1,4 +1,4 @@
-"""`dragoman models distil`: a static encoder from files of one's own."""
+"""`dragoman models distil`: a static encoder fitted to your own files."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ def distil_encoder(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH", help="Files and folders with passages like those to be searched.", show_default=False
+            metavar="PATH", help="Files and folders with passages like those you search.", show_default=False
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the encoder goes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder for the encoder.", show_default=False)],
     teacher: Annotated[
-        str, typer.Option("--teacher", metavar="NAME", help="The encoder to distil: of `models list`, or a folder.")
+        str,
+        typer.Option("--teacher", metavar="NAME", help="The encoder to distil: a name (see: models list) or a folder."),
     ] = TEACHER,
     passages: Annotated[
-        int, typer.Option("--passages", min=LEAST, metavar="N", help="Read at most so many, drawn by chance.")
+        int, typer.Option("--passages", min=LEAST, metavar="N", help="Maximum number of passages, sampled at random.")
     ] = MOST,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="What decides which are drawn.")] = 1,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Replace the encoder that the folder holds.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of the sample.")] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Replace the encoder in the folder.")] = False,
 ) -> None:
-    """Make an encoder that reads passages without a neural pass.
+    """Distil a static encoder, which needs no neural network to encode passages.
 
-    It is a table of token vectors, fitted to your passages so that its vectors are near those of the encoder that it is
-    distilled from; questions may go on being read by that one. A run that was stopped goes on when the same command is
-    given again. Files that fail are named; it is fitted to the others.
+    The result is a table of token vectors, fitted so that vectors of your passages are close to those of the teacher;
+    questions can still be encoded by the teacher. Repeat the command to resume an interrupted run. Files that fail are
+    listed and left out.
     """
     from dragoman.models.static_encoder import teacher_folder
     from dragoman.train.distil.static_encoder import distil
@@ -108,7 +109,7 @@ def _refuse(out: Path, fresh: bool) -> None:
 
 
 def _read(paths: Sequence[Path], bars: Bars) -> tuple[list[str], list[Mapping[str, Any]], list[Failure]]:
-    """The passages of files, as an agent that ingests them encodes them, what is said of each path, and what failed."""
+    """The passages of the files as an agent would encode them, a report per path, and the failures."""
     texts: list[str] = []
     files: list[Mapping[str, Any]] = []
     failed: list[Failure] = []

@@ -1,4 +1,4 @@
-"""`dragoman recall`: what is remembered about a user."""
+"""`dragoman recall`: show stored facts about a user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recall(
     *,
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="QUERY", help="What to look for. Without it: everything.", show_default=False),
+        typer.Argument(metavar="QUERY", help="Search text. Default: show everything.", show_default=False),
     ] = None,
     agent: Agent = None,
     user: User = "me",
@@ -30,7 +30,7 @@ def recall(
     settings: Set = None,
     state: State = None,
 ) -> None:
-    """Show what is remembered about a user."""
+    """Show stored facts about a user."""
     with opened(agent, settings=settings, state=state) as assistant:
         facts = assistant.recall(" ".join(query) if query else None, user=user)
     if as_json:

@@ -1,4 +1,4 @@
-"""`dragoman remember`: a fact about a user."""
+"""`dragoman remember`: store a fact about a user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def remember(
     settings: Set = None,
     state: State = None,
 ) -> None:
-    """Remember a fact about a user."""
+    """Store a fact about a user."""
     with opened(agent, settings=settings, state=state) as assistant:
         learned = assistant.remember(" ".join(text), user=user)
     for line in rendering.learned_text(learned) or ["nothing new"]:

@@ -1,4 +1,4 @@
-"""`dragoman report`: runs put together; how the tables of a result are printed and written."""
+"""`dragoman report`: tables of one or more runs, printed or written to files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from dragoman.evaluate.results import Result
 
 JsonOut = Annotated[
-    Path | None, typer.Option("--json", metavar="OUT", help="Write the tables here as JSON.", show_default=False)
+    Path | None, typer.Option("--json", metavar="OUT", help="Write the tables to this JSON file.", show_default=False)
 ]
 MarkdownOut = Annotated[
-    Path | None, typer.Option("--md", metavar="OUT", help="Write the tables here as Markdown.", show_default=False)
+    Path | None, typer.Option("--md", metavar="OUT", help="Write the tables to this Markdown file.", show_default=False)
 ]
 CsvOut = Annotated[
-    Path | None, typer.Option("--csv", metavar="OUT", help="Write the figures here, one a line.", show_default=False)
+    Path | None,
+    typer.Option("--csv", metavar="OUT", help="Write the figures to this CSV file, one per line.", show_default=False),
 ]
 
 
@@ -32,21 +33,22 @@ def add_to(app: typer.Typer) -> None:
 
 def report(
     *,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write all four formats into this folder.", show_default=False),
+        typer.Option("--out", metavar="DIR", help="Write all four formats to this folder.", show_default=False),
     ] = None,
     markdown_out: MarkdownOut = None,
     csv_out: CsvOut = None,
     json_out: JsonOut = None,
     html_out: Annotated[
-        Path | None, typer.Option("--html", metavar="OUT", help="Write a page with plots here.", show_default=False)
+        Path | None,
+        typer.Option("--html", metavar="OUT", help="Write an HTML page with plots to this file.", show_default=False),
     ] = None,
 ) -> None:
-    """Print the tables of runs, those of the same set joined.
+    """Print the tables of runs; runs on the same data set share a table.
 
-    Runs that read other data are never put into one table.
+    Runs on different data are never joined.
     """
     from dragoman.evaluate.running.run_record import CSV, MARKDOWN, PAGE, RESULTS, load_run
     from dragoman.evaluate.show.join import join
@@ -62,7 +64,7 @@ def report(
 
 
 def print_tables(result: Result) -> None:
-    """The tables of a result, as wide as the terminal."""
+    """Print the tables of a result, as wide as the terminal."""
     from dragoman.evaluate.show.tables import terminal
 
     console = rendering.out()
@@ -75,7 +77,7 @@ def print_tables(result: Result) -> None:
 
 
 def write_tables(result: Result, targets: Mapping[str, Path | None]) -> None:
-    """A result in the formats whose options name a file."""
+    """Write a result in each format whose option names a file."""
     from dragoman.evaluate.running.run_folder import write_whole
     from dragoman.evaluate.running.timings import split_repeatable
     from dragoman.evaluate.show.report import page
@@ -93,7 +95,7 @@ def write_tables(result: Result, targets: Mapping[str, Path | None]) -> None:
 
 
 def _refuse_run(out: Path, runs: Sequence[Path]) -> None:
-    """A report over a run's own files would take away what it was made from."""
+    """Refuse to write a report into a run folder, where it would overwrite the run's files."""
     from dragoman.evaluate.running.run_folder import MANIFEST
 
     if (out / MANIFEST).exists() or out.resolve() in {run.resolve() for run in runs}:

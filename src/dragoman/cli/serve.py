@@ -1,4 +1,4 @@
-"""`dragoman serve`: agents behind HTTP."""
+"""`dragoman serve`: serve agents over HTTP."""
 
 from __future__ import annotations
 
@@ -35,66 +35,86 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="[AGENT]...",
-            help="Folders of agents, or names of shipped ones. "
-            "Default: the current folder where it has an agent.toml, else harbour.",
+            help="Agent folders or names of built-in agents. Default: the current folder if it has an "
+            "agent.toml, else harbour.",
             show_default=False,
         ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, help="The port to listen on; 0 picks a free one.")
+    ] = 8000,
     keys_place: KeysPlace = None,
     without_keys: Annotated[
-        bool, typer.Option("--without-keys", help="Ask for no key, though there are or were some. On 127.0.0.1 only.")
+        bool, typer.Option("--without-keys", help="Require no key even if keys exist. On 127.0.0.1 only.")
     ] = False,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-origin",
             metavar="URL",
-            help="A page of another origin that may call the API from a browser. May be repeated.",
+            help="Origin of a web page that may call the API from a browser. Repeatable.",
             show_default=False,
         ),
     ] = None,
     turns_per_minute: PerMinute = None,
     tokens_per_day: PerDay = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=512, help="Turns that run at once.")] = 8,
-    queue: Annotated[int, typer.Option("--queue", min=0, help="Turns that may wait; others get 503.")] = 64,
-    turn_seconds: Annotated[float, typer.Option("--turn-seconds", min=1.0, help="What a turn may take.")] = 120.0,
-    grace: Annotated[float, typer.Option("--grace", min=0.0, help="Seconds to finish turns when stopped.")] = 30.0,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=512, help="Maximum number of concurrent turns.")] = 8,
+    queue: Annotated[
+        int, typer.Option("--queue", min=0, help="Maximum number of waiting turns; more get status 503.")
+    ] = 64,
+    turn_seconds: Annotated[
+        float, typer.Option("--turn-seconds", min=1.0, help="Time limit of a turn in seconds.")
+    ] = 120.0,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0.0, help="Seconds to wait for running turns on shutdown.")
+    ] = 30.0,
     drain: Annotated[
-        float, typer.Option("--drain", min=0.0, help="Seconds to say on /readyz that it leaves before it does.")
+        float,
+        typer.Option(
+            "--drain", min=0.0, help="Seconds to report on /readyz that the server is shutting down before it does."
+        ),
     ] = 0.0,
     uploads: Annotated[
         Path | None,
         typer.Option(
             "--uploads",
             metavar="DIR",
-            help="Where uploaded files lie, by agent: a folder that servers on one database share. "
-            "Default: the agents' state folders.",
+            help="Folder for uploaded files; servers that share a database share it. Default: the "
+            "agents' state folders.",
             show_default=False,
         ),
     ] = None,
-    tenant_megabytes: Annotated[int, typer.Option(min=0, help="Uploads of a tenant with its users. 0: any.")] = 10240,
-    tenant_files: Annotated[int, typer.Option(min=0, help="Uploaded files of a tenant. 0: any number.")] = 100_000,
-    tenant_passages: Annotated[int, typer.Option(min=0, help="Passages in shared sources. 0: any number.")] = 2_000_000,
-    user_megabytes: Annotated[int, typer.Option(min=0, help="Uploads of a user. 0: any.")] = 1024,
-    user_files: Annotated[int, typer.Option(min=0, help="Uploaded files of a user. 0: any number.")] = 10_000,
-    user_passages: Annotated[int, typer.Option(min=0, help="Passages in private sources. 0: any number.")] = 200_000,
-    user_facts: Annotated[int, typer.Option(min=0, help="Facts about a user. 0: any number.")] = 2000,
-    runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Runs of `dragoman evaluate` to show.")] = Path(
-        "runs"
-    ),
+    tenant_megabytes: Annotated[
+        int, typer.Option(min=0, help="Limit of uploads per tenant, its users included. 0: no limit.")
+    ] = 10240,
+    tenant_files: Annotated[
+        int, typer.Option(min=0, help="Limit of uploaded files per tenant. 0: no limit.")
+    ] = 100_000,
+    tenant_passages: Annotated[
+        int, typer.Option(min=0, help="Limit of passages in shared sources. 0: no limit.")
+    ] = 2_000_000,
+    user_megabytes: Annotated[int, typer.Option(min=0, help="Limit of uploads per user. 0: no limit.")] = 1024,
+    user_files: Annotated[int, typer.Option(min=0, help="Limit of uploaded files per user. 0: no limit.")] = 10_000,
+    user_passages: Annotated[
+        int, typer.Option(min=0, help="Limit of passages in a user's private sources. 0: no limit.")
+    ] = 200_000,
+    user_facts: Annotated[int, typer.Option(min=0, help="Limit of facts per user. 0: no limit.")] = 2000,
+    runs: Annotated[
+        Path, typer.Option("--runs", metavar="DIR", help="Folder of `dragoman evaluate` runs to show.")
+    ] = Path("runs"),
     otel: Annotated[
-        bool, typer.Option("--otel", help="Send OpenTelemetry spans; OTEL_* variables say where to, and switch it on.")
+        bool,
+        typer.Option("--otel", help="Send OpenTelemetry spans, configured by OTEL_* variables, which also enable it."),
     ] = False,
     otel_content: Annotated[
-        bool, typer.Option("--otel-content", help="Put what users say, and what they are told, into the spans.")
+        bool, typer.Option("--otel-content", help="Include messages and replies in the spans.")
     ] = False,
     settings: Set = None,
 ) -> None:
-    """Serve agents: a page to talk to them, OpenAI's API and our own.
+    """Serve agents: a web page, an OpenAI-compatible API and our own.
 
-    Without any key it listens on 127.0.0.1 only, for whoever sits at this machine.
+    Without keys it listens on 127.0.0.1 only.
     """
     serving = _serving()
     from dragoman.cli.stored_runs import FolderRuns
@@ -115,7 +135,7 @@ def serve(
             lacking = "no key is asked for" if without_keys else "there is no key"
             raise AccessError(
                 f"On {host} others can reach the server, and {lacking}.",
-                remedy="Make one first: dragoman keys create NAME. Or listen on 127.0.0.1.",
+                remedy="Create one: dragoman keys create NAME. Or listen on 127.0.0.1.",
             )
         listening = serving.bind(host, port)
         opened.callback(listening.close)
@@ -161,7 +181,7 @@ def serve(
 
 
 def _leave(service: Service) -> None:
-    """Say how it ended."""
+    """Print how the server ended."""
     _say("Stopped; every turn that was taken in is done.")
     if service.is_left_undone:
         _say("A file was still being read; upload it again.")
@@ -169,7 +189,7 @@ def _leave(service: Service) -> None:
 
 
 def _has_keys(ledger: UsageLedger, place: str | None) -> bool:
-    """Whether keys are asked for. Where there were some, revoking them lets nobody in without."""
+    """Whether requests need a key. Revoking all keys does not open the server."""
     refuse_stray_keys(place, ledger)
     known = ledger.listed()
     if known and all(key.revoked is not None for key in known):
@@ -196,7 +216,7 @@ def _serving() -> Any:
 
 
 def _spans(asked: bool, *, content: bool) -> Any:
-    """What sends spans, where it was asked for here or by the environment."""
+    """The sender of spans, if enabled by an option or the environment."""
     named = [os.environ.get(name) for name in ("OTEL_TRACES_EXPORTER", *_OTEL_ENDPOINTS)]
     if not asked and not any(named):
         return None  # without loading anything
@@ -213,7 +233,7 @@ def _spans(asked: bool, *, content: bool) -> Any:
 
 
 def named(given: Sequence[str]) -> dict[str, str]:
-    """Agents by the name under which they are served: a shipped one's own, a folder's name otherwise."""
+    """Agents by the name they are served under: a built-in agent's name, else the folder's name."""
     from dragoman.agent.build import locate, shipped
 
     agents: dict[str, str] = {}
@@ -226,7 +246,7 @@ def named(given: Sequence[str]) -> dict[str, str]:
 
 
 def load_agent(agent: str, settings: list[str] | None, opened: ExitStack) -> tuple[Assistant, Path]:
-    """An assistant and the folder of its state, closed with `opened`."""
+    """Load an assistant and its state folder; `opened` closes it."""
     from dragoman import load
     from dragoman.agent.build import locate
 

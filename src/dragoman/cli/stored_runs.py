@@ -1,4 +1,4 @@
-"""The runs of a folder for the server's panel of experiments: the laboratory reads them, the server shows them."""
+"""Runs in a folder, for the Runs panel of the server's page."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _DEEPEST = 3
 
 
 class FolderRuns:
-    """Finished runs anywhere below a folder; an id is the path from there, and only what was found has one."""
+    """Finished runs below a folder; an id is the path relative to it, and only listed runs have one."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def listed(self) -> Sequence[dict[str, Any]]:
-        """id, name, ended, systems and sets of each, newest first."""
+        """Id, name, end, systems and data sets of each run, newest first."""
         rows = [self._summary(id_, folder) for id_, folder in self._folders().items()]
         return sorted(rows, key=lambda row: str(row["ended"] or ""), reverse=True)
 
     def result(self, id: str) -> dict[str, Any] | None:
-        """Tables and figures of a run; None where there is none of that id, or it cannot be read."""
+        """Tables and figures of a run; None if there is no such run or it cannot be read."""
         from dragoman.evaluate.running.run_record import load_run
         from dragoman.evaluate.show.tables import result_json
 

@@ -1,4 +1,4 @@
-"""`dragoman train` and `export`: a recipe and labelled turns in, a part for the agent out."""
+"""`dragoman train` and `export`: train a component by a recipe, and export it again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETTINGS_WIDTH = 60
 
 
 class Device(StrEnum):
-    """Where a training runs."""
+    """Device of the training."""
 
     cpu = "cpu"
     cuda = "cuda"
@@ -42,7 +42,7 @@ class Int8(StrEnum):
 
 
 class _Asked(NamedTuple):
-    """What the command line asks for."""
+    """Options of the command."""
 
     recipe: str
     settings: Sequence[str]
@@ -64,23 +64,28 @@ def train_part(
     *,
     recipe: Annotated[
         str | None,
-        typer.Argument(metavar="RECIPE", help="A file, or the name of a shipped one (see --list).", show_default=False),
+        typer.Argument(
+            metavar="RECIPE", help="A file, or the name of a built-in one (see --list).", show_default=False
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
             metavar="NAME=FILE",
-            help="train=FILE: labelled turns to learn from; dev=FILE: those it is measured on; aux=FILE: another set, "
-            "which some recipes begin with. May be repeated; toy is a shipped set. Without dev, a part of the "
-            "dialogues is held out.",
+            help="train=FILE: training set; dev=FILE: validation set; aux=FILE: auxiliary set that "
+            "some recipes train on first. Repeatable; toy is built in. Without dev, some "
+            "dialogues of train are held out.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="The folder of the part. Default: trained/RECIPE.", show_default=False
+            "--out",
+            metavar="DIR",
+            help="Folder for the trained component. Default: trained/RECIPE.",
+            show_default=False,
         ),
     ] = None,
     settings: Annotated[
@@ -88,8 +93,7 @@ def train_part(
         typer.Option(
             "--set",
             metavar="PATH=VALUE",
-            help="Override a value of the recipe, as in train.epochs=3; may be repeated. "
-            "--train.epochs 3 means the same.",
+            help="Override a value of the recipe, such as train.epochs=3. Repeatable. --train.epochs 3 does the same.",
             show_default=False,
         ),
     ] = None,
@@ -99,37 +103,39 @@ def train_part(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="An option of the kind of set (see: data list), for the files that have it.",
+            help="Option of the data set's format (see: data list), for the files that have it.",
             show_default=False,
         ),
     ] = None,
     device: Annotated[
         Device | None,
-        typer.Option("--device", help="Where to train. Default: the GPU where there is one.", show_default=False),
+        typer.Option("--device", help="Device to train on. Default: the GPU if there is one.", show_default=False),
     ] = None,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
             "--sweep",
             metavar="PATH=A,B|FILE",
-            help="Try all combinations of values, as in train.rate=1e-5,5e-5 (may be repeated); or what Optuna chooses "
-            "from the ranges of a TOML file. The best one becomes the part.",
+            help="Search hyperparameters: all combinations of values such as train.rate=1e-5,5e-5 "
+            "(repeatable), or Optuna within the ranges of a TOML file. The best trial is kept.",
             show_default=False,
         ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, metavar="N", help="Let Optuna try so many times.", show_default=False),
+        typer.Option("--trials", min=1, metavar="N", help="Number of Optuna trials.", show_default=False),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what the folder holds, begin anew.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of a set that are wrong.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the folder's earlier results and start again.")
+    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
     ray: Ray = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the shipped recipes and leave.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the built-in recipes and exit.")] = False,
 ) -> None:
-    """Train a part of an agent on labelled turns.
+    """Train a component of an agent on labelled turns.
 
-    What comes out is a folder that an agent uses by its name, without torch: weights, calibration, thresholds, a model
-    card. A training that was stopped goes on when the same command is given again.
+    The result is a folder with weights, calibration, thresholds and a model card, which agents use without torch.
+    Repeat the command to resume an interrupted training.
     """
     if listing:
         _list()
@@ -168,18 +174,18 @@ def train_part(
 
 def export_part(
     *,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a training.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a trained component.", show_default=False)],
     int8: Annotated[
         Int8,
         typer.Option(
-            "--int8", help="Eight-bit weights: as it has them, which training decides on dev, always, or never."
+            "--int8", help="Store weights in eight bits: as training decided on dev (auto), always, or never."
         ),
     ] = Int8.auto,
 ) -> None:
-    """Write a trained model as ONNX again, for use without torch.
+    """Export a trained model to ONNX again, for use without torch.
 
-    Training does this by itself; here the weights' bits can be changed afterwards. Calibration, thresholds and figures
-    stay as training fitted them, and the model card says so.
+    Training already exports the model; this command changes the precision of the weights afterwards. Calibration,
+    thresholds and figures are not refitted, as the model card notes.
     """
     try:
         from dragoman.train.export import trunk
@@ -266,7 +272,7 @@ def _settings(trial: Trial) -> str:
 
 
 def _summary(part: Part, metric: str) -> None:
-    """What came out, measured on dev."""
+    """Print the results on dev."""
     from dragoman.train.model_card import size
 
     metrics: Mapping[str, float] = part.made.get("metrics") or {}
@@ -305,7 +311,7 @@ def _list() -> None:
         rendering.add_row(table, name, recipe.kind, recipe.about)
     rendering.out().print(table)
     if not found:
-        raise ConfigError("No recipes come with this installation.", remedy="Give the path of a file.")
+        raise ConfigError("This installation has no built-in recipes.", remedy="Give the path of a file.")
     typer.echo("Train one:  dragoman train NAME --data train=toy   (toy, the shipped set, needs no files)")
 
 
@@ -322,7 +328,7 @@ def _named(entries: Sequence[str]) -> dict[str, object]:
 
 
 def _command() -> str:
-    """The command line as it was given, for the card; --fresh and --ray are not part of how a part came about."""
+    """The command line for the model card, without --fresh and --ray, which do not affect the result."""
     return f"dragoman {shlex.join(word for word in without_ray(sys.argv[1:]) if word != '--fresh')}"
 
 

@@ -1,1 +1,1 @@
-"""Agents behind HTTP: the service that serves callers, the API and the page that stand on it."""
+"""HTTP server for agents: the service layer, and the API and the page built on it."""

@@ -1,4 +1,4 @@
-"""Agents that live in the service, and each as one caller may use it."""
+"""Agents hosted by the service, and their views for callers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORGETS = "forgets"
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """An agent as one caller may use it: everything that a chore is given."""
+    """An agent as one caller may use it; the first argument of functions for `Service.do`."""
 
     agent: str
     assistant: Assistant
@@ -44,7 +44,7 @@ class Seat:
 
 
 class Hosted:
-    """An agent that lives here, with a view for each tenant."""
+    """A hosted agent, with a view for each tenant."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Hosted:
         self._lock = Lock()
 
     def view(self, tenant: str) -> Assistant:
-        """The assistant of a tenant; the first time, its declared files are read."""
+        """The assistant of a tenant; the first call ingests the declared files."""
         known = self._views.get(tenant or self.assistant.tenant)
         if known is not None:
             return known
@@ -84,9 +84,9 @@ class Hosted:
             return self._views[tenant]
 
     async def stand(self, caller: Caller, dialogue: str, *, forgets: bool = False) -> Standing:
-        """A place at the end of a dialogue's line over all servers; given back where nobody waits for it any more.
+        """Queue a turn of a dialogue across all servers; released if nobody waits for it any more.
 
-        One that `forgets` stands apart: it clears the user's other places, and keeps its own.
+        With `forgets` the turn cancels the user's other turns, and keeps its own place.
         """
         assert self.lines is not None and self.usher is not None
         lines, usher, whose = self.lines, self.usher, self._whose(caller)
@@ -100,9 +100,9 @@ class Hosted:
         return Standing(usher, place, first=first)
 
     async def clear(self, caller: Caller, dialogue: str | None = None, *, forgetting: bool = True) -> None:
-        """Let the turns of a user, or of one dialogue, that run on other servers keep nothing.
+        """Cancel the turns of a user, or of one dialogue, on other servers, so that they store nothing.
 
-        Without `forgetting` those that forget themselves go on.
+        Without `forgetting`, turns that delete data themselves continue.
         """
         if self.lines is not None:
             lines, whose = self.lines, self._whose(caller)
@@ -111,7 +111,7 @@ class Hosted:
                 await self._call(lambda under=under: lines.clear(under, line))  # type: ignore[misc]  # early binding
 
     def _whose(self, caller: Caller) -> tuple[str, str]:
-        """As the store knows them: other servers may call the agent otherwise."""
+        """The owner as the store knows it: other servers may use another name for the agent."""
         return caller.tenant or self.assistant.tenant, caller.user
 
     def source(self, name: str) -> Source:

@@ -1,4 +1,4 @@
-"""The service layer: the agents by name, and what callers may do with them. The API and the page stand on it."""
+"""The service layer under the API and the page: agents by name, and operations of callers."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _READERS, _WAITING_READERS = 2, 512
 
 @dataclass(frozen=True, slots=True)
 class CallerTurn:
-    """One user turn. `before` begins a dialogue that the caller has held elsewhere.
+    """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
 
-    `request` is the id that the caller gave it: whoever sends it again gets the same answer, and nothing is done twice.
+    `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
     """
 
     text: str
@@ -67,7 +67,7 @@ class CallerTurn:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How much the service takes on at once."""
+    """Limits of concurrency and time."""
 
     workers: int = 8
     queue: int = 64
@@ -78,23 +78,23 @@ class ServiceSettings:
 
 
 class Observer(Protocol):
-    """Told of every turn that ended, in the thread that ran it: metrics."""
+    """Hook for metrics: called for every finished turn, in the thread that ran it."""
 
     def turn_ended(self, agent: str, done: TurnDone | None, error: BaseException | None, seconds: float) -> None: ...
 
 
 class Watch(Protocol):
-    """Follows one turn, in the thread that runs it: spans."""
+    """Hook for spans: follows one turn in the thread that runs it."""
 
     def noted(self, note: Note) -> None:
-        """A role has just decided."""
+        """Called after each note of a role."""
         ...
 
     def ended(self, done: TurnDone | None, error: BaseException | None) -> None: ...
 
 
 class Service:
-    """Agents, keys and turns. Made on any thread, used on one event loop."""
+    """Agents, keys and turns. Create it on any thread, use it on one event loop."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Service:
     # Who
 
     async def caller(self, credential: str | None, acting: str | None = None) -> Caller:
-        """Whom a credential stands for; without a ledger everybody is the local user."""
+        """The caller of a credential; without a ledger, the local user."""
         if self.ledger is None:
             caller = LOCAL if self.settings.limits is NO_LIMITS else replace(LOCAL, limits=self.settings.limits)
         else:
@@ -140,7 +140,7 @@ class Service:
         return caller if acting is None else acting_for(caller, acting)
 
     def hosted(self, agent: str) -> Hosted:
-        """An agent by name; the first one where none is named."""
+        """An agent by name; the first one by default."""
         if not agent:
             return next(iter(self.agents.values()))
         if agent not in self.agents:
@@ -156,10 +156,10 @@ class Service:
     async def begin(
         self, caller: Caller, ask: CallerTurn, *, eager: bool = True, after: Callable[[TurnDone], None] | None = None
     ) -> RunningTurn:
-        """Take a turn in: iterate over what it gives. Refused at once where limits or the queue say so.
+        """Start a turn; iterate over it for its events. Raises an error at once if a limit or the queue is exceeded.
 
-        Without `eager` the events come together at the end, which costs less where nobody reads them before. `after`
-        is called in the thread that ran the turn when it is kept, before anybody hears of it.
+        Without `eager` the events come together at the end, which is cheaper. `after` is called in the thread that ran
+        the turn once it is stored, before its end is announced.
         """
         hosted = self.hosted(ask.agent)
         self.turn_queue.check(caller.whose)
@@ -186,9 +186,9 @@ class Service:
     def _silence(
         self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish, *, deletes: bool
     ) -> AbstractAsyncContextManager[None] | None:
-        """What a turn that deletes needs around it; None for all others.
+        """The context of a turn that deletes data, in which the user's other turns are stopped; None for other turns.
 
-        `deletes` says that it stands apart from the user's other turns on all servers.
+        With `deletes` it stops them on all servers.
         """
         if wish == "nothing" or hosted.assistant.memory is None:
             return None
@@ -200,9 +200,9 @@ class Service:
     async def _if_confirmed(
         self, hosted: Hosted, caller: Caller, line: tuple[str, ...], *, deletes: bool
     ) -> AsyncIterator[None]:
-        """Silence around a yes to the question whether everything is to be deleted; nothing around any other yes.
+        """Stop the user's other turns if this one confirms that everything is deleted.
 
-        Entered when the turn is first in its line: only then has the turn before it been answered.
+        Entered when the turn is first in its queue: only then has the turn before it been answered.
         """
         if not await self._is_asked(hosted, caller, line):
             yield
@@ -213,14 +213,14 @@ class Service:
                 yield
 
     async def _is_asked(self, hosted: Hosted, caller: Caller, line: tuple[str, ...]) -> bool:
-        """Whether the last reply of a dialogue asked to confirm that everything is deleted."""
+        """Whether the last reply of a dialogue asked to confirm deleting everything."""
         return await self._in(
             self._askers,
             lambda: hosted.view(caller.tenant).awaits_confirmation(user=caller.user, dialogue=line[-1]),
         )
 
     async def admit(self, caller: Caller) -> None:
-        """Count a turn, or what costs as much as one, against the caller's limits."""
+        """Count a turn, or an operation of similar cost, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
             await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
 
@@ -277,7 +277,7 @@ class Service:
                 watch.ended(done, failure)
 
     def _spend(self, caller: Caller, usage: Usage) -> None:
-        """Count the tokens of a turn: one that is kept is the caller's, whether the ledger answers now or not."""
+        """Count the tokens of a stored turn; a ledger that fails does not fail the turn."""
         if self.ledger is not None:
             try:
                 self.ledger.spend(caller.key, usage.prompt_tokens + usage.completion_tokens, time.time())
@@ -285,7 +285,7 @@ class Service:
                 _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
 
     def _spend_rest(self, caller: Caller, done: TurnDone | None, toll: Toll) -> None:
-        """Count what a turn used that was not kept: whoever leaves before its end may have read most of it."""
+        """Count the tokens of a cancelled turn: its client may have read most of the reply."""
         if done is None and toll.usage.calls:
             self._spend(caller, toll.usage)
 
@@ -294,7 +294,7 @@ class Service:
     async def do(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Let a chore run for a caller in a thread; too many at once are refused."""
+        """Run a function for a caller in a thread; raises an error if too many run already."""
         hosted = self.hosted(agent)
         # In the thread too: a new tenant's seat takes long.
         return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs), whose=caller.whose)
@@ -308,10 +308,9 @@ class Service:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Let a chore that reads or removes files of a source run.
+        """Run a function that ingests or deletes files of a source.
 
-        Those in the folders of one user, or in those that a tenant shares, go one after the other: none meets another,
-        and none holds up all.
+        Such functions run one at a time per user, and per tenant for shared sources.
         """
         hosted = self.hosted(agent)
         declared = hosted.source(source)
@@ -323,17 +322,17 @@ class Service:
     async def forgetting(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Let a chore that erases run between the caller's turns: one that runs would keep what it has read before.
+        """Run a function that deletes data between the caller's turns: a running one could write back what it has read.
 
-        Turns that run are ended, and until the chore is done none begins.
+        Running turns are cancelled, and none starts until the function is done.
         """
         async with self._between_turns(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
 
     async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> int:
-        """Erase all that is the caller's, between their turns and when none of their files is being read; how much.
+        """Delete everything of the caller, while no turn runs and no file is ingested; returns how much.
 
-        Without their confirmation it is refused, with what would be deleted.
+        Raises an error that says what would be deleted unless `confirmed`.
         """
         if not confirmed:
             raise unconfirmed(await self.do(caller, agent, user_data.erasure))
@@ -341,7 +340,7 @@ class Service:
             return await self.do(caller, agent, user_data.forget_everything)
 
     async def forget_dialogue(self, caller: Caller, agent: str, dialogue: str) -> int:
-        """Erase a dialogue, and let no turn of it that runs here or elsewhere bring it back; how many turns."""
+        """Delete a dialogue and cancel its running turns on all servers; returns the number of turns."""
         hosted = self.hosted(agent)
         mine = (hosted.name, caller.tenant, caller.user)
         async with self.alone(*mine), self.turn_queue.hush((*mine, dialogue)):
@@ -354,7 +353,7 @@ class Service:
     async def _between_turns(
         self, hosted: Hosted, caller: Caller, *, files: bool = False, apart: tuple[str, ...] | None = None
     ) -> AsyncIterator[None]:
-        """A time without turns of the caller, but those of the line `apart`; with `files`, and without uploads."""
+        """Context without turns of the caller, but for the queue `apart`; with `files`, also without uploads."""
         mine = (hosted.name, caller.tenant, caller.user)
         async with AsyncExitStack() as held:
             if files:  # first: an upload may take long, and nobody need be silent for it
@@ -366,7 +365,7 @@ class Service:
 
     @asynccontextmanager
     async def alone(self, *what: Hashable) -> AsyncIterator[None]:
-        """Hold something for the length of a block: a change that reads first must not meet another one."""
+        """Lock by key for a block, so that read-modify-write operations do not overlap."""
         lock, waiting = self._held.get(what, (None, 0))
         lock = lock or asyncio.Lock()
         self._held[what] = (lock, waiting + 1)
@@ -381,29 +380,29 @@ class Service:
                 del self._held[what]
 
     async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
-        """Run something that takes a while in a thread; `whose` share of the waiting room it takes."""
+        """Run a slow function in a thread; it counts against the share of `whose`."""
         with self._waiting.holding(whose, seconds=2.0):
             return await self._in(self._chores, function)
 
     async def _in(self, pool: ThreadPoolExecutor, function: Callable[[], T]) -> T:
-        """Run a function in a thread; it is known to run also where nobody waits for it any more."""
+        """Run a function in a thread, tracked even if its caller stops waiting."""
         running = pool.submit(function)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return await asyncio.wrap_future(running)
 
     async def _counted(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the ledger: here where it is near, in a thread where it is not."""
+        """Call the ledger: directly if it is near, else in a thread."""
         if self.ledger is None or self.ledger.is_near:
             return function(*args, **kwargs)
         return await self._far(lambda: function(*args, **kwargs))
 
     async def near_or_far(self, agent: str, function: Callable[[], T]) -> T:
-        """Ask what is kept of an agent's dialogues beside its store: here, or in a thread where that is a server."""
+        """Call the shared state of an agent's dialogues: directly, or in a thread if it is remote."""
         return function() if self.ends.is_near(self.hosted(agent).name) else await self._far(function)
 
     def later(self, function: Callable[[], object]) -> None:
-        """Do something small that nobody waits for: now, or in a thread where it may go over a network."""
+        """Run a small function without waiting for it: now, or in a thread if it may use the network."""
         if all(self.ends.is_near(name) for name in self.agents):
             function()
         else:
@@ -412,12 +411,12 @@ class Service:
             running.add_done_callback(self._running.discard)
 
     async def _far(self, function: Callable[[], T]) -> T:
-        """One statement to the database that servers share, by threads of their own: no chore holds it up."""
+        """Run a statement on the shared database in a separate thread pool, so that other work does not delay it."""
         with self._asking.holding(None, seconds=2.0):
             return await self._in(self._askers, function)
 
     async def mind_keys(self) -> None:
-        """End the turns of keys that are revoked while they run, for as long as the server lives."""
+        """Cancel running turns of revoked keys, as long as the server runs."""
         while self.ledger is not None:
             await asyncio.sleep(_LOOK_SECONDS)
             for key in self.turn_queue.callers():
@@ -429,7 +428,7 @@ class Service:
                     self.turn_queue.end(key, invalid_key())
 
     async def warm_up(self) -> None:
-        """Load what every turn needs, before the first one; `ready` says that it is there."""
+        """Load the models before the first turn; then `ready` is true."""
         for hosted in self.agents.values():
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
             if hosted.lines is not None:
@@ -442,20 +441,20 @@ class Service:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the databases that servers share know of this one."""
+        """Whether this server is registered in the shared databases."""
         return not any(hosted.lines is not None and hosted.lines.is_lost for hosted in self.agents.values())
 
     def step_back(self) -> None:
-        """Say on /readyz that others should be asked; turns that still come are taken."""
+        """Report not ready on /readyz; turns are still accepted."""
         self.ready = False
 
     @property
     def is_left_undone(self) -> bool:
-        """Whether something still runs after `close`: a file that takes too long to read."""
+        """Whether something still runs after `close`, such as a slow ingestion."""
         return any(not running.done() for running in tuple(self._running))
 
     async def close(self) -> None:
-        """Finish the turns, then let go of the agents. What reads a file is given a moment, and then left alone."""
+        """Finish the turns, then close the agents. A running ingestion gets a moment, then is abandoned."""
         self.ready = False
         await self.turn_queue.close(self.settings.grace)
         for hosted in self.agents.values():
@@ -471,6 +470,6 @@ class Service:
 
 
 def _warm(assistant: Assistant) -> None:
-    """The encoder now, so that the first turn does not wait; the rest in the background."""
+    """Load the encoder now, so that the first turn does not wait; the rest in the background."""
     assistant.encoder.encode(["ready"])
     assistant.warm_up(everything=True)

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.reply_output import print_why
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
 from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Passage, Plan, Verdict
@@ -79,6 +80,30 @@ def test_trace_table_puts_every_kind_of_decision_into_words(value, words):
     table = shown(rendering.trace_table(Trace((Note("gate", "component.v1", 0.1234, value),))))
     for word in (*words, "component.v1", "0.123"):
         assert word in table
+
+
+def test_why_begins_with_what_decided_and_repeats_nothing_of_it_in_the_table():
+    notes = {"rule": "Under 27 pay half.", "fact": "I am 24.", "decision": "yes", "by": "code", "reason": "age 24 < 27"}
+    draft = Draft("Yes.", 0.9, "composed", ("f", "m"), notes=notes)
+    console = Console(file=io.StringIO(), width=160)
+    print_why(reply(Plan((("DOCUMENTS",),)), (FERRY, SAID), Note("reader", "r", 0.1, draft)), console)
+    text = console.file.getvalue()
+    assert text.splitlines()[:3] == [
+        "You told me: I am 24.",
+        "The documents say: Under 27 pay half. (ferry.md)",
+        "So: Yes (age 24 < 27)",
+    ]
+    assert text.count("pay half") == text.count("I am 24") == 1
+
+
+def test_explanation_follows_the_last_draft_and_is_empty_for_quotations():
+    quoted = Note("reader", "r", 0.1, Draft("34 francs", method="quoted", quoted=("f",)))
+    assert rendering.explanation_text(reply(NULL_PLAN, (FERRY,), quoted)) == []
+    refined = Refinement((), (), (), Draft("No.", notes={"rule": "No dogs.", "decision": "no"}))
+    assert rendering.explanation_text(reply(NULL_PLAN, (), quoted, Note("refiner", "r", 0.1, refined))) == [
+        "The documents say: No dogs.",
+        "So: No",
+    ]
 
 
 def test_evidence_is_listed_best_first():

@@ -136,7 +136,7 @@ def test_a_key_says_for_whom_calls_are_and_a_wrong_one_is_refused(folder, home, 
     wrong = refused(f"{text}x")
     assert wrong.returncode == 1 and b"not valid" in wrong.stderr and wrong.stdout == b""
     other = refused(text, "--user", "ben")
-    assert other.returncode == 1 and b"may not act for another user" in other.stderr
+    assert other.returncode == 1 and b"cannot act for another user" in other.stderr
 
 
 @asynccontextmanager

@@ -49,7 +49,7 @@ def test_graph_shows_gate_sources_in_order_and_reply():
         "3 found · best 0.90",
         "reply",
         "confidence 0.62",
-        "not asked",
+        "not searched",
         "MEMORY",
     ]
 
@@ -73,7 +73,7 @@ def test_graph_of_a_closed_gate_goes_straight_to_the_reply():
 
 @pytest.mark.parametrize(
     ("worth", "shown"),
-    [("no answer", "no answer found"), ("phrase", "a set phrase"), ("nearest", "not certain · confidence 0.62")],
+    [("no answer", "no answer found"), ("phrase", "standard phrase"), ("nearest", "not certain · confidence 0.62")],
 )
 def test_graph_does_not_give_the_confidence_of_an_answer_to_what_is_none(worth, shown):
     assert shown in written(graph(replace(TURN, worth=worth), SOURCES, EN))
@@ -82,7 +82,7 @@ def test_graph_does_not_give_the_confidence_of_an_answer_to_what_is_none(worth, 
 def test_graph_shows_a_source_that_failed():
     stops = (Stop("PERSONA", 0, 0, failed=True), Stop("DOCUMENTS", 1, 3, 0.9))
     svg = graph(replace(TURN, stops=stops), SOURCES, EN)
-    assert "did not answer" in written(svg)
+    assert "failed" in written(svg)
     assert [node.get("class") for node in parsed(svg).iter("rect")].count("node failed") == 1
 
 

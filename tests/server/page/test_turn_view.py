@@ -22,8 +22,8 @@ READ = Note("reader", "reader.extractive.v1", 0.25, Draft("Dogs travel free on t
 
 
 def test_nothing_is_told_before_anything_is_decided():
-    telling = turn_picture([])
-    assert (telling.verdict, telling.plan, telling.cards, telling.bars, telling.confidence) == (
+    picture = turn_picture([])
+    assert (picture.verdict, picture.plan, picture.cards, picture.bars, picture.confidence) == (
         None,
         None,
         (),
@@ -45,32 +45,32 @@ def test_what_the_draft_rests_on_is_marked_in_the_passage():
 
 
 def test_seconds_add_up_one_after_the_other():
-    telling = turn_picture([OPEN, PLANNED, FOUND])
-    assert [bar.start for bar in telling.bars] == [0.0, 0.25, 0.75]
-    assert telling.bars[1] == Bar("planner", "planner.all.v1", 0.25, 0.5)
-    assert telling.seconds == 1.75
+    picture = turn_picture([OPEN, PLANNED, FOUND])
+    assert [bar.start for bar in picture.bars] == [0.0, 0.25, 0.75]
+    assert picture.bars[1] == Bar("planner", "planner.all.v1", 0.25, 0.5)
+    assert picture.seconds == 1.75
 
 
 def test_a_gate_that_closes_on_reading_drops_plan_and_evidence():
     closed = Note("gate", "gate.always.v1", 0.1, Verdict(False, 0.2))
-    telling = turn_picture([OPEN, PLANNED, FOUND, closed])
-    assert telling.plan == Plan()
-    assert telling.stops == ()
-    assert {card.fate for card in telling.cards} == {"dropped"}
+    picture = turn_picture([OPEN, PLANNED, FOUND, closed])
+    assert picture.plan == Plan()
+    assert picture.stops == ()
+    assert {card.fate for card in picture.cards} == {"dropped"}
 
 
 def test_refinement_tells_what_was_replaced_and_how_the_text_changed():
     # By hand: S = S_nli * S_c (Alg. 1, line 6), so that 0.4 of relevance 0.8 was consistent by 0.5.
     refined = Refinement((("a", 0.4), ("b", 0.02)), (("b", "c"),), (FIRST, THIRD), Draft("Dogs pay.", 0.7, "generated"))
-    telling = turn_picture([OPEN, PLANNED, FOUND, READ, Note("refiner", "refiner.v1", 0.5, refined)])
-    assert [(card.evidence.id, card.fate) for card in telling.cards] == [
+    picture = turn_picture([OPEN, PLANNED, FOUND, READ, Note("refiner", "refiner.v1", 0.5, refined)])
+    assert [(card.evidence.id, card.fate) for card in picture.cards] == [
         ("a", "kept"),
         ("b", "replaced"),
         ("c", "novel"),
     ]
-    assert [card.consistency for card in telling.cards] == [0.5, 0.02 / 0.4, None]
-    assert telling.rounds == (Round((("b", "c"),), READ.value.text, "Dogs pay."),)
-    assert (telling.text, telling.confidence, telling.method) == ("Dogs pay.", 0.7, "generated")
+    assert [card.consistency for card in picture.cards] == [0.5, 0.02 / 0.4, None]
+    assert picture.rounds == (Round((("b", "c"),), READ.value.text, "Dogs pay."),)
+    assert (picture.text, picture.confidence, picture.method) == ("Dogs pay.", 0.7, "generated")
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_refinement_tells_what_was_replaced_and_how_the_text_changed():
     ],
 )
 def test_what_is_no_answer_is_not_told_as_a_sure_one(draft, worth):
-    telling = turn_picture([OPEN, PLANNED, FOUND, Note("reader", "reader.v1", 0.1, draft)])
-    assert (telling.worth, telling.best) == (worth, 0.8)
+    picture = turn_picture([OPEN, PLANNED, FOUND, Note("reader", "reader.v1", 0.1, draft)])
+    assert (picture.worth, picture.best) == (worth, 0.8)
 
 
 def test_time_is_told_with_the_sources_that_took_it():
@@ -107,3 +107,14 @@ def test_a_source_that_failed_is_told_from_one_that_found_nothing():
     warned = Retrieval(("PERSONA", "DOCUMENTS"), (), "", ("DOCUMENTS: The tool did not answer.",))
     stops = turn_picture([OPEN, PLANNED, Note("retriever", "retriever.tools", 0.1, warned)]).stops
     assert stops == (Stop("PERSONA", 0, 0), Stop("DOCUMENTS", 1, 0, failed=True))
+
+
+def test_the_explanation_of_a_composed_reply_comes_with_the_view():
+    notes = {"rule": "Dogs travel free on the open deck.", "decision": "yes", "by": "code"}
+    composed = Note(
+        "reader", "reader.grounded.v1", 0.1, Draft("Yes. Dogs travel free.", 0.9, "composed", ("a",), notes=notes)
+    )
+    picture = turn_picture([OPEN, PLANNED, FOUND, composed])
+    assert picture.explanation is not None
+    assert (picture.explanation.rule, picture.explanation.outcome) == ("Dogs travel free on the open deck.", "yes")
+    assert turn_picture([OPEN, PLANNED, FOUND, READ]).explanation is None

@@ -1,4 +1,4 @@
-"""What `dragoman label relevance` was asked for, made into the method that judges."""
+"""Build the labelling method of `dragoman label relevance` from its options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RETRIES = 2
 
 
 class How(StrEnum):
-    """Who says how relevant a candidate is."""
+    """Methods of scoring a candidate's relevance."""
 
     hard = "hard"
     tfidf = "tfidf"
@@ -37,7 +37,7 @@ class How(StrEnum):
 
 
 class QueryField(StrEnum):
-    """What of a dialogue words are compared with."""
+    """The part of a dialogue that words are compared with."""
 
     history = "history"
     last = "last"
@@ -45,14 +45,14 @@ class QueryField(StrEnum):
 
 
 class PromptStyle(StrEnum):
-    """How a language model is asked."""
+    """How a language model is prompted."""
 
     choose = "choose"
     list = "list"
 
 
 class Wanted(NamedTuple):
-    """What the command line says of the method; None where it says nothing."""
+    """Options of the method; None where an option is not given."""
 
     how: How
     part: str | None = None
@@ -67,7 +67,7 @@ class Wanted(NamedTuple):
 
 
 class ReadyMethod(NamedTuple):
-    """A method, and the answers of a language model that it rests on."""
+    """A method and, for a language model, its answer cache."""
 
     method: RelevanceMethod
     answers: AnswerCache | None = None
@@ -83,7 +83,7 @@ _BELONGS: Mapping[str, tuple[How, ...]] = {
 
 
 def refuse_strange(wanted: Wanted) -> None:
-    """An option of another method would do nothing, and nobody would notice."""
+    """Reject options of other methods, which would have no effect."""
     for name, methods in _BELONGS.items():
         if getattr(wanted, name) not in (None, ()) and wanted.how not in methods:
             known = " and ".join(f"--how {how.value}" for how in methods)
@@ -96,7 +96,7 @@ def refuse_strange(wanted: Wanted) -> None:
 
 @contextmanager
 def ready(wanted: Wanted, corpus: Corpus) -> Iterator[ReadyMethod]:
-    """The method for some data; models are closed in the end."""
+    """The method for a data set; its models are closed on exit."""
     with _made(wanted, corpus.sets[0].language) as made:
         learned_from = getattr(made.method, "learned_from", None)
         for name in learned_from(corpus.origin) if learned_from is not None else ():
@@ -106,7 +106,7 @@ def ready(wanted: Wanted, corpus: Corpus) -> Iterator[ReadyMethod]:
 
 @contextmanager
 def method_of(wanted: Wanted, language: str) -> Iterator[RelevanceMethod]:
-    """The method once more, for a worker."""
+    """Build the method again in a worker process."""
     with _made(wanted, language) as made:
         yield made.method
 

@@ -1,4 +1,4 @@
-"""`dragoman label relevance`: how relevant each candidate of a turn is, for models that learn to judge evidence."""
+"""`dragoman label relevance`: relevance labels of candidates, to train rankers and critics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SourceChoice(StrEnum):
-    """Whose candidates are labelled."""
+    """The sources whose candidates are labelled."""
 
     plan = "plan"
     all = "all"
@@ -38,34 +38,36 @@ def relevance(
     *,
     data: Annotated[
         str,
-        typer.Option("--data", metavar="FILE", help="Turns with candidates; toy is a shipped set.", show_default=False),
+        typer.Option(
+            "--data", metavar="FILE", help="Data set of turns with candidates; toy is built in.", show_default=False
+        ),
     ],
     how: Annotated[
         How,
         typer.Option(
             "--how",
-            help="hard: 1 for the right evidence, else 0. tfidf: the cosine. bm25: the score over the best one's. "
-            "bi, cross: what a trained retriever holds likely. reply: how close it is to the reply that was given. "
-            "prompted: a language model is asked.",
+            help="hard: 1 for gold evidence, else 0. tfidf: cosine. bm25: score relative to the best. "
+            "bi, cross: probability of a trained retriever. reply: similarity to the gold reply. "
+            "prompted: score of a language model.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="The JSON lines to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="JSON Lines file to write.", show_default=False)],
     options: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", metavar="NAME=VALUE", help="An option of the kind (see: data list).", show_default=False
+            "--option", "-o", metavar="NAME=VALUE", help="Option of the format (see: data list).", show_default=False
         ),
     ] = None,
     sources: Annotated[
-        SourceChoice, typer.Option("--sources", help="Label candidates of the turn's right plan, or of all sources.")
+        SourceChoice, typer.Option("--sources", help="Label candidates of the gold plan's sources, or of all sources.")
     ] = SourceChoice.plan,
     part: Annotated[
         str | None,
         typer.Option(
             "--part",
             metavar="PART",
-            help="bi, cross: the folder of the trained part. Default for cross: english/relevance, which is shipped.",
+            help="bi, cross: folder of the trained component. Default for cross: the built-in english/relevance.",
             show_default=False,
         ),
     ] = None,
@@ -73,8 +75,8 @@ def relevance(
         QueryField | None,
         typer.Option(
             "--query",
-            help="tfidf, bm25: compare with the whole dialogue, its last turn, or that with what it leans on. "
-            "Default: the third, standalone.",
+            help="tfidf, bm25: compare with the whole dialogue, its last turn, or the last turn made "
+            "standalone. Default: standalone.",
             show_default=False,
         ),
     ] = None,
@@ -83,9 +85,9 @@ def relevance(
         typer.Option(
             "--model",
             metavar="WEIGHTS",
-            help="prompted: a name of `dragoman models list`, or a path. Default: the language model of --agent. "
-            "--models.language.kind remote and the like name any other. reply: a sentence encoder's name or path. "
-            "Default: all-minilm-l6-v2-int8.",
+            help="prompted: name (see: dragoman models list) or path of the language model. Default: "
+            "that of --agent; options such as --models.language.kind remote select another. "
+            "reply: name or path of a sentence encoder. Default: all-minilm-l6-v2-int8.",
             show_default=False,
         ),
     ] = None,
@@ -95,15 +97,20 @@ def relevance(
         PromptStyle | None,
         typer.Option(
             "--ask",
-            help="prompted: choose takes the model's probabilities of the eleven scores, a prompt a candidate; list "
-            "lets it write the scores of all candidates at once. Default: choose.",
+            help="prompted: choose takes the probabilities of the eleven scores, one prompt per "
+            "candidate; list has the model write the scores of all candidates at once. Default: "
+            "choose.",
             show_default=False,
         ),
     ] = None,
     turns: Annotated[
         int | None,
         typer.Option(
-            "--turns", min=1, metavar="N", help="prompted: turns that are shown. Default: 3.", show_default=False
+            "--turns",
+            min=1,
+            metavar="N",
+            help="prompted: number of turns in the prompt. Default: 3.",
+            show_default=False,
         ),
     ] = None,
     retries: Annotated[
@@ -112,7 +119,7 @@ def relevance(
             "--retries",
             min=0,
             metavar="N",
-            help="prompted, list: ask again so often where the answer cannot be read. Default: 2.",
+            help="prompted, list: retries if the answer cannot be parsed. Default: 2.",
             show_default=False,
         ),
     ] = None,
@@ -121,21 +128,23 @@ def relevance(
         typer.Option(
             "--cache",
             metavar="FILE",
-            help="prompted: where answers are kept, so that none is paid for twice. "
-            "Default: $DRAGOMAN_HOME/answers.db.",
+            help="prompted: cache of answers. Default: $DRAGOMAN_HOME/answers.db.",
             show_default=False,
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what OUT holds, begin anew.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of the set that are wrong.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the earlier content of OUT and start again.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
     skip_failed: Annotated[
-        bool, typer.Option("--skip-failed", help="Leave candidates that could not be judged without a label.")
+        bool,
+        typer.Option(
+            "--skip-failed", help="Write no label for candidates that could not be scored, instead of failing."
+        ),
     ] = False,
     ray: Ray = None,
 ) -> None:
-    """Write how relevant each candidate of each turn is: 0.0, 0.1 .. 1.0.
+    """Label the relevance of each candidate of each turn: 0.0, 0.1, ... 1.0.
 
-    A run that was stopped goes on when the same command is given again, and ends with the same bytes.
+    Repeat the command to resume an interrupted run; the result is byte-identical.
     """
     from dragoman.train.relevance.labelling import label_relevance
 
@@ -159,7 +168,7 @@ def relevance(
                     paid=paid.append,
                 )
         except KeyboardInterrupt:
-            rendering.err().print("What was labelled is kept: give the same command to go on.", soft_wrap=True)
+            rendering.err().print("Labels so far are saved. Repeat the command to resume.", soft_wrap=True)
             raise
     _summary(labelled)
     if made.answers is not None:
@@ -180,7 +189,7 @@ def _read(file: str, options: Sequence[str], skip_bad: bool) -> Corpus:
 
 
 def _summary(labelled: LabellingResult) -> None:
-    """How the labels are distributed, and how they stand to what the set says is right."""
+    """The distribution of labels, overall and for gold evidence."""
     from dragoman.train.relevance.label_survey import survey
     from dragoman.train.relevance.methods import TENTHS
 

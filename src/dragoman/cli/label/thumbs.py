@@ -1,4 +1,4 @@
-"""`dragoman label`: labelled turns from what users thought of an agent's decisions; `relevance` is in its own file."""
+"""`dragoman label`: labelled turns from users' thumbs; `relevance` is in its own file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _label() -> None:
-    """Make labels to train on: of turns, from thumbs; of evidence, by its relevance."""
+    """Create training labels: for turns, from thumbs; for evidence, its relevance."""
 
 
 @app.command()
@@ -31,16 +31,17 @@ def thumbs(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="JSON lines of thumbs: context, retrieved, thumb. With none, those given by /good and /bad in a chat.",
+            help="JSON Lines file of thumbs: context, retrieved, thumb. Default: those given with "
+            "/good and /bad in a chat.",
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="The JSON lines to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="JSON Lines file to write.", show_default=False)],
     agent: Agent = None,
     user: User = "me",
     state: State = None,
 ) -> None:
-    """Write a labelled turn for each thumb: up, the gate was right; down, the opposite is the label."""
+    """Write a labelled turn for each thumb: thumbs up keeps the gate's decision as label, thumbs down flips it."""
     from dragoman.datasets.writing import write_jsonl
     from dragoman.train.thumb_labels import from_thumbs
 
@@ -70,7 +71,7 @@ def _of_file(file: Path) -> list[Thumb]:
     wrong = [each for each in found if not isinstance(each, Thumb)]
     if wrong:
         more = f" (and {len(wrong) - 1} more lines)" if len(wrong) > 1 else ""
-        raise InputError(f"{wrong[0]}{more}", remedy="Mend the file and run it again.")
+        raise InputError(f"{wrong[0]}{more}", remedy="Fix the file and run the command again.")
     return [each for each in found if isinstance(each, Thumb)]
 
 

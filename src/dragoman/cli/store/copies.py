@@ -1,5 +1,4 @@
-"""`dragoman store`: copy a store to another engine, back it up, restore it, check it, purge it; `index` is in its own
-file."""
+"""`dragoman store`: copy, back up, restore, verify and purge a store; `index` is in its own file."""
 
 from __future__ import annotations
 
@@ -23,23 +22,24 @@ app = typer.Typer(no_args_is_help=True)
 def migrate(
     *,
     source: Annotated[str, typer.Argument(metavar="FROM", help=PLACE, show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The same; empty, or not there yet.", show_default=False)],
-    from_schema: Annotated[str, typer.Option(metavar="NAME", help="The schema of FROM, where it is a PostgreSQL.")] = (
-        "dragoman"
-    ),
-    to_schema: Annotated[str, typer.Option(metavar="NAME", help="The schema of TO, where it is a PostgreSQL.")] = (
-        "dragoman"
-    ),
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TO", help="The target, given like FROM: empty or not existing yet.", show_default=False
+        ),
+    ],
+    from_schema: Annotated[str, typer.Option(metavar="NAME", help="Schema of FROM on PostgreSQL.")] = ("dragoman"),
+    to_schema: Annotated[str, typer.Option(metavar="NAME", help="Schema of TO on PostgreSQL.")] = ("dragoman"),
     again: Annotated[
-        bool, typer.Option("--again", help="Where scopes differ in the end, drop what TO has of them and copy anew.")
+        bool, typer.Option("--again", help="If scopes still differ at the end, delete them in TO and copy them again.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy everything from one store to another, and compare the two.
+    """Copy everything from one store to another and compare the two.
 
-    Passages with their vectors, dialogues with their traces, and kept values go over, of every tenant and user.
-    Interrupted, the command goes on when it is repeated. A target that holds anything else is let alone. Stop what
-    writes to FROM before: what changes there meanwhile is found when the two are compared, and --again mends it.
+    Copies passages with vectors, dialogues with traces, and stored values of every tenant and user. Repeat the command
+    to resume an interrupted copy. A target with other content is refused. Stop writers of FROM first: later changes are
+    detected by the comparison, and --again copies them.
     """
     from dragoman.stores.locate import opened
     from dragoman.stores.transfer.copying import copy_store
@@ -60,11 +60,11 @@ def migrate(
 def backup(
     *,
     store: Store,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the backup.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New folder for the backup.", show_default=False)],
     schema: Schema = "dragoman",
     as_json: AsJson = False,
 ) -> None:
-    """Write a backup of a store that may be in use: everything as it is at one moment."""
+    """Back up a store, which may be in use: a consistent snapshot."""
     from dragoman.stores.locate import opened
     from dragoman.stores.transfer.backup import back_up
 
@@ -76,12 +76,12 @@ def backup(
 @app.command()
 def restore(
     *,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a backup.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a backup.", show_default=False)],
     store: Store,
     schema: Schema = "dragoman",
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup into an empty store, of the same kind or the other one; indexes are made anew."""
+    """Restore a backup into an empty store of either engine; indexes are rebuilt."""
     from dragoman.stores.locate import file_of, opened
     from dragoman.stores.transfer import backup as backups
 
@@ -107,7 +107,7 @@ def verify(
     schema: Schema = "dragoman",
     as_json: AsJson = False,
 ) -> None:
-    """Check a store or a backup: the file, every row against its digest, every source against its counts."""
+    """Verify a store or a backup: file integrity, row digests and counts per source."""
     from dragoman.stores.locate import opened
     from dragoman.stores.transfer.backup import MANIFEST, verify_backup
     from dragoman.stores.transfer.checking import problems
@@ -126,12 +126,12 @@ def verify(
 
 @app.command()
 def purge(*, store: Store, schema: Schema = "dragoman", as_json: AsJson = False) -> None:
-    """Take what was forgotten, removed or overwritten out of the files of the store.
+    """Remove deleted and overwritten data from the files of the store.
 
-    An SQLite file holds nothing of it anyway. A PostgreSQL server rewrites every table of the store (each is locked
-    for as long as that takes, and needs as much free space as the largest) and lets go of its write-ahead log. What
-    the user may not do, or what something else still needs, is named, and the exit code is 1. Backups, archives and
-    replicas, and free blocks of the disk, are out of reach.
+    An SQLite file never keeps such data. On PostgreSQL, every table of the store is rewritten (locked meanwhile; needs
+    free space for the largest) and the write-ahead log is released. Steps that lack permission, or whose data is still
+    needed elsewhere, are reported, and the exit code is 1. Backups, archives, replicas and free disk blocks are not
+    covered.
     """
     from dragoman.stores.locate import opened
 

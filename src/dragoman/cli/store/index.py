@@ -1,4 +1,4 @@
-"""`dragoman store index`: how the search index of each shared source stands, and building it anew from the store."""
+"""`dragoman store index`: state of the search index of each shared source, and its rebuild."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from dragoman.stores.index.index_manager import IndexState
     from dragoman.stores.sql_store import TableStore
 
-_FOLDER = "Where the words of a PostgreSQL's shared sources lie: its `index_folder`, or `index` in the agent's state."
+_FOLDER = "Folder of the word index of shared sources on PostgreSQL: `index_folder`, or `index` in the agent's state."
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make it a command of `dragoman store`."""
+    """Register the command with `dragoman store`."""
     app.command()(index)
 
 
 def index(
     *,
     store: Store,
-    source: Annotated[str, typer.Option("--source", metavar="NAME", help="This source only.")] = "",
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index anew, while it is searched.")] = False,
+    source: Annotated[str, typer.Option("--source", metavar="NAME", help="Only this source.")] = "",
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the index; searches continue meanwhile.")] = False,
     index_folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help=_FOLDER, show_default=False)] = None,
     schema: Schema = "dragoman",
     as_json: AsJson = False,
 ) -> None:
-    """Show how the search index of each shared source stands; with --rebuild, build it anew from the store.
+    """Show the state of each shared source's search index, or rebuild it with --rebuild.
 
-    The store may be in use: searches go on with the index that is there until the new one takes its place. A source
-    with few rows needs no index and has none. Nothing of the store is changed. Damage is named, and the exit code is 1.
+    The store may be in use: searches use the old index until the new one is ready. Small sources have no index. The
+    store itself is not changed. Damage is reported, and the exit code is 1.
     """
     from dragoman.core.errors import InputError
     from dragoman.stores.locate import file_of, opened
@@ -47,7 +47,7 @@ def index(
     if served and index_folder is None:
         raise InputError(
             "Beside a PostgreSQL the words of shared sources are indexed on each machine.",
-            remedy="Say where by --index-folder.",
+            remedy="Give the folder with --index-folder.",
         )
     with opened(store, schema=schema, present=True, index_folder=index_folder, index_above=0) as opened_store:
         states = _states(opened_store, source)
@@ -77,7 +77,7 @@ def _states(store: TableStore, wanted: str) -> list[tuple[Scope, IndexState]]:
 
 
 def _rebuild(store: TableStore, scope: Scope, state: IndexState, bars: Bars) -> None:
-    """Build anew what there is of an index, or what a search would have built with the default threshold."""
+    """Rebuild the existing index, or the one that a search would build with the default threshold."""
     from dragoman.stores.sql_store import INDEX_ABOVE
 
     if state.is_indexed or state.rows > INDEX_ABOVE:
@@ -108,7 +108,7 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
 
 
 def _told(kind: str, current: bool | None, shards: int) -> str:
-    """In words: no files, files that hold all rows, or files that the next search adds rows to."""
+    """State of an index in words: no files, complete, or rows to be added by the next search."""
     if current is None:
         return f"{kind} not indexed"
     return f"{kind} {'current' if current else 'behind'}, {shards} shard{'' if shards == 1 else 's'}"

@@ -1,1 +1,1 @@
-"""The terminal: options of an agent, progress, rendering, interrupts, the chat loop."""
+"""Terminal support: agent options, progress bars, rendering, interrupts and the chat loop."""

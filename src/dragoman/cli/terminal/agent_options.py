@@ -1,4 +1,4 @@
-"""What the commands share: the options that name an agent and a user, and opening an assistant with progress."""
+"""Options shared by commands that use an agent, and opening its assistant with progress bars."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ Agent = Annotated[
         "--agent",
         "-a",
         metavar="AGENT",
-        help="An agent's folder, its agent.toml, or the name of a shipped one. "
-        f"Default: the current folder where it has an agent.toml, else {DEFAULT_AGENT}.",
+        help="An agent's folder, its agent.toml, or the name of a sample agent. "
+        f"Default: the current folder if it has an agent.toml, else {DEFAULT_AGENT}.",
         show_default=False,
     ),
 ]
-User = Annotated[str, typer.Option("--user", "-u", metavar="ID", help="Whose memory and dialogues.")]
+User = Annotated[str, typer.Option("--user", "-u", metavar="ID", help="User whose memory and dialogues are used.")]
 State = Annotated[
     Path | None,
-    typer.Option("--state", metavar="DIR", help="Keep the database and the index here.", show_default=False),
+    typer.Option("--state", metavar="DIR", help="Folder for the database and the index.", show_default=False),
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Override a value of agent.toml, as in gate.threshold=0.6; may be repeated. "
-        "--gate.threshold 0.6 means the same.",
+        help="Override a value of agent.toml, such as gate.threshold=0.6. Repeatable. "
+        "--gate.threshold 0.6 does the same.",
         show_default=False,
     ),
 ]
 
 
 class Overridable(TyperCommand):
-    """A command whose dotted options are overrides: `--gate.threshold 0.6` is `--set gate.threshold=0.6`."""
+    """A command with dotted options as overrides: `--gate.threshold 0.6` is `--set gate.threshold=0.6`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, fold_overrides(args, ctx))
 
 
 def fold_overrides(arguments: Sequence[str], context: typer.Context | None = None) -> list[str]:
-    """Dotted options as `--set`; no ordinary option has a dot, so that a misspelt one stays an error."""
+    """Rewrite dotted options as `--set`. Ordinary options have no dot, so a misspelt one is still an error."""
     folded: list[str] = []
     waiting = iter(arguments)
     for word in waiting:
@@ -77,7 +77,7 @@ def fold_overrides(arguments: Sequence[str], context: typer.Context | None = Non
 
 
 def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
-    """`gate.threshold=0.6` as path and value."""
+    """Parse overrides such as `gate.threshold=0.6` into paths and values."""
     found = {}
     for pair in pairs or ():
         path, equals, value = pair.partition("=")
@@ -88,20 +88,20 @@ def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
 
 
 def agent_name(given: str | None) -> str:
-    """The agent that a command means."""
+    """The agent of a command: the one given, else that of the current folder, else the default."""
     if given is not None:
         return given
     return "." if Path("agent.toml").is_file() else DEFAULT_AGENT
 
 
 def again(agent: str | None, user: str | None = None) -> str:
-    """The options that a suggested command needs in order to mean the same agent and user."""
+    """The options that name the same agent and user in a suggested command."""
     named = "" if agent is None else f" --agent {shlex.quote(agent)}"
     return named if user is None else f"{named} --user {shlex.quote(user)}"
 
 
 def new_dialogue() -> str:
-    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+    """A new, unique dialogue name that sorts by time."""
     from datetime import UTC, datetime
     from secrets import token_hex
 
@@ -116,9 +116,9 @@ def opened(
     state: Path | None = None,
     talks: bool = False,
 ) -> Iterator[Assistant]:
-    """An assistant for the length of a command, closed whatever happens; fetching and reading show bars.
+    """Context manager for the assistant of a command, with progress bars for downloads and ingestion.
 
-    One that `talks` needs all its models, so they are fetched now, not in the middle of a reply.
+    With `talks`, missing models are downloaded now rather than in the middle of a reply.
     """
     chosen, name = overrides(settings), agent_name(agent)
     if state is not None and state.is_file():
@@ -136,7 +136,7 @@ def opened(
 
 
 def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
-    """Fetch what an agent's models need of the catalogue and is not here yet."""
+    """Download the missing weights of an agent's models."""
     from dragoman.agent.build import assemble, locate
     from dragoman.config import load_config
     from dragoman.models import weights
@@ -152,15 +152,15 @@ def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
 
 
 def interactive() -> bool:
-    """Whether a person sits at both ends."""
+    """Whether standard input and output are both terminals."""
     return at_terminal() and sys.stdout.isatty()
 
 
 def at_terminal() -> bool:
-    """Whether a person can be asked; a closed standard input counts as an empty pipe."""
+    """Whether standard input is a terminal; a closed one counts as an empty pipe."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def piped() -> BinaryIO:
-    """Standard input as bytes: what is not UTF-8 is for the assistant to clean, not for a decoder to refuse."""
+    """Standard input as bytes: the assistant cleans invalid UTF-8, a decoder would refuse it."""
     return BytesIO() if sys.stdin is None else sys.stdin.buffer

@@ -1,4 +1,4 @@
-"""The interactive conversation: the prompt, the slash commands, and what Ctrl-C and Ctrl-D do."""
+"""The interactive chat: prompt, slash commands, Ctrl-C and Ctrl-D."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROMPT = "you> "
 
 
 class ChatLoop:
-    """One sitting with an assistant."""
+    """An interactive chat with an assistant."""
 
     def __init__(self, assistant: Assistant, *, user: str, dialogue: str) -> None:
         self._assistant = assistant
@@ -41,7 +41,7 @@ class ChatLoop:
         }
 
     def run(self) -> None:
-        """Read and answer until the user leaves."""
+        """Read and answer messages until the user quits."""
         # Line editing and recall with the arrow keys. Nothing is kept on disk: it could not be forgotten there.
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 - importing it is what switches editing on
@@ -59,7 +59,7 @@ class ChatLoop:
                 self._handle(line)
 
     def _handle(self, line: str) -> None:
-        """Answer one line; an error or Ctrl-C ends the reply, not the conversation."""
+        """Answer one line; an error or Ctrl-C ends the reply, not the chat."""
         try:
             if line.startswith("/"):
                 self._command(line)

@@ -1,4 +1,4 @@
-"""How a set and its turns look on a terminal."""
+"""Tables and texts that show a data set and its turns on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANY = 5
 
 
 def report_tables(report: DatasetReport) -> Iterator[Table]:
-    """What is in a set; then how its labels are distributed."""
+    """Tables of a data set's counts and its label distribution."""
     yield _facts(report)
     balance = rendering.table("label", "value", ">turns", ">share", "", title="Labels")
     _add_balance(balance, "retrieve", report.retrieve)
@@ -72,7 +72,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _evidence(counts: Mapping[int, int]) -> dict[str, int]:
-    """Turns by how many passages are right; many are many."""
+    """Counts of turns by number of gold passages; large numbers share a row."""
     words: dict[str, int] = {}
     for count, turns in counts.items():
         name = "1 passage" if count == 1 else f"{count or 'no'} passages"
@@ -82,7 +82,7 @@ def _evidence(counts: Mapping[int, int]) -> dict[str, int]:
 
 
 def example_text(example: Example, extra: Iterable[Passage] = ()) -> str:
-    """A turn in words: what was said, what could be looked up with the gold marked by a star, and the right reply."""
+    """A turn as text: context, candidates with gold ones starred, and the gold reply."""
     gold = example.gold
     domain = f" · {example.domain}" if example.domain else ""
     lines = [f"── {example.id} · dialogue {example.context.dialogue} · position {example.position}{domain}"]

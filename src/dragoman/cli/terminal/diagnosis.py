@@ -1,4 +1,4 @@
-"""What works on this machine: every part is tried, none may stop the others from being tried."""
+"""The checks of `dragoman doctor`: each runs even if others fail."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROOM_WANTED = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was tried, how it went, and what to do about it."""
+    """Result of one check: its subject, state and remedy."""
 
     what: str
     state: Literal["ok", "note", "broken"]
@@ -50,7 +50,7 @@ class Finding:
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """A store that can be asked whether its files are sound."""
+    """A store that can verify its files."""
 
     def verify(self) -> Verification: ...
 
@@ -58,7 +58,7 @@ class Verifiable(Protocol):
 
 
 def examine(agent: str) -> list[Finding]:
-    """Try everything, from the interpreter up to the agent."""
+    """Run all checks, from the interpreter to the agent."""
     return [
         _python(),
         *(_tried(name, partial(_part, name), f"pip install --force-reinstall {name}") for name in _PARTS),
@@ -71,7 +71,7 @@ def examine(agent: str) -> list[Finding]:
 
 
 def _tried(what: str, try_it: Callable[[], Finding], remedy: str = "") -> Finding:
-    """The finding, or what went wrong instead of it."""
+    """Run one check and turn its error into a finding."""
     try:
         return try_it()
     except DragomanError as error:
@@ -128,7 +128,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _shipped(agent: str) -> Iterator[Finding]:
-    """The trained parts that come with the package: whether their files are sound, who has them, what they are for."""
+    """Check the built-in trained components: file integrity, users and purpose."""
     from dragoman.models.part import open_part, shipped_parts
 
     owner, tables = _named_in(agent)
@@ -149,7 +149,7 @@ def _trained(name: str, opened: Callable[[str], Part], had: str) -> Finding:
 
 
 def _named_in(agent: str) -> tuple[str, dict[str, list[Path]]]:
-    """An agent's name, and the parts that each of its tables names; none of an agent that cannot be read."""
+    """An agent's name and the components named in its config; none if the config cannot be read."""
     from dragoman.agent.build import locate
     from dragoman.config import load_config
 
@@ -176,7 +176,7 @@ def _parts_of(table: Mapping[str, object], folder: Path) -> Iterator[Path]:
 
 
 def _agent(agent: str) -> Iterator[Finding]:
-    """The agent's config, models and store."""
+    """Check the agent's config, models and store."""
     from dragoman.agent.build import locate, models_of
     from dragoman.config import load_config
 
@@ -201,7 +201,7 @@ def _agent(agent: str) -> Iterator[Finding]:
 
 
 def _weights(table: Mapping[str, object], what: str) -> Finding:
-    """Whether weights of the catalogue are here and sound; nothing is fetched."""
+    """Check that weights are present and valid, without downloading them."""
     from dragoman.models.weights import CATALOGUE, verify
 
     name = str(table.get("weights", ""))
@@ -231,7 +231,7 @@ def _encodes(encoder: Encoder) -> Finding:
 
 
 def _store(config: AgentConfig, state: Path) -> Finding:
-    """Every page of the database, and whether the index fits it; a state that was never made stays so."""
+    """Verify the database and its index; does not create a missing state folder."""
     from dragoman.agent.build import DATABASE, assemble
     from dragoman.config import DEFAULT_KINDS
 

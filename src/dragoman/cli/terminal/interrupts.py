@@ -1,4 +1,4 @@
-"""Ctrl-C as a command meets it. Native libraries swallow it, or make an error of their own of it, while they load."""
+"""Ctrl-C handling. Native libraries swallow it, or turn it into errors of their own, while they load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _pressed: deque[float] = deque(maxlen=1)
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """Remember when Ctrl-C came, for as long as the block runs; where it is ignored, as behind nohup, it stays so."""
+    """Record Ctrl-C while the block runs; if the signal is ignored, as under nohup, it stays ignored."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -33,13 +33,13 @@ def noticed() -> Iterator[None]:
 
 
 def hand_over() -> None:
-    """Leave Ctrl-C to asyncio, which ends its task by it only where the interpreter's own handler stands."""
+    """Restore the interpreter's handler, without which asyncio does not cancel its task on Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is _note:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def caused(error: BaseException) -> bool:
-    """Whether an error came of Ctrl-C: raised while one was handled, spelt out by a native library, or right after."""
+    """Whether Ctrl-C caused an error: in its context, named in a native library's message, or just before."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(found):
@@ -49,7 +49,7 @@ def caused(error: BaseException) -> bool:
 
 
 def lose_none(event: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C that fell into a callback of the interpreter is swallowed there: send it once more, a moment later."""
+    """Unraisable hook: resend a Ctrl-C that the interpreter swallowed in a callback."""
     if isinstance(event.exc_value, KeyboardInterrupt):
         import _thread
 
@@ -79,4 +79,4 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _say_nothing(event: sys.UnraisableHookArgs) -> None:
-    """Of what fails while the process ends."""
+    """Ignore errors while the process exits."""

@@ -1,4 +1,4 @@
-"""Progress on standard error: bars on a terminal, silence down a pipe."""
+"""Progress bars on standard error; none if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 0.3
 
 
 class Bars:
-    """One bar a label: fetched weights, files read, conversations held."""
+    """Progress bars by label, for downloads, ingestion and conversations."""
 
     def __init__(self) -> None:
         self._console = show.err()
@@ -28,7 +28,7 @@ class Bars:
         self._named: set[str] = set()
 
     def show(self, label: str, done: int, total: int | None, name: str = "") -> None:
-        """Set a bar; `name` is what is at hand."""
+        """Update a bar; `name` is the current item."""
         if not self._console.is_terminal:
             return
         if self._began is None:
@@ -43,11 +43,11 @@ class Bars:
         self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, 32))
 
     def reading(self, done: int, total: int, name: str, /) -> None:
-        """What ingest calls: bytes done, bytes in all, the file at hand."""
+        """Progress callback of ingestion: bytes done, bytes in total, current file."""
         self.show("Reading", done, total, name)
 
     def fetching(self, name: str, done: int, total: int | None, /) -> None:
-        """What fetching weights calls: bytes done, bytes in all where known. Down a pipe one line says it begins."""
+        """Progress callback of downloads; without a terminal, prints one line at the start."""
         if not self._console.is_terminal and name not in self._named:
             self._named.add(name)
             size = f" ({total / 1e6:.0f} MB)" if total else ""
@@ -55,7 +55,7 @@ class Bars:
         self.show(f"Fetching {name}", done, total)
 
     def close(self) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
@@ -77,7 +77,7 @@ def _made(console: Console) -> Progress:
 
 @contextmanager
 def progress_bars() -> Iterator[Bars]:
-    """Bars for the length of a block, for weights that are fetched in it as well."""
+    """Context manager for progress bars, also for weights downloaded inside the block."""
     from dragoman.models import weights
 
     bars = Bars()

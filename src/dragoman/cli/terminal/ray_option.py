@@ -1,4 +1,4 @@
-"""`--ray`: the workers of a cluster for a command, or, without it, this process."""
+"""The `--ray` option: run the work on a Ray cluster instead of this process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="ADDRESS",
-        help="Let a Ray cluster do the work: host:6379 on one of its nodes, ray://host:10001 from elsewhere, local for "
-        "all cores of this machine. The results are the same.",
+        help="Run on a Ray cluster: host:6379 from one of its nodes, ray://host:10001 from elsewhere, "
+        "local for all cores of this machine. Results are identical.",
         show_default=False,
     ),
 ]
@@ -25,7 +25,7 @@ Ray = Annotated[
 
 @contextmanager
 def workers(ray: str | None) -> Iterator[Workers | None]:
-    """The workers that a command was given; None where it is to do the work itself."""
+    """The workers of a command; None to work in this process."""
     if ray is None:
         yield None
         return
@@ -36,7 +36,7 @@ def workers(ray: str | None) -> Iterator[Workers | None]:
 
 
 def without_ray(words: list[str]) -> list[str]:
-    """A command line without `--ray`: who did the work is not part of what was made."""
+    """Remove `--ray` from a command line: results do not depend on it."""
     kept, skip = [], False
     for word in words:
         if not skip and word != "--ray" and not word.startswith("--ray="):

@@ -1,4 +1,4 @@
-"""How replies, traces and errors look on a terminal; nothing here decides anything."""
+"""Rendering of replies, traces, tables and errors for the terminal."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
 
 _KEPT = "\n\t"
 _SHORT = 72
+_EXPLAINED = ("rule", "fact")
 
 
 def out() -> Console:
-    """The console of results; made anew each time, because tests and pipes swap the stream."""
+    """Console for results; created on each call, because tests and pipes replace the stream."""
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
 def err() -> Console:
-    """The console of everything that is not a result: progress, warnings, errors."""
+    """Console for progress, warnings and errors."""
     from rich.console import Console
 
     return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
-    """The text without the control characters by which a document could drive the terminal."""
+    """Strip control characters, with which a document could control the terminal."""
     return "".join(char for char in text if char in _KEPT or not (ord(char) < 32 or 127 <= ord(char) < 160))
 
 
@@ -46,17 +47,17 @@ def one_line(text: str, width: int = _SHORT) -> str:
 
 
 def error_text(error: DragomanError) -> str:
-    """What happened, and on a second line what to do."""
+    """The error message and, on a second line, the remedy."""
     return f"Error: {error.message}" + (f"\n       {error.remedy}" if error.remedy else "")
 
 
 def place(passage: Passage) -> str:
-    """Where a passage comes from, in a word or two: its file, else its source."""
+    """The file name of a passage, else its source."""
     return one_line(PurePath(passage.origin).name or passage.source, 40)
 
 
 def route(plan: Plan) -> str:
-    """The sources of a plan in order; those that are searched together stand joined."""
+    """The sources of a plan in order: `A > B + C`, where B and C are searched together."""
     return " > ".join(" + ".join(step) for step in plan.steps)
 
 
@@ -65,7 +66,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def why_line(reply: Reply) -> str:
-    """One line that says where a reply comes from and how long it took."""
+    """One-line summary: sources, files, relevance and seconds."""
     took = seconds_text(reply.trace.seconds)
     if reply.plan.is_null:
         reason = one_line(reply.verdict.reason, 48)
@@ -79,7 +80,7 @@ def why_line(reply: Reply) -> str:
 
 
 def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
-    """The evidence that the last draft says it rests on, else the best of what was found; none for a set phrase."""
+    """The evidence that the last draft quotes, else the most relevant; none for a standard phrase."""
     drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
     quoted = set(drafts[-1].quoted) if drafts else set()
     if drafts and drafts[-1].method == "said":
@@ -89,12 +90,12 @@ def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
 
 
 def learned_lines(trace: Trace) -> list[str]:
-    """What a turn changed in the user's memory, one line a fact."""
+    """Changes of the user's memory, one line per fact."""
     return [line for note in trace if isinstance(note.value, Learned) for line in learned_text(note.value)]
 
 
 def learned_text(learned: Learned) -> list[str]:
-    """A change of memory in words."""
+    """A change of memory as lines of text."""
     changes = {
         "remembered": learned.added,
         "replaced": learned.superseded,
@@ -105,8 +106,26 @@ def learned_text(learned: Learned) -> list[str]:
     return [f"{word}: {one_line(passage.text)}" for word, passages in changes.items() for passage in passages]
 
 
+def explanation_text(reply: Reply) -> list[str]:
+    """What decided a reply, as lines: the user's fact, the rule and the outcome; empty if nothing is noted."""
+    from dragoman.server.explanation import EXPLANATION_WORDS, explanation, explanation_lines
+
+    draft = _last_draft(reply)
+    reason = explanation(draft, reply.evidence) if draft is not None else None
+    if reason is None:
+        return []
+    english = {key: words[0] for key, words in EXPLANATION_WORDS.items()}
+    return [f"{label}: {one_line(text, 400)}" for label, text in explanation_lines(reason, english)]
+
+
+def _last_draft(reply: Reply) -> Draft | None:
+    values = [note.value for note in reply.trace if isinstance(note.value, Draft | Refinement)]
+    last = values[-1] if values else None
+    return last.draft if isinstance(last, Refinement) else last
+
+
 def trace_table(trace: Trace) -> Table:
-    """What every role decided, with its score and seconds."""
+    """Table of every role's decision, score and seconds."""
     rows = table("role", "component", "decision", ">score", ">seconds", title="Why")
     for note in trace:
         decision, score = _decision(note.value)
@@ -115,7 +134,7 @@ def trace_table(trace: Trace) -> Table:
 
 
 def evidence_table(evidence: Sequence[Evidence]) -> Table:
-    """The evidence of a reply, best first."""
+    """Table of a reply's evidence, most relevant first."""
     rows = table(">relevance", "source", "from", "passage", title="Evidence")
     for found in sorted(evidence, key=lambda found: -found.relevance):
         add_row(rows, f"{found.relevance:.2f}", found.source, place(found.passage), one_line(found.text, 200))
@@ -123,7 +142,7 @@ def evidence_table(evidence: Sequence[Evidence]) -> Table:
 
 
 def facts_table(passages: Iterable[Passage]) -> Table:
-    """What is remembered about a user."""
+    """Table of the stored facts about a user."""
     rows = table("id", "fact", title="Memory")
     for passage in passages:
         add_row(rows, passage.id, one_line(passage.text, 200))
@@ -131,7 +150,7 @@ def facts_table(passages: Iterable[Passage]) -> Table:
 
 
 def table(*columns: str, title: str = "") -> Table:
-    """A plain table in the style of all others; a column that begins with `>` is aligned to the right."""
+    """An empty table in the common style; columns that begin with `>` are right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -142,7 +161,7 @@ def table(*columns: str, title: str = "") -> Table:
 
 
 def add_row(table: Table, *cells: str) -> None:
-    """A row of plain text: square brackets in a document are no markup."""
+    """Add a row of plain text: square brackets are not markup."""
     from rich.text import Text
 
     table.add_row(*(Text(cell) for cell in cells))
@@ -163,7 +182,8 @@ def _decision(value: Value) -> tuple[str, str]:
         told += "".join(f"; {one_line(warning, 160)}" for warning in value.warnings)
         return told, "" if best is None else f"{best:.2f}"
     if isinstance(value, Draft):
-        notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items())
+        # Rule and fact stand above the table (`explanation_text`).
+        notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items() if name not in _EXPLAINED)
         return _with(value.method, notes), f"{value.confidence:.2f}"
     if isinstance(value, Refinement):
         words = ", ".join(f"{old} by {new}" for old, new in value.replaced)
@@ -192,7 +212,7 @@ def _figure(item: str | float) -> str:
 
 
 def note_progress(note: Note) -> str:
-    """What to show while a turn is under way, after a note."""
+    """Status text after a note, while a turn is running."""
     if isinstance(note.value, Plan) and not note.value.is_null:
         return f"looking in {route(note.value)}"
     return "thinking"

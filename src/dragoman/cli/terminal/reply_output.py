@@ -1,4 +1,4 @@
-"""A reply on the terminal: as it comes, and why it came about."""
+"""Print replies as they stream, and their explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Line:
-    """Text written piece by piece, broken between words where it would run over the edge of a terminal."""
+    """Streamed text, wrapped between words at the width of the terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -32,7 +32,7 @@ class _Line:
 
 
 def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | None:
-    """Print a reply as it comes and give it back; None where it ended without one."""
+    """Print a reply as it streams and return it; None if the stream ends without one."""
     reply, begun = None, False
     line = _Line(console)
     status = console.status("thinking", spinner="dots") if console.is_terminal else None
@@ -61,13 +61,15 @@ def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | Non
 
 
 def print_short_why(reply: Reply, console: Console) -> None:
-    """The dim lines under a reply: what was remembered, and where the reply comes from."""
+    """Print the dim lines under a reply: changes of memory, and where the reply comes from."""
     for line in (*rendering.learned_lines(reply.trace), rendering.why_line(reply)):
         console.print(f"  {line}", style="dim", soft_wrap=True)
 
 
 def print_why(reply: Reply, console: Console) -> None:
-    """The whole trace of a reply, then its evidence."""
+    """Print what decided a reply, then its trace and its evidence."""
+    for line in rendering.explanation_text(reply):
+        console.print(line)
     console.print(rendering.trace_table(reply.trace))
     if reply.evidence:
         console.print(rendering.evidence_table(reply.evidence))

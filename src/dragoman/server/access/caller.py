@@ -1,4 +1,4 @@
-"""Who calls, as the credential says it, and what they may use."""
+"""Callers: the user behind a credential, and their limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a key may use; None is no limit."""
+    """Usage limits of a key; None means no limit."""
 
     turns_per_minute: int | None = None
     tokens_per_day: int | None = None
@@ -28,7 +28,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose rows a request touches. An empty tenant is each agent's own: that of a server without keys."""
+    """The tenant and user of a request. Without keys the tenant is empty, which means each agent's own."""
 
     key: str
     tenant: str
@@ -38,7 +38,7 @@ class Caller:
 
     @property
     def whose(self) -> str:
-        """Whose share of the server's room a request takes: the key's, or without keys the user's."""
+        """The owner of a request's share of server capacity: the key, or without keys the user."""
         return self.key or f"user:{self.user}"
 
 
@@ -47,7 +47,7 @@ LOCAL = Caller("", "", LOCAL_USER, admin=True)
 
 
 def caller_of(key: Key, *, limits: Limits = NO_LIMITS) -> Caller:
-    """The caller that a key stands for; limits of its own go before the server's."""
+    """The caller of a key; the key's own limits override the server's."""
     own = Limits(
         limits.turns_per_minute if key.turns_per_minute is None else key.turns_per_minute,
         limits.tokens_per_day if key.tokens_per_day is None else key.tokens_per_day,
@@ -56,19 +56,19 @@ def caller_of(key: Key, *, limits: Limits = NO_LIMITS) -> Caller:
 
 
 def acting_for(caller: Caller, user: str) -> Caller:
-    """An admin in the place of a user of the same tenant; nobody else may."""
+    """The caller as another user of the same tenant; only admins may do that."""
     if user == caller.user:
         return caller
     if not caller.admin:
         raise AccessError(
-            "This key may not act for another user.", remedy="Leave out X-Dragoman-User, or use an admin key."
+            "This key cannot act for another user.", remedy="Leave out X-Dragoman-User, or use an admin key."
         )
     check_user(user)
     return replace(caller, user=user)
 
 
 def check_user(user: str) -> None:
-    """Refuse ids that nobody could have."""
+    """Raise an error for an invalid user id."""
     if user == SHARED_USER or not user.strip() or len(user) > _MOST or not user.isprintable():
         raise AccessError(
             f"A user id has 1 to {_MOST} printable characters.", remedy="Give another one.", code="bad-request"

@@ -1,4 +1,4 @@
-"""API keys: made here, shown once, kept as a digest, compared in constant time."""
+"""API keys: shown once, stored as a digest, compared in constant time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is known of a key: everything but its secret."""
+    """A key without its secret."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Key:
 
 
 class KeyStore(Protocol):
-    """Keeps keys with their digests; every ledger is one."""
+    """Store of keys and their digests; every ledger is one."""
 
     def add(self, key: Key, digest: bytes) -> None: ...
 
@@ -51,7 +51,7 @@ def create(
     turns_per_minute: int | None = None,
     tokens_per_day: int | None = None,
 ) -> tuple[Key, str]:
-    """A new key, and its text, which is nowhere else."""
+    """Create a key; returns it with its text, which is not stored."""
     for what, value, least in (("name", name, 1), ("tenant", tenant, 1), ("user", user, 0)):
         if not least <= len(value.strip()) <= _MOST or not value.isprintable():
             raise InputError(f"A key's {what} is {value!r}.", remedy=f"Give at most {_MOST} printable characters.")
@@ -63,12 +63,12 @@ def create(
 
 
 def digest(text: str) -> bytes:
-    """What is kept of a key. Its secret has 256 random bits, so that a plain hash cannot be tried through."""
+    """Digest of a key. A plain hash is safe: the secret has 256 random bits, too many to guess."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def recognise(ledger: KeyStore, text: str) -> Key:
-    """The key that a text is. One that is unknown, wrong or revoked is refused in the same words and time."""
+    """Authenticate the text of a key. Unknown, wrong and revoked keys fail with the same message and timing."""
     parts = text.split("_", 2)
     found = ledger.find(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
     key, kept = found or (None, _NOBODY)
@@ -79,7 +79,7 @@ def recognise(ledger: KeyStore, text: str) -> Key:
 
 
 def invalid_key() -> AccessError:
-    """The one refusal of a key that is unknown, wrong or revoked."""
+    """The error for a key that is unknown, wrong or revoked."""
     return AccessError(
         "This API key is not valid.",
         remedy="`dragoman keys create` makes one; send it as Authorization: Bearer KEY.",

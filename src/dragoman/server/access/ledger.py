@@ -1,4 +1,4 @@
-"""The contract of what counts: keys, turns a minute, tokens a day."""
+"""Protocol of usage ledgers: keys, turns per minute, tokens per day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a key used on one day (UTC)."""
+    """Usage of a key on one day (UTC)."""
 
     turns: int = 0
     tokens: int = 0
@@ -26,10 +26,10 @@ class Spent:
 
 @runtime_checkable
 class UsageLedger(KeyStore, Protocol):
-    """Keys and counters, shared by every process that opens the same ledger.
+    """Keys and usage counters, shared by every process that opens the same ledger.
 
-    `is_near` says that a call takes microseconds, so that it may run on the event loop; one that goes over a network
-    says no and is called from a thread.
+    `is_near` is true if calls take microseconds and may run on the event loop; a ledger over a network is called from a
+    thread.
     """
 
     is_near: bool
@@ -39,15 +39,15 @@ class UsageLedger(KeyStore, Protocol):
         ...
 
     def revoke(self, id: str, now: float) -> bool:
-        """Make a key invalid from now on; whether there was one to revoke."""
+        """Revoke a key; returns whether there was a valid one."""
         ...
 
     def admit(self, id: str, limits: Limits, now: float) -> None:
-        """Count a turn that begins, or raise LimitError with the seconds until one may begin."""
+        """Count a starting turn, or raise LimitError with the seconds to wait."""
         ...
 
     def spend(self, id: str, tokens: int, now: float) -> None:
-        """Count the tokens of a turn that ended."""
+        """Count the tokens of a finished turn."""
         ...
 
     def spent(self, id: str, now: float) -> Spent: ...
@@ -56,7 +56,7 @@ class UsageLedger(KeyStore, Protocol):
 
 
 def too_many_turns(limit: int, seconds: float) -> LimitError:
-    """The refusal of a turn whose minute is used up."""
+    """The error for too many turns in a minute."""
     return LimitError(
         f"This key may take {limit} turns a minute.",
         remedy=f"Try again in {math.ceil(seconds)} s.",
@@ -66,7 +66,7 @@ def too_many_turns(limit: int, seconds: float) -> LimitError:
 
 
 def too_many_tokens(limit: int, now: float) -> LimitError:
-    """The refusal of a turn whose day is used up."""
+    """The error for too many tokens in a day."""
     return LimitError(
         f"This key may use {limit} tokens a day, and has.",
         remedy="Try again after midnight UTC.",

@@ -1,4 +1,4 @@
-"""The ledger in the database of a PostgreSQL store, which every server on it shares."""
+"""Ledger in a PostgreSQL database, shared by all servers that use it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ _REVOKE = "UPDATE {schema}.keys SET revoked = %(now)s WHERE id = %(id)s AND revo
 
 
 class PostgresLedger:
-    """Keys and counters in tables beside the store's. A call is one statement; keys are looked up anew twice a second.
+    """Keys and counters in the store's database. A call is one statement; keys are cached for half a second.
 
-    A turn that begins and the tokens of one that ended are counted by the database's clock, unless `own_clock` says
-    that the times given are to count.
+    Turns and tokens are counted by the database's clock; with `own_clock`, by the times passed in.
     """
 
     is_near = False
@@ -65,7 +64,7 @@ class PostgresLedger:
         self._run(_ADD, {**fields, "digest": digest})
 
     def find(self, id: str) -> tuple[Key, bytes] | None:
-        """A key and its digest, revoked or not, as it was at most half a second ago."""
+        """A key and its digest, revoked or not, at most half a second old."""
         known = self._known.get(id)
         if known is not None and monotonic() - known[0] < _FRESH_SECONDS:
             return known[1]
@@ -83,13 +82,13 @@ class PostgresLedger:
         return [_key(row) for row in self._run(f"SELECT {_COLUMNS} FROM {{schema}}.keys ORDER BY seq", {})]
 
     def revoke(self, id: str, now: float) -> bool:
-        """Make a key invalid from now on, on every server within a second; whether there was one to revoke."""
+        """Revoke a key on every server within a second; returns whether there was a valid one."""
         ((revoked,),) = self._run(_REVOKE, {"id": id, "now": now})
         self._known.pop(id, None)
         return bool(revoked)
 
     def admit(self, id: str, limits: Limits, now: float) -> None:
-        """Count a turn that begins, or raise LimitError."""
+        """Count a starting turn, or raise LimitError."""
         turns, tokens = limits.turns_per_minute, limits.tokens_per_day
         if turns is None and tokens is None:
             return
@@ -105,7 +104,7 @@ class PostgresLedger:
         raise too_many_turns(turns, max(0.0, 1 - filled) * 60 / max(1, turns))
 
     def spend(self, id: str, tokens: int, now: float) -> None:
-        """Count the tokens of a turn that ended."""
+        """Count the tokens of a finished turn."""
         self._run(_SPEND, {"key": id, "tokens": tokens, "now": self._now(now)})
 
     def spent(self, id: str, now: float) -> Spent:
@@ -113,7 +112,7 @@ class PostgresLedger:
         return Spent(*map(int, rows[0])) if rows else Spent()
 
     def close(self) -> None:
-        """Let go of the connections; a later call opens them again."""
+        """Close the connections; a later call opens them again."""
         self._database.close()
 
     def _now(self, given: float) -> float | None:
@@ -124,7 +123,7 @@ class PostgresLedger:
 
 
 def postgres_ledger(url: str, *, schema: str = "dragoman", wait_seconds: float = 5.0) -> PostgresLedger:
-    """The ledger beside the store at an address (`env:NAME`, or one without a password)."""
+    """The ledger in the database at an address (`env:NAME`, or one without a password)."""
     from dragoman.stores.postgres.database import PostgresDatabase
 
     database = PostgresDatabase(

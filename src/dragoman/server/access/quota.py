@@ -1,4 +1,4 @@
-"""How much may be kept: bytes, files and passages of a tenant and of a user, and facts about a user."""
+"""Storage quotas: bytes, files and passages of tenants and users, and facts about a user."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STALE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What may be kept; None is no limit. A tenant's bytes and files include those of its users.
+    """Storage limits; None means no limit. A tenant's bytes and files include those of its users.
 
-    Passages are counted where they lie: those of the tenant's shared sources, with what agent.toml declares, and
-    those of a user's private ones.
+    Passages are counted per owner: shared sources of the tenant, with the files that agent.toml declares, and private
+    sources of a user.
     """
 
     tenant_bytes: int | None = 10 * _GB
@@ -41,7 +41,7 @@ QUOTA = Quota()
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Files, and the bytes in them."""
+    """A number of files and their bytes."""
 
     bytes: int = 0
     files: int = 0
@@ -54,9 +54,9 @@ class Amount:
 
 
 class Stock:
-    """How much lies in each user's folder of a tenant's: counted once a minute, and kept up to date between.
+    """Storage used by each user of a tenant: recounted once a minute, updated in between.
 
-    Several threads may write at once: what one is about to add is counted before it is there.
+    Several threads may write at once, so space is claimed before it is used.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Stock:
 
     @contextmanager
     def claiming(self, folder: Path, more: Amount, quota: Quota, *, private: bool) -> Iterator[Claim]:
-        """Room for more in a user's (or the shared) folder while it is written; given back where that fails."""
+        """Claim space in a user's (or the shared) folder during a write; released if the write fails."""
         with self._lock:
             amounts = self._amounts(folder.parent)
             held = amounts.get(folder.name, Amount())
@@ -85,25 +85,25 @@ class Stock:
                 self.recount(folder)
 
     def add(self, folder: Path, more: Amount) -> None:
-        """Note that a folder has more, or less, than before."""
+        """Record a change of a folder's size."""
         with self._lock:
             amounts = self._amounts(folder.parent)
             amounts[folder.name] = amounts.get(folder.name, Amount()) + more
 
     def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
-        """Refuse what there is no room for."""
+        """Raise an error if the quota is exceeded."""
         held, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
         _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
         if private:
             _check("user", held, more, quota.user_bytes, quota.user_files)
 
     def recount(self, folder: Path) -> None:
-        """Count the tenant of a folder anew when next asked."""
+        """Recount the tenant of a folder at the next request."""
         with self._lock:
             self._known.pop(folder.parent, None)
 
     def check_here(self, folder: Path) -> None:
-        """Refuse where the files of a folder's owner lie with another server."""
+        """Raise an error if the files of the folder's owner are on another server."""
 
     def _amounts(self, tenant: Path) -> dict[str, Amount]:
         at, amounts = self._known.get(tenant, (0.0, {}))
@@ -117,25 +117,25 @@ class Stock:
 
 
 class StorageUsage(Protocol):
-    """What several servers have counted together; see `stores/postgres/upload_usage`."""
+    """Storage use counted across servers; see `stores/postgres/upload_usage`."""
 
     def claim(
         self, place: str, tenant: str, owner: str, more: tuple[int, int], limits: Mapping[str, int | None]
     ) -> str | None:
-        """Count more bytes and files, or the name of the limit that leaves no room for them, or `elsewhere`."""
+        """Claim bytes and files; returns the name of the exceeded limit, or `elsewhere`, if that fails."""
         ...
 
     def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
-        """Whether files of an owner lie in another place than this."""
+        """Whether an owner has files in another place."""
         ...
 
     def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
-        """Say what lies in a place of a tenant's, counted anew."""
+        """Store a recount of a tenant's files in a place."""
         ...
 
 
 class SharedStock(Stock):
-    """A stock of which every server knows: what lies in this one's folders, and in those of the others."""
+    """Storage use known to all servers: files in this server's folders and in those of others."""
 
     def __init__(self, room: StorageUsage) -> None:
         super().__init__()
@@ -181,13 +181,13 @@ class SharedStock(Stock):
 
 @dataclass(slots=True)
 class Claim:
-    """Room that was claimed, and how much of it was used in the end."""
+    """Claimed space, and how much of it was used."""
 
     used: Amount
 
 
 def counted(folder: Path) -> Amount:
-    """The files below a folder; hidden ones are on their way in or out."""
+    """Count the files below a folder; hidden ones are being written or deleted."""
     bytes_, files = 0, 0
     for path, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -202,7 +202,7 @@ def counted(folder: Path) -> Amount:
 
 
 def full(whose: str, what: str, limit: str) -> ServiceError:
-    """The refusal of what there is no room for."""
+    """The error for an exceeded quota."""
     owner = "This tenant" if whose == "tenant" else "A user"
     return ServiceError(
         f"{owner} may keep {limit} {what} here, and this would be more. Nothing was changed.",
@@ -233,7 +233,7 @@ def _elsewhere() -> ServiceError:
 
 
 def _place(uploads: Path) -> str:
-    """A name for a folder that all who share it know; it lies there, hidden, and goes along where it is moved."""
+    """The id of a shared folder, stored in a hidden file inside it, so that it survives a move."""
     file = uploads / ".place"
     if not file.exists():
         uploads.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The ledger in one SQLite file, which several processes of a machine may share."""
+"""Ledger in an SQLite file, which processes of one machine may share."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _SPEND = """INSERT INTO spent VALUES (:key, :day, 1, :tokens)
 
 
 def default_path() -> Path:
-    """Where the keys are unless somebody says otherwise."""
+    """The default file of keys."""
     return home() / "server.db"
 
 
 class SqliteLedger:
-    """Keys are on the disk when a call returns; counters a moment later, so that no turn waits for a disk twice."""
+    """Keys are durable when a call returns; counters a moment later, so that no turn waits for the disk twice."""
 
     is_near = True
 
@@ -83,13 +83,13 @@ class SqliteLedger:
             return [_key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY seq")]
 
     def revoke(self, id: str, now: float) -> bool:
-        """Make a key invalid from now on; whether there was one to revoke."""
+        """Revoke a key; returns whether there was a valid one."""
         with self._open() as connection:
             _durably(connection, "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL", (now, id))
             return bool(connection.changes())
 
     def admit(self, id: str, limits: Limits, now: float) -> None:
-        """Count a turn that begins, or raise LimitError."""
+        """Count a starting turn, or raise LimitError."""
         if limits.tokens_per_day is not None and self.spent(id, now).tokens >= limits.tokens_per_day:
             raise too_many_tokens(limits.tokens_per_day, now)
         limit = limits.turns_per_minute
@@ -104,7 +104,7 @@ class SqliteLedger:
         raise too_many_turns(limit, max(0.0, 1 - float(level or 0)) * 60 / max(1, limit))
 
     def spend(self, id: str, tokens: int, now: float) -> None:
-        """Count the tokens of a turn that ended."""
+        """Count the tokens of a finished turn."""
         with self._open() as connection:
             connection.execute(_SPEND, {"key": id, "day": int(now // DAY), "tokens": tokens})
 
@@ -115,7 +115,7 @@ class SqliteLedger:
         return Spent(*row) if row else Spent()
 
     def close(self) -> None:
-        """Let go of the file; a later call opens it again."""
+        """Close the file; a later call opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

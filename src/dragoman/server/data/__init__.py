@@ -1,1 +1,1 @@
-"""What users see and change: their data, sources, uploads."""
+"""Users' data: facts, dialogues, sources and uploads."""

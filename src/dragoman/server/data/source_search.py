@@ -1,4 +1,4 @@
-"""What an agent can look in: sources with counts, and a query to try. Chores for `Service.do`."""
+"""Sources of an agent with counts, and searches in them. Functions for `Service.do`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman.server.http.views import View
 
 
 def describe(seat: Seat) -> View:
-    """An agent as the caller meets it."""
+    """Description of an agent for a caller."""
     assistant = seat.assistant
     return {
         "name": seat.agent,
@@ -23,7 +23,7 @@ def describe(seat: Seat) -> View:
 
 
 def sources(seat: Seat) -> list[View]:
-    """Every source with the number of its passages that the caller may see."""
+    """Every source with the number of passages visible to the caller."""
     store = seat.assistant.store
     return [
         views.source(
@@ -36,12 +36,12 @@ def sources(seat: Seat) -> list[View]:
 
 
 def search(seat: Seat, source: str, query: str, k: int) -> list[View]:
-    """What a source gives for a query, best first."""
+    """Search a source; best passages first."""
     context = Context((Turn("user", query),), seat.scope)
     (found,) = seat.assistant.agent.retriever.retrieve([Request(context, (seat.source(source),), k)])
     return [views.evidence(piece) for piece in found]
 
 
 def embed(seat: Seat, texts: list[str]) -> list[list[float]]:
-    """Texts as unit vectors of the agent's encoder."""
+    """Encode texts as unit vectors with the agent's encoder."""
     return [[float(number) for number in vector] for vector in seat.assistant.encoder.encode(texts)]

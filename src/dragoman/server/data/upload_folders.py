@@ -1,4 +1,4 @@
-"""Where uploaded files lie: a folder for each tenant, user and source, named by digests."""
+"""Folders of uploaded files: one for each tenant, user and source, named by digests."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FOLDER = "uploads"
 
 
 def user_folder(state: Path, scope: Scope) -> Path:
-    """Where the uploads of a user, or what a tenant's users share, lie; no id can be a path."""
+    """Folder of a user's uploads, or of a tenant's shared ones; ids are hashed, so none can be a path."""
     return state / FOLDER / _digest(scope.tenant) / (_digest(scope.user) if scope.user else "shared")
 
 
 def source_folder(state: Path, scope: Scope, source: Source) -> Path:
-    """The root of a source's uploads for whoever calls; files lie in `uploads` below it."""
+    """Root folder of the caller's uploads into a source; the files are in `uploads` below it."""
     return user_folder(state, source.scope(scope)) / _digest(source.name)
 
 
 def erase_uploads(state: Path, scope: Scope, stock: Stock) -> int:
-    """Remove all that a user uploaded; how many files. Where they lie with another server nothing is changed."""
+    """Delete all uploads of a user; returns the number of files. Changes nothing if they are on another server."""
     folder = user_folder(state, scope)
     stock.check_here(folder)
     if not folder.exists():
@@ -49,7 +49,7 @@ def erase_uploads(state: Path, scope: Scope, stock: Stock) -> int:
 
 
 def sweep(state: Path, before: float) -> None:
-    """Remove what uploads that were cut off have left, hidden, where it is older than a time."""
+    """Delete hidden leftovers of interrupted uploads that are older than a time."""
     for root in (state / FOLDER).glob("*/*/*"):
         for path in (*root.glob(".*"), *(root / FOLDER).rglob(".*")):
             try:

@@ -1,4 +1,4 @@
-"""Uploaded files: by name into a folder of their own source, tenant and user, and nowhere else."""
+"""Uploaded files: written only below the folder of their source, tenant and user."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _BAD = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that came with a request: the name it was given, and its bytes."""
+    """An uploaded file: its name and content."""
 
     name: str
     content: BinaryIO
 
 
 def safe_name(given: str) -> PurePosixPath:
-    """The path of an uploaded file inside its folder; a name that leads anywhere else is refused."""
+    """The path of an uploaded file inside its folder; raises an error for a name that leads elsewhere."""
     name = unicodedata.normalize("NFC", given.replace("\\", "/"))
     parts = name.split("/")
     wrong = (
@@ -70,21 +70,21 @@ def safe_name(given: str) -> PurePosixPath:
 
 
 def writable(seat: Seat, source: Source) -> bool:
-    """Facts come by the memory; shared sources are an admin's to write."""
+    """Whether a caller may upload into a source: not into memory, and into shared sources only as admin."""
     return source.about != "user" and (source.private or seat.admin)
 
 
 def check_size(size: int, most_bytes: int = MOST_BYTES) -> None:
-    """Refuse a file that is too large."""
+    """Raise an error for a file that is too large."""
     if size > most_bytes:
         raise ServiceError(f"A file may have {most_bytes // 2**20} MB.", remedy="Split it.", code="too-large")
 
 
 def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: int = MOST_BYTES) -> IngestReport:
-    """Write files into a source's folder and read them into the source.
+    """Write files to a source's folder and ingest them.
 
-    All names, and whether there is room, are checked before any is written. A file that cannot be read is not kept,
-    and one of that name from before stays; so it does until the new one has been read.
+    Names and quotas are checked before anything is written. A file that cannot be read is not kept. An earlier file of
+    the same name stays until the new one is ingested.
     """
     _check_writable(seat, source)
     root = _root(seat, source)
@@ -128,9 +128,9 @@ def files(seat: Seat, source: Source) -> list[View]:
 
 
 def remove(seat: Seat, source: Source, name: str) -> int:
-    """Remove an uploaded file and its passages; how many.
+    """Delete an uploaded file and its passages; returns the number of passages.
 
-    The file goes last: where the store is busy it is still there, and removing it again does the rest.
+    The file is deleted last, so that the call can be repeated if the store is busy.
     """
     _check_writable(seat, source)
     root = _root(seat, source)
@@ -156,12 +156,12 @@ def _root(seat: Seat, source: Source) -> Path:
 
 
 def _is_bad_part(part: str) -> bool:
-    """Whether a name of a folder or file is nothing, hidden, or on some system something else."""
+    """Whether a part of a path is empty, hidden, or special on some system."""
     return not part or part != part.strip() or part[0] == "." or part[-1] == "." or bool(_DEVICE.match(part))
 
 
 def _place(root: Path, path: PurePosixPath) -> Path:
-    """Where a file lies; a link that somebody made in the folder is not followed out of it."""
+    """The path of a file; links that lead out of the folder are not followed."""
     place = root / FOLDER / path
     if not place.resolve().is_relative_to(root.resolve()):
         raise _misnamed("A file's name leads out of its folder.")
@@ -183,14 +183,14 @@ def _check_writable(seat: Seat, source: Source) -> None:
 
 
 def _take_back(run: IngestRun, origins: Sequence[str]) -> None:
-    """Remove what came in of files that will not lie there; where the store refuses that too, it goes by name later."""
+    """Delete ingested passages of files that are not kept after all."""
     if origins:
         with suppress(DragomanError):
             run.remove_missing(FoundFiles((), tuple(origins)))
 
 
 def _ingest(seat: Seat, run: IngestRun, files: Sequence[SourceFile]) -> IngestReport:
-    """Read files that do not yet lie where their origins say."""
+    """Ingest files that are not yet at the place their origin names."""
     began = perf_counter()
     run.bring(files, seat.assistant.encoder, InProcess(), None)
     run.index()
@@ -207,7 +207,7 @@ def _run(seat: Seat, source: Source, root: Path, room: int | None = None) -> Ing
 
 
 def _room(seat: Seat, source: Source) -> int | None:
-    """How many passages more there may be where a source's lie; None without end."""
+    """Remaining passages of a source's quota; None without a limit."""
     most = seat.quota.user_passages if source.private else seat.quota.tenant_passages
     if most is None:
         return None
@@ -223,7 +223,7 @@ def _full(seat: Seat, source: Source) -> ServiceError:
 
 
 def _size(content: BinaryIO, most_bytes: int) -> int:
-    """How many bytes there are to read."""
+    """The number of bytes to read."""
     here = content.tell()
     size = content.seek(0, os.SEEK_END) - here
     content.seek(here)
@@ -232,13 +232,13 @@ def _size(content: BinaryIO, most_bytes: int) -> int:
 
 
 def _lying(places: Sequence[Path]) -> Amount:
-    """What lies at some places now."""
+    """The amount stored at some paths."""
     sizes = [place.stat().st_size for place in set(places) if place.is_file()]
     return Amount(sum(sizes), len(sizes))
 
 
 class Incoming:
-    """Files on their way in: they wait in a hidden folder of their own, and take their places when they were read."""
+    """Files being uploaded: staged in a hidden folder, and moved into place after ingestion."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -253,11 +253,11 @@ class Incoming:
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
-        """The files where they wait, under the names that they will have."""
+        """Paths of the staged files, by final name."""
         return tuple(SourceFile(waiting, origin_of(place, self._root)) for place, waiting in self._waiting.items())
 
     def write(self, content: BinaryIO, place: Path) -> None:
-        """Copy a file to where it waits; the last of one name stays."""
+        """Stage a file; the last one of a name wins."""
         inside = place.relative_to(self._root)
         waiting = self._folder / inside
         if place.is_dir() or any((self._root / above).is_file() for above in inside.parents):
@@ -269,7 +269,7 @@ class Incoming:
         self._waiting[place] = waiting
 
     def settle(self, unread: Collection[Path]) -> Amount:
-        """Let what was read take its place; how much more lies there now."""
+        """Move the ingested files into place; returns the added amount."""
         more = Amount()
         for place, waiting in self._waiting.items():
             if place not in unread:

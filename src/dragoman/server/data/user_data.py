@@ -1,4 +1,4 @@
-"""What a user can see and change of what is kept about them: facts, dialogues, thumbs. Chores for `Service.do`."""
+"""A user's facts, dialogues and thumbs: list, change, export and delete. Functions for `Service.do`."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _MOST = 200
 
 
 def facts(seat: Seat, query: str | None = None) -> list[View]:
-    """What is remembered about the user, or what of it fits a query."""
+    """Facts about the user: all, or those that match a query."""
     return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user)]
 
 
 def remember(seat: Seat, text: str) -> View:
-    """Add a fact; what it changed."""
+    """Add a fact; returns what it changed."""
     return views.learned(_learned(seat, text)) or {}
 
 
 def correct(seat: Seat, id: str, text: str) -> View:
-    """Put another fact in the place of one; what that changed."""
+    """Replace a fact; returns what it changed."""
     old = _fact(seat, id)
     learned = seat.assistant.remember(text, user=seat.user)
     if _found_no_room(seat, learned):  # the old one goes first, then there is
@@ -48,7 +48,7 @@ def correct(seat: Seat, id: str, text: str) -> View:
 
 
 def forget(seat: Seat, id: str) -> int:
-    """Erase one fact, with the turns that tell of it."""
+    """Delete one fact, and the text of turns that mention it."""
     _fact(seat, id)
     return seat.assistant.forget(id, user=seat.user)
 
@@ -59,7 +59,7 @@ def erasure(seat: Seat) -> Erasure:
 
 
 def forget_everything(seat: Seat) -> int:
-    """Erase all that is the user's: facts, dialogues, traces, thumbs, private passages and uploaded files."""
+    """Delete everything of the user: facts, dialogues, traces, thumbs, private passages and uploaded files."""
     folder = user_folder(seat.state, seat.scope)
     seat.stock.check_here(folder)
     files = counted(folder).files
@@ -69,7 +69,7 @@ def forget_everything(seat: Seat) -> int:
 
 
 def export(seat: Seat) -> View:
-    """All that is kept about the user, to take along."""
+    """Export everything stored about the user."""
     assistant, scope = seat.assistant, seat.scope
     private = [source for source in assistant.sources if source.private]
     return {
@@ -105,7 +105,7 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
 
 
 def dialogue(seat: Seat, name: str) -> list[View]:
-    """The turns of a dialogue, the agent's with what was decided for them."""
+    """The turns of a dialogue, the agent's with their traces."""
     check_dialogue(name)
     turns = seat.assistant.history(user=seat.user, dialogue=name)
     if not turns:
@@ -118,7 +118,7 @@ def dialogue(seat: Seat, name: str) -> list[View]:
 
 
 def forget_dialogue(seat: Seat, name: str) -> int:
-    """Erase a dialogue: its turns, traces and thumbs, from every file. Facts that were learned from it stay."""
+    """Delete a dialogue: its turns, traces and thumbs, from every file. Facts learned from it stay."""
     check_dialogue(name)
     erased = seat.assistant.forget_dialogue(name, user=seat.user)
     if not erased:
@@ -127,7 +127,7 @@ def forget_dialogue(seat: Seat, name: str) -> int:
 
 
 def rate(seat: Seat, dialogue: str, thumb: Literal["up", "down"], *, turn: int | None, better: str | None) -> None:
-    """Keep a thumb for a reply, and what should have been said."""
+    """Store a thumb for a reply, and a better answer."""
     check_dialogue(dialogue)
     assistant = seat.assistant
     replies = assistant.replies(user=seat.user, dialogue=dialogue)
@@ -152,7 +152,7 @@ def thumbs(seat: Seat) -> Iterator[str]:
 
 
 def check_dialogue(name: str) -> None:
-    """Refuse names that a dialogue cannot have."""
+    """Raise an error for an invalid dialogue id."""
     if not name.strip() or len(name) > _MOST or not name.isprintable() or name.startswith(ASIDE):
         raise InputError(
             f"A dialogue's id has 1 to {_MOST} printable characters and does not begin with '{ASIDE}'.",
@@ -171,7 +171,7 @@ def _told(seat: Seat, name: str, place: int, reply: Reply) -> View:
 
 
 def _learned(seat: Seat, text: str) -> Learned:
-    """What memory made of a text; where it found no room for it, that is said."""
+    """Learn from a text; raises an error if the limit of facts is reached."""
     learned = seat.assistant.remember(text, user=seat.user)
     if _found_no_room(seat, learned):
         raise full("user", "facts", f"{seat.quota.facts or 0:,}")
@@ -179,13 +179,13 @@ def _learned(seat: Seat, text: str) -> Learned:
 
 
 def _found_no_room(seat: Seat, learned: Learned) -> bool:
-    """Whether memory kept nothing of a fact because there are as many as there may be."""
+    """Whether a fact was not stored because the limit of facts is reached."""
     is_limited = getattr(seat.assistant.memory, "most_facts", None) is not None
     return learned.is_empty and is_limited and _source(seat) is not None
 
 
 def _source(seat: Seat) -> Source | None:
-    """Where facts about the user lie."""
+    """The source of facts about the user."""
     return next((source for source in seat.assistant.sources if source.about == "user" and source.private), None)
 
 

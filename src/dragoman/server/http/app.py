@@ -1,4 +1,4 @@
-"""The FastAPI application: routes put together, errors as problems, the request limits in front."""
+"""The FastAPI application: routes, errors as RFC 9457 problems, and request limits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ an RFC 9457 problem with a stable `code`. Authenticate with `Authorization: Bear
 def make_app(
     service: Service, *, runs_of: Runs | None = None, measure: BodyLimits | None = None, warm: bool = True
 ) -> FastAPI:
-    """The API of a service. `with_request_limits` goes around it; the page adds its own routes to it."""
+    """Create the API of a service. `with_request_limits` wraps it; the page adds its own routes."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -80,7 +80,7 @@ def make_app(
 
 
 def with_request_limits(app: FastAPI, service: Service, *, origins: Sequence[str] = ()) -> App:
-    """The application as it is served; pages of `origins` may call it from a browser."""
+    """Wrap the application for serving; pages of `origins` may call it from a browser."""
     door = RequestLimits(app, measure=app.state.measure, only_here=service.ledger is None)
     return Origins(door, origins) if origins else door
 
@@ -113,7 +113,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI) -> None:
-    """The OpenAPI document, with every answer that is an error in its own media type."""
+    """The OpenAPI document, with error responses in their own media type."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""Pages of other sites that the operator named may call the API from a browser (CORS); no others may, and no cookie
-counts: whoever calls shows a key.
-"""
+"""CORS: only pages of the configured origins may call the API, with a key; cookies do not count."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _LONGEST = 2000
 
 
 def origin_of(url: str) -> str:
-    """An origin as browsers write it; what is none, or all of them, is refused."""
+    """Normalise an origin as browsers write it; raises an error for anything else, such as `*`."""
     try:
         parts = urlsplit(url.strip())
         host, port = (parts.hostname or "").lower(), parts.port
@@ -36,7 +34,7 @@ def origin_of(url: str) -> str:
 
 
 class Origins:
-    """An ASGI application around another one: answers a browser's questions, and lets named pages read the answers."""
+    """ASGI middleware: answers CORS preflight requests and adds CORS headers for the configured origins."""
 
     def __init__(self, app: App, allowed: Iterable[str]) -> None:
         self._app = app
@@ -66,7 +64,7 @@ class Origins:
 
 
 def _permission(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """What a named page may send. Clients of other makers add headers of their own; none of them means anything."""
+    """The preflight answer. Any request header is allowed: client libraries add their own, which are ignored."""
     asked = headers.get(b"access-control-request-headers", b"")
     told = [
         (b"access-control-allow-methods", _METHODS),

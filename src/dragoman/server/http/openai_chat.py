@@ -1,4 +1,4 @@
-"""OpenAI's chat API in terms of turns: which dialogue messages continue, and a turn as a completion or as chunks."""
+"""OpenAI's chat API on top of turns: finds the dialogue, and writes completions and chunks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NOBODY = ChatMessage(role="system")
 
 
 def new_dialogue(request: str = "") -> str:
-    """A name for a dialogue that begins now: sortable by time, and never one of before.
+    """A new, unique dialogue name that sorts by time.
 
-    One that begins with a request that may be sent again has its name from there, so that it does not begin twice.
+    With a request id the name is derived from it, so that a repeated request does not start a second dialogue.
     """
     if request:
         return f"r-{hashlib.blake2b(request.encode(), digest_size=12).hexdigest()}"
@@ -38,12 +38,12 @@ def new_dialogue(request: str = "") -> str:
 
 
 def _unique() -> str:
-    """A name that nothing else has: of this process, and counted; asking the machine for chance would cost more."""
+    """A unique name from a process id and a counter, which is cheaper than random bytes."""
     return f"{_PROCESS}{next(_COUNTED):x}"
 
 
 class ChatTurn:
-    """One chat request: what is asked, in which dialogue, and how its answer is written."""
+    """One chat request: its turn, its dialogue, and the format of its answer."""
 
     def __init__(self, request: ChatRequest, caller: Caller, once: str = "") -> None:
         self.ignored = _ignored(request)
@@ -52,7 +52,7 @@ class ChatTurn:
         self._whose = (request.model, caller.tenant, caller.user)
         *earlier, last = [message for message in request.messages if message.role in ("user", "assistant")] or [_NOBODY]
         if last.role != "user":
-            raise InputError("The last message is not the user's.", remedy="End `messages` with role 'user'.")
+            raise InputError("The last message must be from the user.", remedy="End `messages` with role 'user'.")
         self._before = tuple(Turn("user" if each.role == "user" else "agent", _text(each)) for each in earlier)
         self._text = _text(last)
         self.model = request.model
@@ -72,11 +72,11 @@ class ChatTurn:
 
     @property
     def repeats(self) -> bool:
-        """Whether the messages may be those of a dialogue that was held here."""
+        """Whether the messages may repeat a dialogue of this server."""
         return not self._is_named and bool(self._before)
 
     def find(self, ends: DialogueMatch) -> None:
-        """Go on with the dialogue that the messages repeat, or begin one with them."""
+        """Continue the dialogue that the messages repeat, or start one with them."""
         self._ends = ends
         if not self._is_named:
             self._claimed = known = ends.claim(self._whose, self._before)
@@ -84,20 +84,20 @@ class ChatTurn:
             self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
 
     def ended(self, done: TurnDone) -> None:
-        """Let the next request find the dialogue by what it now ends with; in the thread that ran the turn."""
+        """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
         if not self._is_named and self._ends is not None and not done.replayed:
             turns = (*self._before, Turn("user", self._text), Turn("agent", done.reply.text))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
     def failed(self) -> None:
-        """Nothing was added to the dialogue: who asks again, as clients do by themselves, goes on where it was."""
+        """Restore the end of the dialogue after a failed turn, so that a retry continues it."""
         if self._claimed is not None and self._ends is not None:
             claimed, self._claimed = self._claimed, None
             self._ends.note(self._whose, self._before, claimed)
 
     def completion(self, done: TurnDone) -> View:
-        """The whole answer."""
+        """The completion object of a finished turn."""
         return {
             "id": self._id,
             "object": "chat.completion",
@@ -116,7 +116,7 @@ class ChatTurn:
         }
 
     def chunks(self, event: Event) -> Iterator[bytes]:
-        """What an event adds to the stream."""
+        """The chunks that an event adds to the stream."""
         match event:
             case Decided():
                 self._gathered.take(event)
@@ -164,7 +164,7 @@ def _text(message: ChatMessage) -> str:
 
 
 def _ignored(request: ChatRequest) -> list[str]:
-    """What was given and does not change an agent's answer."""
+    """Names of request fields that have no effect on an agent."""
     given = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})} - _HARMLESS
     given -= _KNOWN
     given |= {"messages.system" for message in request.messages if message.role in ("system", "developer")}

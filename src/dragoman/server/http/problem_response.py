@@ -1,4 +1,4 @@
-"""A problem as a response: as JSON for programs, as a page for whoever opened an address that leads nowhere."""
+"""Problem responses: JSON for programs, an HTML page for browsers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-w
 
 
 def problem_response(request: Request, problem: ApiProblem) -> Response:
-    """The answer to a request that cannot be done."""
+    """The response for a problem."""
     path = request.url.path
     if _is_for_people(request, path):
         return _page(request, problem)
@@ -31,7 +31,7 @@ def problem_response(request: Request, problem: ApiProblem) -> Response:
 
 
 def _is_for_people(request: Request, path: str) -> bool:
-    """Whether a browser opens an address, rather than a program calling the API."""
+    """Whether a browser opens the address, rather than a program calling the API."""
     is_shown = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "").lower()
     return is_shown and not path.startswith(API_PATHS)
 

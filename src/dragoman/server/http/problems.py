@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 says them: a stable code, what happened, and what to do."""
+"""Errors as RFC 9457 problems: a stable code, the detail and a remedy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OF_STATUS = {404: "not-found", 405: "method-not-allowed", 401: "unauthorized", 
 
 @dataclass(frozen=True, slots=True)
 class ApiProblem:
-    """What went wrong, for programs and for people."""
+    """An API error for programs and people."""
 
     code: str
     detail: str = ""
@@ -80,7 +80,7 @@ class ApiProblem:
         return CODES[self.code][0]
 
     def view(self, *, openai: bool = False) -> View:
-        """The members; with `openai` also the one in which that API's clients look."""
+        """The problem as JSON; with `openai` also the `error` member of that API."""
         status, title = CODES[self.code]
         shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
         if self.detail:
@@ -109,12 +109,12 @@ class ApiProblem:
         return dumps(self.view(openai=openai))
 
     def event(self) -> bytes:
-        """For a stream that has begun."""
+        """The problem as an event of a running stream."""
         return b"event: error\ndata: " + self.body() + b"\n\n"
 
 
 def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branch a kind of error
-    """What an error means to a caller; what is not theirs to know is not told."""
+    """The problem for an error, without internal details."""
     match error:
         case LimitError() | BusyError():
             return ApiProblem(error.code, error.message, error.remedy, error.seconds)
@@ -142,7 +142,7 @@ def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branc
 
 
 def of_status(status: int, detail: str = "") -> ApiProblem:
-    """A problem for a bare HTTP status, as the framework raises it."""
+    """The problem for a bare HTTP status raised by the framework."""
     if status in _OF_STATUS:
         return ApiProblem(_OF_STATUS[status])
     code = "bad-request" if status < 500 else "internal"
@@ -150,7 +150,7 @@ def of_status(status: int, detail: str = "") -> ApiProblem:
 
 
 def of_validation(errors: Any) -> ApiProblem:
-    """What does not fit, place by place, without repeating what was sent."""
+    """The problem for invalid input: each field and its fault, without the submitted values."""
     places = []
     for error in list(errors)[:20]:
         kind = str(error.get("type", ""))
@@ -166,7 +166,7 @@ def of_validation(errors: Any) -> ApiProblem:
 
 
 def unconfirmed(erasure: Erasure) -> ServiceError:
-    """The refusal to delete everything of a user who has not confirmed it."""
+    """The problem for deleting everything without confirmation."""
     return ServiceError(
         f"This deletes {erasure_text(erasure)}. It cannot be undone.",
         remedy="Ask the user, then send it again with confirm=true.",
@@ -175,5 +175,5 @@ def unconfirmed(erasure: Erasure) -> ServiceError:
 
 
 def absent(what: str) -> AbsentError:
-    """The one answer for what does not exist and for what is somebody else's."""
+    """The problem for an object that does not exist or belongs to somebody else."""
     return AbsentError(f"There is no such {what}.", remedy="See what there is with a GET on the list.")

@@ -1,4 +1,4 @@
-"""What every request passes first: its size, its speed, and, where there are no keys, where it comes from."""
+"""Request limits: body size, sender speed and, without keys, the origin of the request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """What a body may have, and how long its sender may take."""
+    """Limits of a request body: size and time."""
 
     body_bytes: int = 1024 * 1024
     upload_bytes: int = 64 * 1024 * 1024
@@ -45,7 +45,7 @@ class BodyLimits:
 
 
 class _Meter:
-    """Receives for the application, as long as what comes is not too much and not too slow."""
+    """Receives a body for the application within the limits of size and time."""
 
     def __init__(self, receive: Receive, measure: BodyLimits, most: int, is_upload: bool) -> None:
         self.problem: ApiProblem | None = None
@@ -75,7 +75,7 @@ class _Meter:
 
 
 class BrokenOffError(Exception):
-    """Stops an application that waits for a body."""
+    """Raised in an application that waits for a refused body."""
 
 
 LEFT = (BrokenOffError, ClientDisconnect)
@@ -83,7 +83,7 @@ LEFT = (BrokenOffError, ClientDisconnect)
 
 
 class RequestLimits:
-    """An ASGI application around another one; what it refuses the other never sees."""
+    """ASGI middleware that rejects requests before they reach the application."""
 
     def __init__(self, app: App, *, measure: BodyLimits | None = None, only_here: bool = False) -> None:
         self._app = app
@@ -132,7 +132,7 @@ class RequestLimits:
             await refuse(meter.problem, scope, send)
 
     def _foreign(self, headers: dict[bytes, bytes], *, trusted: bool = False) -> ApiProblem | None:
-        """A page of somewhere else, or a name that was made to point here, must not speak for the local user."""
+        """Whether a request comes from another site or a rebound host name, which must not act for the local user."""
         origin = headers.get(b"origin")
         is_ours = (origin is None or is_own(headers, origin)) and not _embeds(headers)
         if _is_here(headers.get(b"host", b"")) and (trusted or is_ours):
@@ -145,7 +145,7 @@ class RequestLimits:
 
 
 async def refuse(problem: ApiProblem, scope: MutableMapping[str, Any], send: Send) -> None:
-    """Answer with a problem, without the application."""
+    """Respond with a problem, bypassing the application."""
     openai = str(scope.get("path", "")).startswith(OPENAI_PATHS)
     body = problem.body(openai=openai)
     fields = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers()}
@@ -160,7 +160,7 @@ def _too_large(most: int) -> ApiProblem:
 
 @lru_cache(maxsize=256)
 def _is_here(host: bytes) -> bool:
-    """Whether a request names this machine; what cannot be read does not."""
+    """Whether the Host header names this machine; False if it is invalid."""
     try:
         name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
         return name in _HERE or ipaddress.ip_address(name).is_loopback
@@ -169,12 +169,12 @@ def _is_here(host: bytes) -> bool:
 
 
 def is_own(headers: Mapping[bytes, bytes], origin: bytes) -> bool:
-    """Whether an origin is the page of the host that was asked; `null` (a file, a sandbox) is nobody's."""
+    """Whether an origin belongs to the requested host; `null` (a file, a sandbox) does not."""
     scheme, _, host = origin.partition(b"://")
     return scheme in (b"http", b"https") and host != b"" and host == headers.get(b"host", b"")
 
 
 def _embeds(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether another page's picture, script or frame asks, which sends no origin; following a link is no embedding."""
+    """Whether another site embeds the address (image, script, frame: no Origin header); links are allowed."""
     site, mode = headers.get(b"sec-fetch-site", b""), headers.get(b"sec-fetch-mode", b"")
     return site in (b"cross-site", b"same-site") and mode != b"navigate"

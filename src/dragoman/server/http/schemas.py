@@ -1,4 +1,4 @@
-"""Bodies from outside, and what the answers look like in the OpenAPI document."""
+"""Schemas of request bodies and of responses in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Said: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
 class Strict(BaseModel):
-    """A body of our own: what it does not know is a mistake."""
+    """A request body of our own API: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Lenient(BaseModel):
-    """A body of OpenAI's API: clients send more than an agent can use."""
+    """A request body of OpenAI's API: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -26,7 +26,7 @@ class Lenient(BaseModel):
 
 
 class ContentPart(Lenient):
-    """A part of a message; only text can be read."""
+    """A part of a message; only text is supported."""
 
     type: str
     text: str | None = None
@@ -44,7 +44,7 @@ class StreamOptions(Lenient):
 
 
 class ChatExtension(Strict):
-    """What a client that knows Dragoman may add."""
+    """Dragoman's extension of a chat request."""
 
     dialogue: Name | None = None
 
@@ -72,7 +72,7 @@ class EmbeddingsRequest(Lenient):
 
 
 class TurnRequest(Strict):
-    """A user turn. Without a dialogue a new one begins."""
+    """A user turn. Without a dialogue, a new one is started."""
 
     text: Said
     agent: Annotated[str, Field(max_length=200)] = ""
@@ -103,7 +103,7 @@ class FeedbackRequest(Strict):
 
 
 class ProblemDetails(BaseModel):
-    """RFC 9457; `code` does not change."""
+    """A problem as of RFC 9457; `code` is stable."""
 
     type: str
     title: str
@@ -176,7 +176,7 @@ class NoteView(BaseModel):
 
 
 class Extension(BaseModel):
-    """Why a reply was given. What is known before the text comes before it in a stream, the rest after it."""
+    """Explanation of a reply. In a stream, fields known before the text are sent before it, the others after it."""
 
     dialogue: str
     memory: LearnedView | None
@@ -201,7 +201,7 @@ class UsageView(BaseModel):
 
 
 class TurnView(Extension):
-    """The data of the event `done`."""
+    """Data of the event `done`."""
 
     agent: str
     text: str

@@ -1,4 +1,4 @@
-"""Responses that end with their turn: a listener who leaves cancels it."""
+"""Streaming responses: a client that disconnects cancels its turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BREATH = 15.0
 
 
 async def whole(run: RunningTurn, receive: Receive) -> TurnDone:
-    """A turn's end for a client that waits; where it leaves, the turn is cancelled."""
+    """Wait for the end of a turn; cancels it if the client disconnects."""
     leaving = asyncio.ensure_future(receive())
     leaving.add_done_callback(lambda _: run.cancel())
     try:
@@ -33,7 +33,7 @@ async def whole(run: RunningTurn, receive: Receive) -> TurnDone:
 
 
 class EventStream(Response):
-    """A turn as server-sent events. It is begun only once the first event is there, so that a refusal has a status."""
+    """A turn as server-sent events. Starts with the first event, so that an error before it has an HTTP status."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class EventStream(Response):
         self._leaving: asyncio.Future[Any] | None = None
 
     async def begin(self, receive: Receive) -> EventStream:
-        """Wait for the first event; what goes wrong before it is raised."""
+        """Wait for the first event; raises errors that occur before it."""
         self._leaving = asyncio.ensure_future(receive())
         self._leaving.add_done_callback(lambda _: self._run.cancel())
         try:
@@ -94,12 +94,12 @@ class EventStream(Response):
 
 
 def failed_event(error: BaseException) -> bytes:
-    """What a stream of our own says where its turn fails."""
+    """The error event of our own streams."""
     return problem_of(error).event()
 
 
 def failed_chunk(error: BaseException) -> bytes:
-    """What a stream of OpenAI's API says where its turn fails; their clients raise it."""
+    """The error chunk of OpenAI streams, which their clients raise."""
     from dragoman.server.http.views import dumps
 
     return b"data: " + dumps({"error": problem_of(error).view(openai=True)["error"]}) + b"\n\n"

@@ -1,4 +1,4 @@
-"""uvicorn around the application: the socket, slow senders of headers, and leaving in good order."""
+"""uvicorn setup: the socket, limits for slow clients, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SWITCH = 0.001
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP for those who send their headers in time and in measure; uvicorn itself would wait without end."""
+    """HTTP protocol with limits on the time and size of headers, which uvicorn lacks."""
 
     _deadline: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
@@ -80,7 +80,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._stalled = None
 
     def _watch_reader(self, before: int | None = None) -> None:
-        """Leave those who take nothing of their answer: it would be kept for them without end."""
+        """Disconnect clients that do not read their response, which would stay in memory."""
         left = self.transport.get_write_buffer_size()
         if left == before:
             self.transport.abort()
@@ -88,7 +88,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._stalled = self.loop.call_later(_STALLED_SECONDS, self._watch_reader, left)
 
     def _refuse(self, problem: ApiProblem) -> None:
-        """Answer what never became a request, and hang up."""
+        """Answer an invalid request and close the connection."""
         body = problem.body()
         head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.transport.write(f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n{head}".encode() + body)
@@ -105,10 +105,10 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which leaves with the exit code of a job well done when it is asked to stop.
+    """uvicorn's server, with exit code 0 when stopped by a signal.
 
-    Asked for the first time it says that it is `leaving`, and serves for `drain` seconds more: a balancer that looks
-    meanwhile sends nobody here whom nobody would meet.
+    The first signal calls `leaving` and keeps serving for `drain` seconds, so that load balancers stop sending requests
+    before the server is gone.
     """
 
     drain = 0.0
@@ -149,7 +149,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; what is in the way is said before anything is loaded."""
+    """Open the listening socket, before models are loaded, so that errors appear at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -161,7 +161,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def server_of(app: App, *, grace: float) -> Server:
-    """A server of an application; it stops when `should_exit` is set, and finishes what runs."""
+    """Create the server of an application; it stops gracefully when `should_exit` is set."""
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
@@ -187,7 +187,7 @@ def serve(
     drain: float = 0.0,
     leaving: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until somebody stops it; `started` is called when requests are taken, `leaving` at the first signal."""
+    """Serve until stopped; calls `started` when requests are accepted and `leaving` at the first signal."""
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     _raise_file_limit()
     sys.setswitchinterval(_SWITCH)  # a thread that computes lets the event loop in sooner
@@ -219,7 +219,7 @@ def _loop_factory() -> Any:
 
 
 def _raise_file_limit() -> None:
-    """A connection is a file: let there be as many as the machine allows."""
+    """Raise the limit of open files, and thus of connections, to the maximum."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

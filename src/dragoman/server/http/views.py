@@ -1,4 +1,4 @@
-"""Values as the API shows them: plain JSON, without paths of this machine."""
+"""JSON views of values for the API, without local paths."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def dumps(value: object) -> bytes:
-    """JSON in UTF-8. What is not a number in JSON is an error here, not at the reader's."""
+    """JSON in UTF-8; NaN and infinity are errors."""
     return _ENCODER.encode(value).encode("utf-8", "replace")
 
 
 def origin(passage: Passage) -> str:
-    """Where a passage comes from; of a file outside the agent's folder, its name alone."""
+    """The origin of a passage; for files outside the agent's folder, only the name."""
     return passage.origin.rpartition("/")[2] if passage.origin.startswith("/") else passage.origin
 
 
@@ -67,7 +67,7 @@ def draft(value: Draft) -> View:
 
 
 def learned(value: Learned | None) -> View | None:
-    """What a turn changed in the memory; what was forgotten goes by its id alone."""
+    """Changes of memory by a turn; deleted facts by id only."""
     if value is None:
         return None
     return {
@@ -95,7 +95,7 @@ def refinement(value: Refinement) -> View:
 
 
 def fact(row: Passage) -> View:
-    """What is remembered, and from which words."""
+    """A fact, and the words it was learned from."""
     return {
         "id": row.id,
         "text": row.text,
@@ -107,7 +107,7 @@ def fact(row: Passage) -> View:
 
 
 def note(value: Note) -> View:
-    """A note of the trace; its `value` is the view of what was decided."""
+    """A note of the trace; `value` is the view of the decision."""
     return {"role": value.role, "component": value.component, "seconds": value.seconds, **_decided(value)}
 
 
@@ -131,7 +131,7 @@ def _decided(value: Note) -> View:
 
 
 def before(gathered: TurnPreface, *, dialogue: str) -> View:
-    """What is known before the text: the first half of the extension field."""
+    """Fields known before the text: the first half of the extension."""
     return {
         "dialogue": dialogue,
         "memory": learned(gathered.learned),
@@ -142,7 +142,7 @@ def before(gathered: TurnPreface, *, dialogue: str) -> View:
 
 
 def after(done: TurnDone) -> View:
-    """What is known after the text: the second half of the extension field."""
+    """Fields known after the text: the second half of the extension."""
     drafts = [item.value for item in done.reply.trace if isinstance(item.value, Draft)]
     rounds = [item.value for item in done.reply.trace if isinstance(item.value, Refinement)]
     last = rounds[-1].draft if rounds else drafts[-1] if drafts else Draft("")
@@ -159,7 +159,7 @@ def after(done: TurnDone) -> View:
 
 
 def done(value: TurnDone) -> View:
-    """A whole turn: text and both halves."""
+    """A finished turn: the text and both halves of the extension."""
     return {
         "agent": value.agent,
         "text": value.reply.text,
@@ -179,7 +179,7 @@ def usage(value: Usage) -> View:
 
 
 def sse(event: Event) -> bytes:
-    """An event as a server-sent one."""
+    """A server-sent event."""
     match event:
         case Text(text):
             return b'event: text\ndata: {"text":' + dumps(text) + b"}\n\n"
@@ -203,10 +203,10 @@ def source(value: Source, *, count: int, writable: bool) -> View:
 
 
 def turn(value: Turn, reply: Mapping[str, Any] | None) -> View:
-    """A turn of a dialogue; the agent's with what was decided, where that was kept."""
+    """A turn of a dialogue; the agent's with its trace, if stored."""
     return {"speaker": value.speaker, "text": value.text, "reply": reply}
 
 
 def listing(rows: Sequence[View], **more: object) -> View:
-    """A list as every path gives it."""
+    """A list response."""
     return {"object": "list", "data": list(rows), **more}

@@ -1,4 +1,4 @@
-"""The MCP tools over streamable HTTP, beside the API: same keys, same limits."""
+"""MCP tools over streamable HTTP, with the keys and limits of the API."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PATH = "/mcp"
 
 
 class HttpTools:
-    """The same tools over streamable HTTP, made at the first request; `?agent=NAME` names an agent.
+    """ASGI application of the MCP tools, created at the first request; `?agent=NAME` selects an agent.
 
-    The door in front of the application knows who may come from where; the package need not look again.
+    `RequestLimits` already checks origins, so the package's own check is off.
     """
 
     def __init__(self, service: Service) -> None:

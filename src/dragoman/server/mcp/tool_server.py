@@ -1,4 +1,4 @@
-"""An agent as the tools of an MCP server: ask, recall, remember, forget and search."""
+"""MCP server with the tools of an agent: ask, recall, remember, forget and search."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ INSTRUCTIONS = (
 
 
 class Answer(BaseModel):
-    """A reply with its reasons."""
+    """A reply with its explanation."""
 
     text: str
     confidence: float = Field(description="The probability that the reply holds, 0 to 1.")
@@ -73,7 +73,7 @@ class Passages(BaseModel):
 
 
 def make_server(service: Service, who: Who) -> MCPServer[Any]:
-    """The tools of a service."""
+    """Create the MCP server of a service."""
     with _own_logging():
         server: MCPServer[Any] = MCPServer(
             "dragoman",
@@ -96,7 +96,7 @@ def make_server(service: Service, who: Who) -> MCPServer[Any]:
 
 
 class _Tools:
-    """What an MCP client may call. The docstrings are what its model reads."""
+    """The MCP tools. Their docstrings are the descriptions that the client's model reads."""
 
     def __init__(self, service: Service, who: Who) -> None:
         self._service = service
@@ -105,11 +105,11 @@ class _Tools:
     async def ask(
         self, question: Said, context: Call, dialogue: Annotated[str, Field(max_length=200)] = ""
     ) -> Annotated[CallToolResult, Answer]:
-        """Ask the agent. It decides whether and where to look, answers, and says why.
+        """Ask the agent a question. It decides whether and where to search, answers, and explains the answer.
 
-        The result holds the reply, the evidence with its relevance, the plan, the gate and the confidence. Give
-        `dialogue` as an earlier result named it to go on with that dialogue; without it a new one begins. What the
-        question says about the user is remembered.
+        The result holds the reply, the evidence with its relevance, the plan, the gate and the confidence. Pass the
+        `dialogue` of an earlier result to continue that dialogue; without it a new one starts. Facts about the user in
+        the question are remembered.
         """
         with _told():
             caller, agent = await self._who(context)
@@ -122,7 +122,7 @@ class _Tools:
     async def recall(
         self, context: Call, query: Annotated[str, Field(max_length=2000)] = ""
     ) -> Annotated[CallToolResult, Facts]:
-        """What the agent remembers about the user: everything, or what fits a query, best first."""
+        """Facts that the agent remembers about the user: all, or those that match a query, best first."""
         with _told():
             caller, agent = await self._who(context)
             rows = await self._service.do(caller, agent, user_data.facts, query or None)
@@ -130,7 +130,7 @@ class _Tools:
             return _result(text, Facts.model_validate({"facts": rows}))
 
     async def remember(self, fact: Said, context: Call) -> Annotated[CallToolResult, LearnedView]:
-        """Keep a fact about the user, in their own words: "I'm allergic to nuts". It replaces what it contradicts."""
+        """Remember a fact in the user's own words: "I'm allergic to nuts". It replaces facts it contradicts."""
         with _told():
             caller, agent = await self._who(context)
             await self._service.admit(caller)
@@ -146,10 +146,11 @@ class _Tools:
         everything: bool = False,
         confirm: Annotated[bool, Field(description="The user has agreed to delete everything.")] = False,
     ) -> Annotated[CallToolResult, Forgotten]:
-        """Delete a fact about the user: `what` is its id, as `recall` gives it, or its words.
+        """Delete a fact about the user: `what` is its id, as `recall` returns it, or its text.
 
-        With `everything` all that is kept about the user goes: facts, chats, uploaded files. Without `confirm` that is
-        refused, with what would be deleted: tell the user, and call again with `confirm` only if they agree.
+        With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` this is
+        refused and the error says what would be deleted: tell the user, and call again with `confirm` only if they
+        agree.
         """
         with _told():
             caller, agent = await self._who(context)
@@ -164,7 +165,7 @@ class _Tools:
     async def search(
         self, query: Said, context: Call, source: Annotated[str, Field(max_length=200)] = "", k: K = 5
     ) -> Annotated[CallToolResult, Passages]:
-        """The passages that fit a query, best first, without an answer: of one source, or of all."""
+        """Search one source or all for passages that match a query, best first, without an answer."""
         with _told():
             caller, agent = await self._who(context)
             await self._service.admit(caller)
@@ -185,7 +186,7 @@ def _search(seat: Seat, query: str, source: str, k: int) -> list[View]:
 
 
 def _result(text: str, value: BaseModel) -> CallToolResult:
-    """Words for a model that reads text alone, and the value for who reads structure."""
+    """A tool result as text and as structured content."""
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=value.model_dump(mode="json")
     )
@@ -206,7 +207,7 @@ def _quotes(rows: list[View]) -> str:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Errors as the caller may read them; anything else goes by its kind, since a message may hold what users said."""
+    """Convert errors for the client; unexpected ones show only their type, since messages may hold user data."""
     try:
         yield
     except ToolError:
@@ -221,7 +222,7 @@ def _told() -> Iterator[None]:
 
 @contextmanager
 def _own_logging() -> Iterator[None]:
-    """Keep the package from setting up the root logger, and from logging what was called with what."""
+    """Keep the MCP package from configuring the root logger and from logging arguments."""
     root, silent = logging.getLogger(), logging.NullHandler()
     root.addHandler(silent)
     try:
@@ -232,7 +233,7 @@ def _own_logging() -> Iterator[None]:
 
 
 def serve_stdio(service: Service, *, credential: str | None, user: str | None) -> None:
-    """Serve over standard input and output until the client leaves. The credential is looked at for every call."""
+    """Serve over standard input and output until the client disconnects; checks the credential on every call."""
 
     async def who(_: Call) -> tuple[Caller, str]:
         return await service.caller(credential, user), ""

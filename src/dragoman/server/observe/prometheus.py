@@ -1,4 +1,4 @@
-"""Figures for Prometheus: turns, seconds, tokens and the queue; nobody's words, users or keys."""
+"""Prometheus metrics: turns, seconds, tokens and the queue; no texts, users or keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 
 
 
 class Metrics:
-    """An observer of the service that counts."""
+    """Observer of the service that records metrics."""
 
     def __init__(self, service: Service) -> None:
         self._registry = kept = CollectorRegistry()
@@ -57,7 +57,7 @@ class Metrics:
             self._retrieved.labels(agent).inc()
 
     def page(self) -> bytes:
-        """The text that Prometheus reads."""
+        """The metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 

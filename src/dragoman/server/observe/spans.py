@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of turns, after the GenAI conventions: one a turn, below it one a role.
+"""OpenTelemetry spans of turns by the GenAI conventions: one per turn, with one per role below it.
 
-Off unless it is asked for. What users say, and what is known about them, is in no span unless `content` is on. The
-spans are made when a turn ends, with the times at which things happened, so that a turn does not wait for them.
+Off by default. Spans hold no user data unless `content` is on. They are created when a turn ends, with the recorded
+times, so that turns do not wait for them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CALLED_OFF: tuple[str | None, ...] = ("GeneratorExit", "CancelledError")
 
 
 def wanted(environment: Mapping[str, str]) -> bool:
-    """Whether the standard variables ask for spans."""
+    """Whether the standard OTEL_* variables enable spans."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     named = environment.get("OTEL_TRACES_EXPORTER", "").strip()
@@ -51,7 +51,7 @@ def wanted(environment: Mapping[str, str]) -> bool:
 
 
 def exporter_of(environment: Mapping[str, str]) -> SpanExporter:
-    """The exporter that OTEL_TRACES_EXPORTER names: `otlp` over HTTP, or `console`, which is standard error."""
+    """The exporter of OTEL_TRACES_EXPORTER: `otlp` over HTTP, or `console`, which is standard error."""
     named = environment.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     if named == "console":
         return ConsoleSpanExporter(out=sys.stderr)
@@ -63,7 +63,7 @@ def exporter_of(environment: Mapping[str, str]) -> SpanExporter:
 
 
 class Spans:
-    """Watches the turns of a service. Its provider is its own: what other packages trace does not come here."""
+    """Creates spans of turns, with a tracer provider of its own, separate from other packages' traces."""
 
     def __init__(self, processor: SpanProcessor, *, content: bool = False) -> None:
         named = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: PROVIDER}
@@ -75,17 +75,17 @@ class Spans:
 
     @classmethod
     def exporting(cls, environment: Mapping[str, str], *, content: bool = False) -> Spans:
-        """Spans that leave in batches, in the background, as the environment says."""
+        """Spans exported in batches in the background, as the environment configures."""
         return cls(BatchSpanProcessor(exporter_of(environment)), content=content)
 
     def __call__(self, hosted: Hosted, ask: CallerTurn) -> TurnSpan:
-        """Follow a turn from now on, as a child of the request that asks for it."""
+        """Start to follow a turn, as a child of its request's trace."""
         model = str(hosted.assistant.config.get("models", {}).get("language", {}).get("weights", ""))
         parent = otel_context.get_current()
         return TurnSpan(self._tracer, ask, parent=parent, agent=hosted.name, model=model, content=self._content)
 
     def around(self, app: App) -> App:
-        """An application whose requests may carry the trace that they belong to, as W3C says it."""
+        """Wrap an application to read the W3C trace context of its requests."""
         propagator = TraceContextTextMapPropagator()
 
         async def traced(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -103,12 +103,12 @@ class Spans:
         return traced
 
     def close(self) -> None:
-        """Send what is left."""
+        """Export the remaining spans."""
         self._provider.shutdown()
 
 
 class TurnSpan:
-    """One turn on its way to a span."""
+    """Collects the data of one turn's span."""
 
     def __init__(
         self, tracer: Tracer, ask: CallerTurn, *, parent: Context, agent: str, model: str, content: bool
@@ -177,7 +177,7 @@ class TurnSpan:
 
 
 def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attributes]:
-    """The name and the attributes of a role's span: figures, and names that the operator gave."""
+    """The name and attributes of a role's span: figures and configured names only."""
     found: Attributes = {"dragoman.role": note.role, "dragoman.component": note.component}
     name: str = note.role
     match note.value:

@@ -1,4 +1,4 @@
-"""The page: a chat that shows why, on the same application as the API. One page a process, as NiceGUI has it."""
+"""The web page, served by the same application as the API. NiceGUI allows one per process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _HEADERS = ((b"content-security-policy", _POLICY.encode()), (b"x-frame-options",
 
 
 def preload() -> None:
-    """Begin to import what the page is made of, while something else is waited for."""
+    """Start importing the page's modules in the background."""
 
     def load() -> None:
         with suppress(ImportError):  # `add_page` says it
@@ -62,7 +62,7 @@ def preload() -> None:
 
 
 def add_page(app: FastAPI) -> None:
-    """Put the page on an application that `make_app` made; its address is `/`."""
+    """Add the page to an application of `make_app`; its address is `/`."""
     try:
         from nicegui import Client, ui
         from nicegui import app as nice
@@ -132,7 +132,7 @@ def _language(request: Request) -> Language:
 async def _open(
     page_session: PageSession, request: Request, keys: Keys, open_pages: OpenPages, dialogue: str | None
 ) -> None:
-    """Build the page for a visitor; without a valid key, the place where one is asked for."""
+    """Build the page of a visitor, or the sign-in form without a valid key."""
     from nicegui import ui
 
     from dragoman.server.page.layout import LOOK_COOKIE, LOOKS, Look, PageLayout
@@ -163,7 +163,7 @@ async def _open(
 
 
 def _nowhere(request: Request, _: Exception) -> Response:
-    """An address that leads nowhere is told so without a page of NiceGUI's being made for it."""
+    """Answer 404 for unknown addresses, without creating a NiceGUI page."""
     return problem_response(request, ApiProblem("not-found"))
 
 
@@ -172,13 +172,13 @@ def _note_failure(error: Exception) -> None:
 
 
 def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether another page asks. What stands before a server may ask it by another name, and tells the one it had."""
+    """Whether another site sends the request. Reverse proxies pass on the original host name."""
     origin, before = headers.get(b"origin"), headers.get(b"x-forwarded-host", b"")
     return origin is not None and not is_own(headers, origin) and not is_own({b"host": before}, origin)
 
 
 async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any], send: Send) -> None:
-    """Say that all places are taken: to a browser as a page that asks again by itself, to others as a problem."""
+    """Answer that the server is full: to browsers with a page that reloads itself, to others with a problem."""
     if b"text/html" not in headers.get(b"accept", b""):
         await refuse(ApiProblem("busy", "Too many pages are open.", "Try again in a minute.", _AGAIN), scope, send)
         return
@@ -194,15 +194,16 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
 
 
 async def _receiving(service: Service, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
-    """A place among the uploads that come in at once, for whoever has the session of a request."""
+    """Reserve one of the concurrent uploads for the user of a request's session."""
     caller = await service.caller(keys.of(str(scope["session"].get("id", ""))))
     return service.receiving.holding(caller.whose, seconds=5.0)
 
 
 class _Guarded:
-    """Keeps the page to itself: no frame around it, nothing fetched from or sent to elsewhere, not too many of it.
+    """Middleware of the page: security headers, no framing, and a limit of open pages.
 
-    Whose an upload is must be known before it is read, as on the API; `receiving` gives it a place, or refuses it.
+    The user of an upload is checked before its body is read, as on the API; `receiving` reserves its place or refuses
+    it.
     """
 
     def __init__(

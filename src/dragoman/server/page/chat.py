@@ -1,4 +1,4 @@
-"""The chat: what was said, the reply as it comes, thumbs, and the place to write."""
+"""The chat panel: messages, streamed replies, thumbs and the input field."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _OFTEN = 0.05
 
 
 class ReplyCard:
-    """A reply on the page, while it comes and afterwards. `place` is its turn in the dialogue once it is kept.
+    """A reply on the page, streamed or finished. `place` is its turn in the dialogue once it is stored.
 
-    `checked` is what the agent's critic says of it for the picture; None until it was asked.
+    `checked` holds the critic's consistencies for the Why panel; None until they are requested.
     """
 
     def __init__(self, notes: list[Note], text: str, *, reply: Reply | None = None, place: int | None = None) -> None:
@@ -56,15 +56,15 @@ class ReplyCard:
         self.under: TextElement
 
     @property
-    def telling(self) -> TurnPicture | None:
-        """What the picture draws; None where it is no longer kept."""
+    def picture(self) -> TurnPicture | None:
+        """The view of the turn for the Why panel; None if its trace is not stored."""
         if self.lost:
             return None
         return turn_picture(self.notes, self.text) if self.reply is None else reply_picture(self.reply)
 
 
 class ChatPanel:
-    """The left side of the page."""
+    """The chat, left of the panels."""
 
     def __init__(
         self, page_session: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]
@@ -80,7 +80,7 @@ class ChatPanel:
         self.open_why: Callable[[], None] | None = None
 
     def build(self) -> None:
-        """Put the elements on the page."""
+        """Create the elements."""
         words = self._words
         with el("div", classes="scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"):
             self._log = el("div", classes="log")
@@ -98,7 +98,7 @@ class ChatPanel:
         return self._waiting
 
     def begin(self, agent: View) -> None:
-        """An empty dialogue: the agent's greeting, and what one could ask."""
+        """Show an empty dialogue: the agent's greeting and example questions."""
         words = self._words
         self._choose(None)
         self._log.clear()
@@ -118,7 +118,7 @@ class ChatPanel:
                     button(words["chat.open_sources"], self.open_sources, "link")
 
     async def show(self, dialogue: str) -> bool:
-        """Put a kept dialogue on the page; whether there is one."""
+        """Show a stored dialogue; returns whether it exists."""
         turns = await self.page_session.do(transcript, dialogue)
         if not turns:
             return False
@@ -141,11 +141,11 @@ class ChatPanel:
         await self.send(text)
 
     def focus(self) -> None:
-        """Let the keyboard write; where there is none, what comes up on the screen would cover half of it."""
+        """Focus the input field, except on touch screens, where the keyboard would cover half of the page."""
         ui.run_javascript(_FOCUS)
 
     async def send(self, text: str) -> None:
-        """One turn, from what was written to the last word of the reply."""
+        """Send a message and show its reply."""
         text = text.strip()
         if not text or self._waiting:
             return
@@ -168,7 +168,7 @@ class ChatPanel:
             await self.changed()
 
     def stop(self) -> None:
-        """Leave the running turn: the model stops at the next piece."""
+        """Cancel the running turn; the model stops at the next piece."""
         if self._run is not None:
             self._run.cancel()
 
@@ -204,7 +204,7 @@ class ChatPanel:
         self._shown(answer)
 
     def _progress(self, answer: ReplyCard, note: Note) -> None:
-        """What was decided goes into the picture at once; until there is text, the chat says what is going on."""
+        """Update the Why panel after a note; until there is text, show which sources are searched."""
         if not answer.text and isinstance(note.value, Plan) and note.value.steps:
             places = ", ".join(note.value.sources)
             answer.body.set_text(self._words["chat.looking"].format(sources=places))
@@ -235,7 +235,7 @@ class ChatPanel:
         return answer
 
     def _finish(self, answer: ReplyCard) -> None:
-        """A whole reply: its text, where it comes from, and thumbs."""
+        """Show a finished reply: its text, summary and thumbs."""
         answer.body.classes(remove="waiting")
         answer.body.set_text(answer.text)
         answer.under.clear()
@@ -247,23 +247,23 @@ class ChatPanel:
             with button("", partial(self._explain, answer), "why", aria_label=label):
                 el("span", self._words["chat.why_short"], "ask")
                 el("span", said)
-            if answer.telling is not None and answer.telling.warnings:
-                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.telling.warnings))
+            if answer.picture is not None and answer.picture.warnings:
+                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.picture.warnings))
             el("span", classes="spread")
             if answer.place is not None:
                 Thumbs(self.page_session, self._words, answer.place, answer.box, liked=answer.liked).build()
 
     def _why(self, answer: ReplyCard) -> str:
-        """One line: where a reply comes from, or that there is no answer, and how long it took."""
+        """One-line summary: whether it is an answer, sources, files and seconds."""
         assert answer.reply is not None
-        reply, telling = answer.reply, reply_picture(answer.reply)
-        took = seconds_text(answer.seconds if answer.seconds is not None else telling.seconds)
+        reply, picture = answer.reply, reply_picture(answer.reply)
+        took = seconds_text(answer.seconds if answer.seconds is not None else picture.seconds)
         doubt = {"no answer": self._words["worth.no_answer"], "nearest": self._words["worth.nearest"]}
-        worth = doubt.get(telling.worth, "")
+        worth = doubt.get(picture.worth, "")
         if reply.plan.is_null:
             return " · ".join(part for part in (worth, self._words["chat.direct"], took) if part)
         drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
-        rests = [card for card in telling.cards if card.quoted and card.fate in ("kept", "novel")]
+        rests = [card for card in picture.cards if card.quoted and card.fate in ("kept", "novel")]
         places = dict.fromkeys(
             card.evidence.passage.origin.rpartition("/")[2] or card.evidence.source for card in rests
         )
@@ -276,7 +276,7 @@ class ChatPanel:
         return self._selected
 
     def _pick(self, answer: ReplyCard) -> None:
-        """A click anywhere on a reply chooses it; the keyboard has its button below."""
+        """Select a clicked reply; keyboard users have the button below it."""
         if self._selected is not answer and not answer.box.is_deleted:
             self._choose(answer)
 

@@ -1,4 +1,4 @@
-"""The list of dialogues: go on with an old one, begin anew, or delete one."""
+"""The list of dialogues: continue, start or delete one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.agent.turns import WITHHELD
 from dragoman.server.data import user_data
-from dragoman.server.page.elements import Phrases, button, el, heading, icon_button, notice, telling_errors
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, icon_button, notice
 from dragoman.server.page.session import PageSession
 
 _AT_ONCE = 30
 
 
 class DialoguePanel:
-    """The list at the left edge, behind a button where there is little room."""
+    """The list at the left edge, behind a menu button on narrow screens."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class DialoguePanel:
             self._list = el("div", classes="list")
 
     async def refresh(self) -> None:
-        """Read anew which dialogues there are."""
-        with telling_errors(self._words):
+        """Reload the list of dialogues."""
+        with errors_shown(self._words):
             rows, more = await self._page_session.do(user_data.dialogues, limit=self._shown)
             self._list.clear()
             with self._list:
@@ -78,7 +78,7 @@ class DialoguePanel:
 
     async def _delete(self) -> None:
         self._sure.close()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self._page_session.forget_dialogue(self._asked)
             notice(self._words["dialogues.deleted"])
         if self._asked == self._page_session.dialogue:

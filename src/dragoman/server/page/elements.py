@@ -1,4 +1,4 @@
-"""Small elements that the panels share. Text goes in as text nodes and attributes, never as markup."""
+"""Elements shared by the panels. Text is inserted as text nodes and attributes, never as markup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT = 420
 
 
 def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) -> TextElement:
-    """An HTML element with a text. Attributes are set one by one: no string of theirs is parsed."""
+    """An HTML element with text. Attributes are set one by one, so that no string is parsed."""
     made = TextElement(tag=tag, text=text)
     if classes:
         made.classes(classes)
@@ -29,7 +29,7 @@ def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) ->
 
 
 def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
-    """Do something when something happens to an element, even where the element goes away by it."""
+    """Register an event handler, which may delete the element itself."""
 
     async def settled(_: object) -> None:
         with element.client:
@@ -41,14 +41,14 @@ def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
 
 
 def button(text: str, do: Callable[[], object], classes: str = "", **attributes: str | bool) -> TextElement:
-    """A plain button with a word on it."""
+    """A text button."""
     made = el("button", text, f"btn {classes}", type="button", **attributes)
     on(made, "click", do)
     return made
 
 
 def icon_button(icon: str, label: str, do: Callable[[], object], classes: str = "") -> TextElement:
-    """A button with a picture on it, and its name for who does not see it or points at it."""
+    """An icon button with an accessible name and tooltip."""
     made = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
     with made:
         ui.icon(icon).props("aria-hidden=true")
@@ -61,7 +61,7 @@ def heading(text: str, classes: str = "", level: int = 3) -> TextElement:
 
 
 def empty(icon: str, text: str, more: str = "") -> None:
-    """What a place says that has nothing to show: what will be there, and what to do."""
+    """Placeholder of an empty panel: what will be there, and what to do."""
     with el("div", classes="empty"):
         ui.icon(icon).props("aria-hidden=true")
         el("p", text)
@@ -82,9 +82,9 @@ def meter(label: str, value: float | None) -> None:
 
 
 def evidence_card(card: Card, words: Phrases) -> TextElement:
-    """A piece of evidence: where it is from, what of it the reply says, and how far it is to be trusted.
+    """Card of a piece of evidence: source, text with quoted spans marked, and scores.
 
-    Gives the place of its consistency, which may be known later.
+    Returns the element for its consistency, which may arrive later.
     """
     passage = card.evidence.passage
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
@@ -111,32 +111,32 @@ def evidence_card(card: Card, words: Phrases) -> TextElement:
 
 
 def place_of(card: Card) -> str:
-    """The file that a passage comes from; what lies outside the agent's folder goes by its name alone."""
+    """The file name of a passage."""
     origin = card.evidence.passage.origin
     return origin.rpartition("/")[2] or origin
 
 
 def phrase(words: Phrases, key: str, otherwise: str) -> str:
-    """A phrase that may be missing because the name behind it is a stranger's."""
+    """The label of a key, else `otherwise`: plugins may have names without labels."""
     return words.get(key, otherwise)
 
 
 def notice(text: str) -> None:
-    """Say something for a moment, above everything."""
+    """Show a short notification."""
     ui.notify(text[:_SHORT], classes="notice", position="top", timeout=6000)
 
 
-def tell_error(error: DragomanError, words: Phrases) -> None:
-    """Say what went wrong and what to do, for a moment."""
+def show_error(error: DragomanError, words: Phrases) -> None:
+    """Show a notification with an error and its remedy."""
     problem = problem_of(error)
     said = problem.detail or CODES[problem.code][1]
     notice(f"{words['error']} {said} {problem.remedy}".strip())
 
 
 @contextmanager
-def telling_errors(words: Phrases) -> Iterator[None]:
-    """Errors of ours are told on the page; others are the server's."""
+def errors_shown(words: Phrases) -> Iterator[None]:
+    """Show DragomanErrors of the block as notifications; others propagate."""
     try:
         yield
     except DragomanError as error:
-        tell_error(error, words)
+        show_error(error, words)

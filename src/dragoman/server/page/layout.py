@@ -1,4 +1,4 @@
-"""The page itself: header, dialogues, chat and panels; at phone width the panels are tabs at the foot."""
+"""Layout of the page: header, dialogues, chat and panels; on phones the panels are tabs at the bottom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.data import source_search
 from dragoman.server.page.chat import ChatPanel, ReplyCard
 from dragoman.server.page.dialogues import DialoguePanel
-from dragoman.server.page.elements import el, icon_button, on, telling_errors
+from dragoman.server.page.elements import el, errors_shown, icon_button, on
 from dragoman.server.page.memory import MemoryPanel
 from dragoman.server.page.runs import RunsPanel
 from dragoman.server.page.session import PageSession, consistency, makeup, new_dialogue
@@ -63,7 +63,7 @@ class PageLayout:
         self.chat.open_why = partial(self._open, "why")
 
     def build(self) -> None:
-        """Put everything on the page; what it shows comes with `fill`."""
+        """Create the elements; `fill` loads the content."""
         labels = self._words
         self._dark = ui.dark_mode(LOOKS[self._look])
         with el("div", classes="page at-chat") as self._root:
@@ -102,11 +102,11 @@ class PageLayout:
         self._mark()
 
     async def fill(self, dialogue: str | None) -> None:
-        """Show a dialogue, or the beginning of one."""
+        """Show a dialogue, or start a new one."""
         with suppress(TimeoutError):
             if not await ui.run_javascript(_NARROW, timeout=5.0):
                 self._open("why")  # beside the chat there is room for a panel
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             self.why.makeup = await self.page_session.do(makeup)
             self.chat.begin(await self.page_session.do(source_search.describe))
             if dialogue is not None:
@@ -114,21 +114,21 @@ class PageLayout:
         await self.dialogues.refresh()
 
     async def choose(self, dialogue: str) -> None:
-        """Go on with an old dialogue."""
+        """Continue an earlier dialogue."""
         if self.chat.is_running:
             self.chat.stop()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self.chat.show(dialogue)
         self._addressed(dialogue)
         self._root.classes(remove="listing")
         await self.dialogues.refresh()
 
     async def begin(self) -> None:
-        """Begin a new dialogue."""
+        """Start a new dialogue."""
         if self.chat.is_running:
             self.chat.stop()
         self.page_session.dialogue = new_dialogue()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             self.chat.begin(await self.page_session.do(source_search.describe))
         self._addressed(None)
         self._root.classes(remove="listing")
@@ -143,7 +143,7 @@ class PageLayout:
             self._check(answer)
 
     def _check(self, answer: ReplyCard | None) -> None:
-        """Have the critic read what the picture shows of a whole reply, while somebody looks at it."""
+        """Have the critic score the evidence of the selected reply while the Why panel is open."""
         if answer is None or answer.reply is None or answer.checked is not None or self._tab != "why":
             return
         pieces = self.why.unread(answer)
@@ -167,8 +167,8 @@ class PageLayout:
         await self.dialogues.refresh()
 
     async def _reload(self) -> None:
-        """A fact went, and turns may have gone with it: read the dialogue anew."""
-        with telling_errors(self._words):
+        """Reload the dialogue after a fact was deleted, which may blank turns."""
+        with errors_shown(self._words):
             if not await self.chat.show(self.page_session.dialogue):
                 self.chat.begin(await self.page_session.do(source_search.describe))
         await self.dialogues.refresh()
@@ -235,7 +235,7 @@ class PageLayout:
             await panel.refresh()
 
     def _mark(self) -> None:
-        """Which panel is open; on a wide page the chat is always there, and its tab is not shown."""
+        """Mark the open panel; on wide screens the chat is always visible and has no tab."""
         self._root.classes(remove=" ".join(f"at-{name}" for name in TABS), add=f"at-{self._tab}")
         for name, tab in self._tabs.items():
             tab.props["aria-selected"] = "true" if name == self._tab else "false"
@@ -256,7 +256,7 @@ class PageLayout:
         ui.run_javascript(f"({_cookie(LOOK_COOKIE, self._look)})()")
 
     def _addressed(self, dialogue: str | None) -> None:
-        """Keep the dialogue in the address, so that a reload goes on with it."""
+        """Put the dialogue into the address, so that a reload continues it."""
         query = f"?agent={quote(self.page_session.agent)}" + (f"&dialogue={quote(dialogue)}" if dialogue else "")
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(query)})")
 

@@ -1,4 +1,4 @@
-"""Where a server with keys asks for one, once."""
+"""The sign-in form of a server with keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.server.service import Service
 
 
 def build_login(service: Service, language: Language, entered: Callable[[str], str]) -> None:
-    """A field for the key; `entered` is called with one that is valid, and says where to go."""
+    """Build the form; `entered` is called with a valid key and returns the address to open."""
     labels = words(language)
 
     async def enter() -> None:

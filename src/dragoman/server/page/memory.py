@@ -1,4 +1,4 @@
-"""What the agent knows about the user: see from which words, correct, forget, add, take along, forget everything."""
+"""The Memory panel: see, add, edit, delete and export facts about the user."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data import user_data
 from dragoman.server.http.views import View, dumps
-from dragoman.server.page.elements import Phrases, button, el, empty, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.elements import Phrases, button, el, empty, errors_shown, heading, icon_button, notice, on
 from dragoman.server.page.session import PageSession
 
 
 class MemoryPanel:
-    """The memory panel. `forgotten` is told when turns may have gone with a fact, `emptied` when all is gone."""
+    """The Memory panel. Calls `forgotten` when a fact was deleted and `emptied` when everything was."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class MemoryPanel:
                     button(words["memory.sure_yes"], self._everything, "danger filled")
 
     async def refresh(self) -> None:
-        """Read anew what is remembered."""
-        with telling_errors(self._words):
+        """Reload the facts."""
+        with errors_shown(self._words):
             facts = await self._page_session.do(user_data.facts)
             self._list.clear()
             with self._list:
@@ -76,7 +76,7 @@ class MemoryPanel:
                     el("q", str(fact["said"]))
 
     def _edit(self, card: TextElement, fact: View) -> None:
-        """The fact as a field; Enter saves, Esc leaves it as it was."""
+        """Turn a fact into a text field; Enter saves, Esc cancels."""
         words = self._words
         card.clear()
         with card:
@@ -95,13 +95,13 @@ class MemoryPanel:
     async def _correct(self, id: str, text: str, before: str) -> None:
         text = text.strip()
         if text and text != before:
-            with telling_errors(self._words):
+            with errors_shown(self._words):
                 await self._page_session.forgetting(user_data.correct, id, text)
                 notice(self._words["memory.corrected"])
         await self.refresh()
 
     async def _forget(self, id: str) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self._page_session.forgetting(user_data.forget, id)
             notice(self._words["memory.forgot"])
         await self.refresh()
@@ -111,7 +111,7 @@ class MemoryPanel:
         text = str(self._new.value or "").strip()
         if not text:
             return
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             learned = await self._page_session.do(user_data.remember, text)
             self._new.set_value("")
             said = "memory.remembered" if learned.get("added") else "memory.known"
@@ -119,13 +119,13 @@ class MemoryPanel:
         await self.refresh()
 
     async def _export(self) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             everything = await self._page_session.do(user_data.export)
             ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
 
     async def _ask(self) -> None:
-        """Ask whether everything is to be deleted, and name what goes."""
-        with telling_errors(self._words):
+        """Ask for confirmation to delete everything, with counts."""
+        with errors_shown(self._words):
             erasure = await self._page_session.do(user_data.erasure)
             counts = {"facts": erasure.facts, "chats": erasure.chats, "files": erasure.files}
             self._erasure.set_text(self._words["memory.sure_more"].format(**counts))
@@ -133,7 +133,7 @@ class MemoryPanel:
 
     async def _everything(self) -> None:
         self._sure.close()
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self._page_session.forget_everything()
             notice(self._words["memory.all_gone"])
         await self.refresh()

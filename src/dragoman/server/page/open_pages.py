@@ -1,4 +1,4 @@
-"""How many pages may be open: room is made by letting go of the one that nobody has used for longest."""
+"""Limit of open pages: the one idle for longest is closed to make room."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REST = "location.replace('rest' + location.search)"
 
 
 class Client(Protocol):
-    """What is asked of an open page of NiceGUI."""
+    """Protocol of a NiceGUI client."""
 
     id: str
     created: float
@@ -50,11 +50,11 @@ class OpenPages:
         self._leaving: set[str] = set()
 
     def came(self, client: Client, used: Callable[[], float]) -> None:
-        """A page was asked for; `used` says when it was last used."""
+        """Register a requested page; `used` returns when it was last used."""
         self._used[client.id] = used
 
     def settled(self, client: Client) -> None:
-        """Its browser has it; when the browser leaves, NiceGUI lets go of it by itself."""
+        """Mark a page as connected; NiceGUI deletes it when its browser disconnects."""
         self._settled.add(client.id)
 
     def left(self, client: Client) -> None:
@@ -63,7 +63,7 @@ class OpenPages:
         self._leaving.discard(client.id)
 
     def is_full(self) -> bool:
-        """Whether no page can be opened; where one can be let go of for it, it is."""
+        """Whether no page can be opened; closes an idle one if possible."""
         open_now = [client for client in self._clients() if client.id not in self._leaving]
         if len(open_now) < MOST:
             return False
@@ -85,7 +85,7 @@ class OpenPages:
         return client.created if used is None else max(client.created, used())
 
     def _send_to_rest(self, client: Client) -> None:
-        """Its browser is told where to go on; one that does not listen is let go of all the same."""
+        """Send the browser to the `rest` page, then delete the page."""
         self._leaving.add(client.id)
         client.run_javascript(REST)
 
@@ -96,18 +96,18 @@ class OpenPages:
         asyncio.get_running_loop().call_later(_FAREWELL, end)
 
 
-_SAID: dict[str, dict[Language, tuple[str, str, str]]] = {
+_MESSAGES: dict[str, dict[Language, tuple[str, str, str]]] = {
     "full": {
-        "en": ("All places are taken", "As many pages are open as this server holds. It tries again by itself.", ""),
-        "zh": ("页面已满", "打开的页面已达服务器上限，稍后会自动重试。", ""),
+        "en": ("The server is busy", "Too many pages are open. This page tries again automatically.", ""),
+        "zh": ("服务器繁忙", "打开的页面太多，本页会自动重试。", ""),
     },
     "rest": {
         "en": (
-            "This page was put to rest",
-            "It was not used for a while, and others waited. Nothing that was sent is lost.",
-            "Go on",
+            "This page was closed",
+            "It was inactive while others were waiting. Your messages are saved.",
+            "Continue",
         ),
-        "zh": ("此页面已休息", "它有一段时间没有使用，而其他人在等待。已发送的内容都没有丢失。", "继续"),
+        "zh": ("此页面已关闭", "它一段时间没有活动，而其他人在等待。您的消息都已保存。", "继续"),
     },
 }
 _PLAIN = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>Dragoman</title>
@@ -118,15 +118,15 @@ place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-w
 
 
 def full_page(language: Language, *, seconds: int) -> bytes:
-    """What a browser sees when nobody can be let go of; it asks again after a while."""
-    title, text, _ = _SAID["full"][language]
+    """HTML of a full server; reloads itself after some seconds."""
+    title, text, _ = _MESSAGES["full"][language]
     refresh = f'<meta http-equiv="refresh" content="{seconds}">'
     return _PLAIN.format(language=language, refresh=refresh, title=title, text=text, link="").encode()
 
 
 def rest_page(language: Language, agent: str, dialogue: str) -> str:
-    """Where a page goes that was let go of, with the way back to its dialogue."""
-    title, text, go_on = _SAID["rest"][language]
+    """HTML of a page that was closed, with a link back to its dialogue."""
+    title, text, go_on = _MESSAGES["rest"][language]
     given = {"agent": agent, "dialogue": dialogue}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items() if value)
     link = f'<p><a href="{escape(f"./?{query}", quote=True)}">{go_on}</a></p>'

@@ -1,4 +1,4 @@
-"""The plan as a graph, in plain SVG: every text that goes in is escaped, colours are the style sheet's."""
+"""The plan as an SVG graph; every text is escaped, colours are in the style sheet."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LETTER = 7.0
 
 
 def seconds_text(seconds: float) -> str:
-    """A time as people read it."""
+    """Seconds as readable text."""
     if seconds >= 0.9995:
         return f"{seconds:.1f} s"
     return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else f"{seconds * 1000:.1f} ms"
 
 
 def fitted(text: str, width: float, letter: float = _LETTER) -> str:
-    """A text cut to a width; characters of East Asian scripts count twice."""
+    """Cut a text to a width; East Asian characters count twice."""
     room = width / letter
     taken = 0.0
     for place, character in enumerate(text):
@@ -36,66 +36,66 @@ def fitted(text: str, width: float, letter: float = _LETTER) -> str:
 
 
 def span_of(start: float, seconds: float, whole: float) -> tuple[float, float]:
-    """Where a bar begins and how wide it is, in percent; the smallest can still be seen, and none leaves the lane."""
+    """Start and width of a bar in percent, at least visible and never beyond the lane."""
     width = min(100.0, max(0.8, 100.0 * seconds / whole))
     return min(100.0 * start / whole, 100.0 - width), width
 
 
-def graph(telling: TurnPicture, sources: Sequence[Source], words: Mapping[str, str]) -> str:
-    """Gate, the sources of the plan step by step, and the reply; below them the sources that were not asked."""
+def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, str]) -> str:
+    """SVG of the gate, the plan's sources by step and the reply; below them the sources not searched."""
     parts: list[str] = []
     y = 4.0
-    verdict = telling.verdict
+    verdict = picture.verdict
     if verdict is not None:
         says = words["graph.look"] if verdict.retrieve else words["graph.direct"]
         parts.append(_gate(y, verdict.probability, f"{words['graph.gate']} · {says}"))
         y += _HIGH + _GAP
     ends: list[float] = [_MIDDLE]
-    for _, step in groupby(telling.stops, key=lambda stop: stop.step):
+    for _, step in groupby(picture.stops, key=lambda stop: stop.step):
         stops = list(step)
         centres = _centres(len(stops))
         parts += [_arrow(a, y - _GAP, b, y) for a in ends for b in centres] if parts else []
         parts += [_stop(stop, x, y, 280 / len(stops) - 8, words) for stop, x in zip(stops, centres, strict=True)]
         ends = centres
         y += _HIGH + _GAP
-    if telling.text:
+    if picture.text:
         parts += [_arrow(a, y - _GAP, _MIDDLE, y) for a in ends] if parts else []
-        kind = "node end" if telling.worth == "answer" else "node doubt"
-        parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust(telling, words)), kind))
+        kind = "node end" if picture.worth == "answer" else "node doubt"
+        parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust(picture, words)), kind))
         y += _HIGH + _GAP
-    asked = {stop.source for stop in telling.stops}
+    asked = {stop.source for stop in picture.stops}
     height = y - _GAP + 4
-    left = [source.name for source in sources if source.name not in asked] if telling.plan is not None else []
+    left = [source.name for source in sources if source.name not in asked] if picture.plan is not None else []
     if left:
         parts += _left_out(left, words["graph.unasked"], first=height + 4)
         height += 26 + 30 * math.ceil(len(left) / _IN_A_ROW)
-    label = escape(_told(telling, words), quote=True)
+    label = escape(_told(picture, words), quote=True)
     return (
         f'<svg class="graph" viewBox="4 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'
         f"<title>{label}</title>{''.join(parts)}</svg>"
     )
 
 
-def trust(telling: TurnPicture, words: Mapping[str, str]) -> str:
-    """How far a reply is to be trusted, in a few words; a set phrase claims nothing, "I don't know" is no answer."""
-    if telling.confidence is None:
+def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
+    """Confidence of a reply in a few words; none for standard phrases and "I don't know"."""
+    if picture.confidence is None:
         return ""
-    figure = f"{words['confidence']} {telling.confidence:.2f}"
-    match telling.worth:
+    figure = f"{words['confidence']} {picture.confidence:.2f}"
+    match picture.worth:
         case "answer":
             return figure
         case "nearest":
             return f"{words['worth.nearest']} · {figure}"
         case _:
-            return words[f"worth.{telling.worth.replace(' ', '_')}"]
+            return words[f"worth.{picture.worth.replace(' ', '_')}"]
 
 
-def _told(telling: TurnPicture, words: Mapping[str, str]) -> str:
-    """The graph in words, for who does not see it."""
-    steps = [" + ".join(stop.source for stop in step) for _, step in groupby(telling.stops, key=lambda s: s.step)]
-    verdict = telling.verdict
+def _told(picture: TurnPicture, words: Mapping[str, str]) -> str:
+    """The graph as text, for screen readers."""
+    steps = [" + ".join(stop.source for stop in step) for _, step in groupby(picture.stops, key=lambda s: s.step)]
+    verdict = picture.verdict
     gate = "" if verdict is None else f"{words['graph.gate']} {verdict.probability:.2f}"
-    return " → ".join(part for part in (gate, *steps, words["graph.reply"] if telling.text else "") if part)
+    return " → ".join(part for part in (gate, *steps, words["graph.reply"] if picture.text else "") if part)
 
 
 def _centres(count: int) -> list[float]:

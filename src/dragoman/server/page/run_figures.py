@@ -1,4 +1,4 @@
-"""Figures of stored runs as plain SVG: lines, points and bars with their intervals. Every text is escaped."""
+"""Charts of stored runs as SVG: lines, points and bars with confidence intervals. Every text is escaped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TINY, _CLOSE = 1e-200, 1e-9
 
 
 class Axis(NamedTuple):
-    """Values to places on the paper, with round ticks."""
+    """Maps values to coordinates, with round ticks."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ class Axis(NamedTuple):
 
 
 def figure(data: Mapping[str, Any]) -> str:
-    """A figure as `dragoman evaluate` stored it; points without a value leave a gap."""
+    """SVG of a figure stored by `dragoman evaluate`; missing values leave a gap."""
     series = [_read(entry) for entry in list(data.get("series") or ())[:_MOST_SERIES]]
     numbers = [y for one in series for y in (*one.ys, *one.lows, *one.highs) if y is not None]
     if not numbers:
@@ -66,7 +66,7 @@ def figure(data: Mapping[str, Any]) -> str:
 
 
 def legend(data: Mapping[str, Any]) -> list[str]:
-    """The names of the series that are drawn, in the order of their colours."""
+    """Names of the drawn series, in order of their colours."""
     return [str(entry.get("name", "")) for entry in list(data.get("series") or ())[:_MOST_SERIES]]
 
 

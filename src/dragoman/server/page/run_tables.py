@@ -1,4 +1,4 @@
-"""Figures of stored runs as people read them."""
+"""Formatting of the tables of stored runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def cell_text(cell: Mapping[str, Any], column: Mapping[str, Any]) -> str:
-    """A figure as it is printed, with its error; a hole says why it is one."""
+    """A figure with its error as text; a missing one with its reason."""
     if cell.get("value") is None:
         return "—" if cell["status"] == "measured" else str(cell["status"])
     scale, digits = float(column["scale"]), int(column["digits"])
@@ -16,13 +16,13 @@ def cell_text(cell: Mapping[str, Any], column: Mapping[str, Any]) -> str:
 
 
 def measured_first(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with the systems that have a figure before those that are holes throughout; else in its own order."""
+    """Rows with figures before rows without any; otherwise in table order."""
     rows = sorted(table["rows"], key=lambda row: all(cell.get("value") is None for cell in row["cells"]))
     return {**table, "rows": rows}
 
 
 def best_of(table: Mapping[str, Any]) -> dict[int, int]:
-    """For each column that has a better direction, the row of its best figure; one that stands alone is none."""
+    """For each column with a direction, the row of its best figure; none if there is only one."""
     best: dict[int, int] = {}
     for number, column in enumerate(table["columns"]):
         sign = {"up": 1.0, "down": -1.0}.get(str(column["direction"]))

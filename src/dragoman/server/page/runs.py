@@ -1,4 +1,4 @@
-"""Experiments as the laboratory stored them: tables and figures, one run or two beside each other."""
+"""The Runs panel: tables and figures of one stored experiment, or of two side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, el, empty, heading, telling_errors
+from dragoman.server.page.elements import Phrases, el, empty, errors_shown, heading
 from dragoman.server.page.run_figures import figure, legend
 from dragoman.server.page.run_tables import best_of, cell_text, measured_first
 from dragoman.server.page.session import PageSession
@@ -19,7 +19,7 @@ _SHORT = 160
 
 
 class RunsPanel:
-    """The panel of experiments; for admins, as the API is."""
+    """The Runs panel, for admins only."""
 
     def __init__(self, page_session: PageSession, words: Phrases) -> None:
         self._page_session, self._words = page_session, words
@@ -28,9 +28,9 @@ class RunsPanel:
         self._panel = into
 
     async def refresh(self) -> None:
-        """Read anew which runs there are."""
+        """Reload the list of runs."""
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             caller = await self._page_session.caller()
             rows = await self._page_session.listed_runs() if caller.admin else []
             self._panel.clear()
@@ -55,7 +55,7 @@ class RunsPanel:
         return made
 
     async def _show(self) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             chosen = [str(choice.value) for choice in (self._first, self._second) if choice.value]
             results = [await self._page_session.run_result(name) for name in dict.fromkeys(chosen)]
             self._shown.clear()
@@ -97,7 +97,7 @@ class RunsPanel:
                                 el("span", name)
 
     def _table(self, table: View) -> None:
-        """What was measured; systems that are holes throughout stand behind a line, since they can be many."""
+        """Table of a run; systems without any figure are folded away."""
         words = self._words
         rows: Sequence[View] = table["rows"]
         shown = sum(any(cell.get("value") is not None for cell in row["cells"]) for row in rows) or len(rows)

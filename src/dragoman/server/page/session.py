@@ -1,4 +1,4 @@
-"""One open page: who looks at it, which agent and dialogue, and what its panels share."""
+"""State of one open page: its user, agent and dialogue, and functions shared by the panels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_ENTERING = 1000
 
 
 class Keys:
-    """The keys of browsers that entered one, in memory alone: they are gone when the server stops."""
+    """Keys of signed-in browsers, in memory only."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, str] = OrderedDict()
@@ -52,7 +52,7 @@ class Keys:
         self._of.pop(session, None)
 
     def enter(self, session: str, key: str) -> str:
-        """A ticket, good once and for this browser, for a session that has the key."""
+        """A one-time ticket of this browser for a session with the key."""
         ticket = token_urlsafe(24)
         self._entering[ticket] = session, key
         while len(self._entering) > _MOST_ENTERING:
@@ -60,7 +60,7 @@ class Keys:
         return ticket
 
     def admit(self, session: str, ticket: str) -> str | None:
-        """A new session in the place of the one that asked for a ticket: who knew the old one has not entered."""
+        """Redeem a ticket for a new session id, so that a session id planted before sign-in is useless."""
         asked, key = self._entering.pop(ticket, ("", ""))
         if not asked or asked != session:
             return None
@@ -72,7 +72,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """A turn of a kept dialogue; `reply` is None for the user's, and where it was forgotten. `liked` is its thumb."""
+    """A stored turn; `reply` is None for the user's turns and deleted ones. `liked` is the thumb."""
 
     turn: Turn
     reply: Reply | None
@@ -80,12 +80,12 @@ class PageTurn:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether its words were forgotten: with the turn that asked for it, or blanked afterwards with a fact."""
+        """Whether the text was deleted, at once or together with a fact."""
         return self.turn.text in (WITHHELD, "")
 
 
 class PageSession:
-    """What an open page may do: everything goes through the service as the caller of the browser's key."""
+    """Access of an open page to the service, as the caller of the browser's key."""
 
     def __init__(
         self,
@@ -104,34 +104,34 @@ class PageSession:
         self._key = key
 
     async def caller(self) -> Caller:
-        """Who looks: asked anew each time, so that a revoked key, and one that left in another tab, ends at once."""
+        """The caller; checked on every call, so that revoking a key or signing out takes effect at once."""
         self.used = time.time()
         return await self.service.caller(self._key())
 
     async def do(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Let a chore run for whoever looks."""
+        """Run a function for the caller (`Service.do`)."""
         return await self.service.do(await self.caller(), self.agent, chore, *args, **kwargs)
 
     async def read_in(
         self, source: str, chore: Callable[Concatenate[Seat, Source, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Let a chore that reads or removes files of a source run for whoever looks."""
+        """Run a function that changes files of a source for the caller (`Service.read_in`)."""
         return await self.service.read_in(await self.caller(), self.agent, source, chore, *args, **kwargs)
 
     async def forgetting(self, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Let a chore that erases run for whoever looks."""
+        """Run a function that deletes data for the caller (`Service.forgetting`)."""
         return await self.service.forgetting(await self.caller(), self.agent, chore, *args, **kwargs)
 
     async def forget_dialogue(self, dialogue: str) -> None:
-        """Erase a dialogue of whoever looks, as the API does."""
+        """Delete a dialogue of the caller."""
         await self.service.forget_dialogue(await self.caller(), self.agent, dialogue)
 
     async def forget_everything(self) -> None:
-        """Delete all that is of whoever looks and has confirmed it, as the API does."""
+        """Delete everything of the caller, who has confirmed it."""
         await self.service.forget_everything(await self.caller(), self.agent, confirmed=True)
 
     async def begin(self, ask: CallerTurn) -> RunningTurn:
-        """Take a turn in."""
+        """Start a turn."""
         return await self.service.begin(await self.caller(), ask)
 
     async def listed_runs(self) -> Sequence[View]:
@@ -147,12 +147,12 @@ class PageSession:
 
 
 def new_dialogue() -> str:
-    """A name for a dialogue that begins now: sortable by time, and never one of before."""
+    """A new, unique dialogue name that sorts by time."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
 
 
 def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
-    """The turns of a dialogue with their replies; none where there is no such dialogue."""
+    """The turns of a dialogue with their replies; empty if it does not exist."""
     check_dialogue(dialogue)
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
@@ -162,7 +162,7 @@ def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
 
 @dataclass(frozen=True, slots=True)
 class Makeup:
-    """What an agent is made of, as far as the picture of a turn has to know."""
+    """Parts of an agent that the Why panel needs to know."""
 
     sources: tuple[Source, ...] = ()
     refines: bool = False
@@ -175,7 +175,7 @@ def makeup(seat: Seat) -> Makeup:
 
 
 def consistency(seat: Seat, pieces: Sequence[Evidence], text: str) -> dict[str, float]:
-    """How far a text is consistent with each piece, by id, as the agent's critic reads it; {} where there is none."""
+    """Consistency of a text with each piece of evidence, by id; empty without a critic."""
     critic = seat.assistant.agent.critic
     if critic is None or not pieces:
         return {}

@@ -1,4 +1,4 @@
-"""What the agent can look in: counts, documents of one's own, and a query to try."""
+"""The Sources panel: counts, uploads and a test search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.server.data import source_search, uploads
 from dragoman.server.data.uploads import MOST_BYTES, Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, el, evidence_card, heading, icon_button, notice, on, telling_errors
+from dragoman.server.page.elements import Phrases, el, errors_shown, evidence_card, heading, icon_button, notice, on
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
 from dragoman.sources.files import READERS
@@ -68,7 +68,7 @@ _AWAY = """(event) => {
 
 
 class SourcesPanel:
-    """The sources panel. `changed` is told when there is more or less to look in."""
+    """The Sources panel. Calls `changed` when documents were added or deleted."""
 
     def __init__(self, page_session: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
         self._page_session, self._words, self._changed = page_session, words, changed
@@ -92,9 +92,9 @@ class SourcesPanel:
             self._found = el("div", classes="found", aria_live="polite")
 
     async def refresh(self) -> None:
-        """Read anew what there is, and offer to add to it what may be written."""
+        """Reload the sources, with an upload area for writable ones."""
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             rows = await self._page_session.do(source_search.sources)
             self._show(rows)
             names = [str(row["name"]) for row in rows]
@@ -125,7 +125,7 @@ class SourcesPanel:
                         el("p", words["sources.needs"].format(names=", ".join(row["needs"])), "muted")
 
     def _offer(self, writable: list[str]) -> None:
-        """The place to drop documents."""
+        """The upload area."""
         words = self._words
         self._adding.clear()
         with self._adding:
@@ -167,7 +167,7 @@ class SourcesPanel:
         await self._refresh_files()
 
     async def _take(self, event: events.UploadEventArguments) -> None:
-        """One file has come: read it into the source."""
+        """Ingest one uploaded file."""
         words = self._words
         name = event.file.name.replace(_SLASH, "/")
         if not self._pending:
@@ -175,7 +175,7 @@ class SourcesPanel:
         self._came += 1
         self._pending += 1
         self._progress()
-        with telling_errors(words):
+        with errors_shown(words):
             uploads.check_size(event.file.size())
             # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
             report = await self._page_session.read_in(self._target, put, name, event.file)
@@ -191,7 +191,7 @@ class SourcesPanel:
             await self._changed()
 
     def _progress(self) -> None:
-        """How far the reading of what came has got, as a bar and in words; before the first is read, the bar moves."""
+        """Progress of ingestion as a bar and text; indeterminate before the first file is read."""
         done = self._came - self._pending
         self._bar.props["max"] = str(self._came)
         self._bar.props.pop("value", None)
@@ -222,7 +222,7 @@ class SourcesPanel:
                     )
 
     async def _remove(self, name: str) -> None:
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             await self._page_session.read_in(self._target, uploads.remove, name)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
@@ -233,7 +233,7 @@ class SourcesPanel:
         if not query or not source:
             return
         words = self._words
-        with telling_errors(words):
+        with errors_shown(words):
             await self._page_session.service.admit(await self._page_session.caller())
             found = await self._page_session.do(source_search.search, source, query, _FOUND)
             self._found.clear()
@@ -263,7 +263,7 @@ def _evidence(row: View) -> Evidence:
 
 
 def put(seat: Seat, source: Source, name: str, file: FileUpload) -> IngestReport:
-    """In a thread, when a file's turn has come: of those that wait nothing is in memory but what NiceGUI holds."""
+    """Runs in a thread when the file's turn has come, so that waiting files are not loaded into memory."""
 
     async def copy() -> None:
         async for piece in file.iterate():

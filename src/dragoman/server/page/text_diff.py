@@ -1,4 +1,4 @@
-"""Texts beside each other: what of a passage a reply says, and how a text changed. No markup is made here."""
+"""Text comparison: quoted spans of a passage, and differences of two texts. Produces no markup."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _SHORTEST = 4
 
 
 class DiffSpan(NamedTuple):
-    """A run of text that stayed, went or came."""
+    """A run of text that is unchanged, deleted or new."""
 
     kind: Kind
     text: str
 
 
 class QuoteSpan(NamedTuple):
-    """A run of a passage; `quoted` where the reply says it."""
+    """A run of a passage; `quoted` if the reply contains it."""
 
     text: str
     quoted: bool
 
 
 def difference(before: str, after: str) -> tuple[DiffSpan, ...]:
-    """How one text became another, word by word: without the new it is `before`, without the gone it is `after`."""
+    """Word diff of two texts: without new runs it is `before`, without deleted ones `after`."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces: list[DiffSpan] = []
     for operation, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -47,9 +47,9 @@ def difference(before: str, after: str) -> tuple[DiffSpan, ...]:
 
 
 def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
-    """Where a passage is said word for word by a reply: places in the passage, in order, apart from each other.
+    """Spans of a passage that a reply quotes verbatim, in order and disjoint.
 
-    Sentence by sentence, so that what a reply takes from two places is not read as one run with a stranger's words.
+    Compared sentence by sentence, so that quotes from two places do not merge across other words.
     """
     there = _words(reply)
     said = [reply[start:end].casefold() for start, end in there]
@@ -65,7 +65,7 @@ def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
 
 
 def cut(passage: str, spans: Sequence[Span]) -> tuple[QuoteSpan, ...]:
-    """The passage in runs, those of the spans marked; all of them together are the passage."""
+    """Split a passage into quoted and other runs, which concatenate to the passage."""
     cuts: list[QuoteSpan] = []
     at = 0
     for start, end in spans:
@@ -80,7 +80,7 @@ def _sentences(text: str) -> list[Span]:
 
 
 def _weight(run: Sequence[str]) -> float:
-    """How many words a run has; two characters of a script without spaces are about one."""
+    """Number of words of a run; in scripts without spaces two characters count as one."""
     return sum(0.5 if len(word) == 1 and not word.isascii() else 1.0 for word in run)
 
 
@@ -89,5 +89,5 @@ def _words(text: str) -> list[Span]:
 
 
 def _with_stop(text: str, end: int) -> int:
-    """Take the mark that ends the sentence along."""
+    """Extend a span by the punctuation that ends its sentence."""
     return end + 1 if end < len(text) and text[end] in ".!?。！？" else end

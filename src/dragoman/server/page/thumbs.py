@@ -1,4 +1,4 @@
-"""What a user thinks of a reply: a thumb, and what should have been said instead."""
+"""Feedback on a reply: a thumb and a better answer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data import user_data
-from dragoman.server.page.elements import Phrases, button, el, icon_button, notice, telling_errors
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, icon_button, notice
 from dragoman.server.page.session import PageSession
 
 
 class Thumbs:
-    """A thumb for a reply, and a place to say what would have been better."""
+    """Thumb buttons of a reply, and a field for a better answer."""
 
     def __init__(
         self, page_session: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
@@ -33,7 +33,7 @@ class Thumbs:
         self._down.props["aria-pressed"] = str(self._liked is False).lower()
 
     async def _ask(self) -> None:
-        """A thumb down counts at once; the better answer may follow."""
+        """Store a thumbs down at once; the better answer is optional."""
         await self._rate("down")
         if self._form is not None:
             return
@@ -51,7 +51,7 @@ class Thumbs:
 
     async def _rate(self, thumb: Literal["up", "down"], better: str | None = None) -> None:
         page_session = self._page_session
-        with telling_errors(self._words):
+        with errors_shown(self._words):
             caller = await page_session.caller()
             async with page_session.service.alone(
                 page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user

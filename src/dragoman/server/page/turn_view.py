@@ -1,4 +1,4 @@
-"""A turn as the page tells it: what the notes of a trace say, put together for drawing. Knows no page."""
+"""View model of a turn: the notes of a trace as the values that the Why panel draws. Independent of the page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Literal, TypeAlias
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval
 from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Verdict
 from dragoman.reader.phrases import NEAREST, NO_ANSWER
+from dragoman.server.explanation import Explanation, explanation
 from dragoman.server.page.text_diff import Span, quoted_spans
 
 Fate: TypeAlias = Literal["kept", "replaced", "novel", "dropped"]
 Worth: TypeAlias = Literal["answer", "nearest", "no answer", "phrase"]
-"""What a reply is worth: an answer, the nearest that was found, the word that there is none, or a set phrase."""
+"""Kind of a reply: an answer, the nearest match quoted with doubt, "I don't know", or a set phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A piece of evidence: what was found, and what became of it. `consistency` is None where no critic read it."""
+    """A piece of evidence and whether it was used. `consistency` is None where no critic has scored it."""
 
     evidence: Evidence
     fate: Fate = "kept"
@@ -33,7 +34,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A source of the plan, in the step of its number; `found` is None until it was asked. A tool may have failed."""
+    """A source in step number `step` of the plan; `found` counts its hits and is None until it was searched."""
 
     source: SourceName
     step: int
@@ -44,7 +45,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of refinement: what it replaced, and the text before and after."""
+    """One round of refinement: pairs of (old, new) evidence ids, and the draft before and after."""
 
     replaced: tuple[tuple[str, str], ...]
     before: str
@@ -53,7 +54,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One note on the clock: roles work one after the other. `about` are the sources, where some were asked."""
+    """Timing of one note; roles run one after the other. `about` names the sources of a retrieval."""
 
     role: str
     component: str
@@ -64,8 +65,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class TurnPicture:
-    """A turn, as far as it has come."""
+    """A turn so far; what is not decided yet is None or empty."""
 
+    explanation: Explanation | None = None
     learned: Learned | None = None
     verdict: Verdict | None = None
     plan: Plan | None = None
@@ -81,7 +83,7 @@ class TurnPicture:
 
     @property
     def best(self) -> float:
-        """The relevance of what fits best of all that was found."""
+        """The highest relevance among the evidence."""
         return max((card.evidence.relevance for card in self.cards), default=0.0)
 
     @property
@@ -90,53 +92,55 @@ class TurnPicture:
 
 
 def turn_picture(notes: Sequence[Note], text: str = "") -> TurnPicture:
-    """The telling of a turn from its notes so far; `text` is what was said of it so far."""
+    """The view of a turn from its notes so far; `text` is the reply as far as it is streamed."""
     values = [note.value for note in notes]
     learned = [value for value in values if isinstance(value, Learned)]
     verdicts = [value for value in values if isinstance(value, Verdict)]
     plans = [value for value in values if isinstance(value, Plan)]
-    found = [value for value in values if isinstance(value, Retrieval)]
+    retrievals = [value for value in values if isinstance(value, Retrieval)]
     drafts = [value for value in values if isinstance(value, Draft)]
     rounds = [value for value in values if isinstance(value, Refinement)]
     last = rounds[-1].draft if rounds else drafts[-1] if drafts else None
-    said = last.text if last else text
+    shown = last.text if last else text
     closed = bool(verdicts) and not verdicts[-1].retrieve
     plan = Plan() if closed else plans[-1] if plans else None
+    cards = _cards(retrievals, rounds, last, shown, dropped=closed)
     return TurnPicture(
+        explanation=explanation(last, [card.evidence for card in cards]) if last else None,
         learned=learned[-1] if learned else None,
         verdict=verdicts[-1] if verdicts else None,
         plan=plan,
-        stops=_stops(plan, found) if plan else (),
-        cards=_cards(found, rounds, last, said, dropped=closed),
+        stops=_stops(plan, retrievals) if plan else (),
+        cards=cards,
         rounds=_rounds(drafts, rounds),
         bars=_bars(notes),
-        warnings=tuple(dict.fromkeys(warning for value in found for warning in value.warnings)),
+        warnings=tuple(dict.fromkeys(warning for value in retrievals for warning in value.warnings)),
         method=last.method if last else "",
         confidence=last.confidence if last else None,
         worth=_worth(last) if last else "answer",
-        text=said,
+        text=shown,
     )
 
 
 def reply_picture(reply: Reply) -> TurnPicture:
-    """The telling of a whole turn."""
+    """The view of a finished turn."""
     return turn_picture(reply.trace.notes, reply.text)
 
 
-def _stops(plan: Plan, found: Sequence[Retrieval]) -> tuple[Stop, ...]:
+def _stops(plan: Plan, retrievals: Sequence[Retrieval]) -> tuple[Stop, ...]:
     stops = []
     for number, step in enumerate(plan.steps):
         for source in step:
-            asked = [retrieval for retrieval in found if source in retrieval.sources]
-            pieces = [piece for retrieval in asked for piece in retrieval.evidence if piece.source == source]
+            searches = [retrieval for retrieval in retrievals if source in retrieval.sources]
+            pieces = [piece for retrieval in searches for piece in retrieval.evidence if piece.source == source]
             best = max((piece.relevance for piece in pieces), default=None)
-            failed = any(warning.startswith(f"{source}: ") for retrieval in asked for warning in retrieval.warnings)
-            stops.append(Stop(source, number, len(pieces) if asked else None, best, failed))
+            failed = any(warning.startswith(f"{source}: ") for retrieval in searches for warning in retrieval.warnings)
+            stops.append(Stop(source, number, len(pieces) if searches else None, best, failed))
     return tuple(stops)
 
 
 def _worth(draft: Draft) -> Worth:
-    """The confidence of "I don't know" is that there is no answer: it must not be read as that of an answer."""
+    """The kind of a draft: "I don't know" has a high confidence that must not be shown as that of an answer."""
     if draft.notes.items() >= NO_ANSWER.items():
         return "no answer"
     if draft.notes.items() >= NEAREST.items():
@@ -145,10 +149,10 @@ def _worth(draft: Draft) -> Worth:
 
 
 def _cards(
-    found: Sequence[Retrieval], rounds: Sequence[Refinement], last: Draft | None, said: str, *, dropped: bool
+    retrievals: Sequence[Retrieval], rounds: Sequence[Refinement], last: Draft | None, text: str, *, dropped: bool
 ) -> tuple[Card, ...]:
-    """Evidence in the order in which it was found, what refinement brought last; what the reply rests on is marked."""
-    pieces = {piece.id: piece for retrieval in found for piece in retrieval.evidence}
+    """Evidence in order of retrieval, then what refinement added; evidence that the reply quotes is marked."""
+    pieces = {piece.id: piece for retrieval in retrievals for piece in retrieval.evidence}
     novel = {piece.id: piece for value in rounds for piece in value.evidence if piece.id not in pieces}
     gone = {old for value in rounds for old, _ in value.replaced}
     consistency = _consistency({**pieces, **novel}, rounds)
@@ -156,29 +160,29 @@ def _cards(
     cards = []
     for name, piece in {**pieces, **novel}.items():
         fate: Fate = "dropped" if dropped else "replaced" if name in gone else "novel" if name in novel else "kept"
-        spans = () if fate in ("replaced", "dropped") else quoted_spans(piece.text, said)
+        spans = () if fate in ("replaced", "dropped") else quoted_spans(piece.text, text)
         cards.append(Card(piece, fate, name in quoted, consistency.get(name), spans))
     return tuple(cards)
 
 
 def _consistency(pieces: dict[str, Evidence], rounds: Sequence[Refinement]) -> dict[str, float]:
-    """What the critic said: a score is consistency times relevance (Alg. 1, line 6), so it comes out by division."""
-    read: dict[str, float] = {}
+    """The critic's consistency by evidence id: a score is consistency times relevance (Alg. 1, line 6)."""
+    scores: dict[str, float] = {}
     for value in rounds:
         for name, score in value.scores:
             piece = pieces.get(name)
             if piece is not None and piece.relevance > 0:
-                read[name] = min(1.0, max(0.0, score / piece.relevance))
-    return read
+                scores[name] = min(1.0, max(0.0, score / piece.relevance))
+    return scores
 
 
 def _rounds(drafts: Sequence[Draft], rounds: Sequence[Refinement]) -> tuple[Round, ...]:
-    told = []
+    views = []
     before = drafts[-1].text if drafts else ""
     for value in rounds:
-        told.append(Round(value.replaced, before, value.draft.text))
+        views.append(Round(value.replaced, before, value.draft.text))
         before = value.draft.text
-    return tuple(told)
+    return tuple(views)
 
 
 def _bars(notes: Sequence[Note]) -> tuple[Bar, ...]:

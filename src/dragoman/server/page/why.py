@@ -1,4 +1,4 @@
-"""The turn as a picture: gate, plan, evidence, refinement, time and confidence of the selected reply."""
+"""The Why panel: what decided the selected reply, then gate, plan, confidence, evidence, refinement and timings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.core.values import Evidence, Learned
+from dragoman.core.values import Evidence, Learned, Verdict
+from dragoman.server.explanation import Explanation, explanation_lines
 from dragoman.server.page.chat import ReplyCard
 from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
@@ -17,11 +18,11 @@ from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture
 
 _AT_ONCE = 3
 _READ = 8
-"""So many pieces the critic reads for a picture: each costs it some hundredths of a second."""
+"""Number of pieces that the critic scores for display: each takes it some hundredths of a second."""
 
 
 class WhyPanel:
-    """The panel of reasons."""
+    """The panel that explains the selected reply."""
 
     def __init__(self, words: Phrases) -> None:
         self._words = words
@@ -33,7 +34,7 @@ class WhyPanel:
         self.show(None)
 
     def show(self, answer: ReplyCard | None) -> None:
-        """Draw a reply anew, as far as it has come."""
+        """Redraw the panel for a reply, finished or not."""
         words = self._words
         self._panel.clear()
         self._slots = {}
@@ -41,76 +42,83 @@ class WhyPanel:
             if answer is None:
                 empty("route", words["why.empty"], words["why.empty_more"])
                 return
-            telling = answer.telling
-            if telling is None:
+            picture = answer.picture
+            if picture is None:
                 empty("route", words["why.no_trace"])
                 return
-            self._draw(telling, answer.seconds)
+            self._draw(picture, answer.seconds)
         if answer.checked:
             self.complete(answer)
 
     def unread(self, answer: ReplyCard) -> list[Evidence]:
-        """The evidence of an answer that no critic has read yet, where this agent has one."""
-        telling = answer.telling
-        if telling is None or not self.makeup.has_critic or telling.worth not in ("answer", "nearest"):
+        """The evidence of an answer that the agent's critic has not scored yet; none without a critic."""
+        picture = answer.picture
+        if picture is None or not self.makeup.has_critic or picture.worth not in ("answer", "nearest"):
             return []
-        cards = [card for card in _ordered(telling.cards) if card.consistency is None and not card.is_gone]
+        cards = [card for card in _ordered(picture.cards) if card.consistency is None and not card.is_gone]
         return [card.evidence for card in cards[:_READ]]
 
     def complete(self, answer: ReplyCard) -> None:
-        """Put in what the critic said after the reply."""
-        found: Mapping[str, float] = answer.checked or {}
-        for name, value in found.items():
+        """Add the consistencies that the critic scored after the reply."""
+        scores: Mapping[str, float] = answer.checked or {}
+        for name, value in scores.items():
             slot = self._slots.get(name)
             if slot is not None and not slot.is_deleted:
                 slot.clear()
                 with slot:
                     meter(self._words["consistency"], value)
 
-    def _draw(self, telling: TurnPicture, seconds: float | None) -> None:
+    def _draw(self, picture: TurnPicture, seconds: float | None) -> None:
         words = self._words
-        if telling.learned is not None and not telling.learned.is_empty:
+        if picture.explanation is not None:
+            heading(words["why.decided"])
+            self._explanation(picture.explanation)
+        if picture.learned is not None and not picture.learned.is_empty:
             heading(words["why.learned"])
-            self._learned(telling.learned)
-        if telling.verdict is not None:
-            heading(words["why.plan"])
-            with el("div", classes="card"):
-                # Our own drawing: every text in it is escaped where it is drawn.
-                ui.html(graph(telling, self.makeup.sources, words), sanitize=False)
-                reasons = {"gate": telling.verdict.reason, "planner": telling.plan.reason if telling.plan else ""}
-                said = [
-                    f"{words[f'role.{role}']}: {phrase(words, f'reason.{reason}', reason)}"
-                    for role, reason in reasons.items()
-                    if reason
-                ]
-                if said:
-                    el("p", " · ".join(said), "muted reason")
-        if telling.confidence is not None:
-            self._trust(telling, telling.confidence)
-        if telling.warnings:
+            self._learned(picture.learned)
+        if picture.verdict is not None:
+            self._plan(picture, picture.verdict)
+        if picture.confidence is not None:
+            self._trust(picture, picture.confidence)
+        if picture.warnings:
             heading(words["why.trouble"])
-            for warning in telling.warnings:
+            for warning in picture.warnings:
                 el("p", warning, "warning", role="note")
-        if telling.stops or telling.cards:
-            heading(words["why.looked" if telling.worth == "no answer" else "why.evidence"])
-            if not telling.cards and all(stop.found is not None for stop in telling.stops):
+        if picture.stops or picture.cards:
+            heading(words["why.looked" if picture.worth == "no answer" else "why.evidence"])
+            if not picture.cards and all(stop.found is not None for stop in picture.stops):
                 el("p", words["why.nothing"], "muted")
-        self._evidence(telling.cards)
-        if telling.rounds:
+        self._evidence(picture.cards)
+        if picture.rounds:
             heading(words["why.refined"])
-            names = {card.evidence.id: card.evidence.text for card in telling.cards}
-            for number, one in enumerate(telling.rounds, start=1):
+            names = {card.evidence.id: card.evidence.text for card in picture.cards}
+            for number, one in enumerate(picture.rounds, start=1):
                 self._round(number, one, names)
-        elif telling.confidence is not None and telling.cards and not self.makeup.refines:
+        elif picture.confidence is not None and picture.cards and not self.makeup.refines:
             heading(words["why.refined"])
             key = "why.unrefined_read" if self.makeup.has_critic else "why.unrefined"
             el("p", words[key], "muted reason")
-        if telling.bars:
+        if picture.bars:
             heading(words["why.time"])
-            self._time(telling, seconds)
+            self._time(picture, seconds)
+
+    def _plan(self, picture: TurnPicture, verdict: Verdict) -> None:
+        words = self._words
+        heading(words["why.plan"])
+        with el("div", classes="card"):
+            # `graph` escapes every text.
+            ui.html(graph(picture, self.makeup.sources, words), sanitize=False)
+            reasons = {"gate": verdict.reason, "planner": picture.plan.reason if picture.plan else ""}
+            lines = [
+                f"{words[f'role.{role}']}: {phrase(words, f'reason.{reason}', reason)}"
+                for role, reason in reasons.items()
+                if reason
+            ]
+            if lines:
+                el("p", " · ".join(lines), "muted reason")
 
     def _evidence(self, cards: Sequence[Card]) -> None:
-        """What the reply rests on and what fits best; the rest behind a line."""
+        """Quoted evidence and the best of the rest; the remainder is folded away."""
         ordered = _ordered(cards)
         first = max(_AT_ONCE, sum(card.quoted for card in ordered))
         for card in ordered[:first]:
@@ -121,15 +129,15 @@ class WhyPanel:
                 for card in ordered[first:]:
                     self._slots[card.evidence.id] = evidence_card(card, self._words)
 
-    def _trust(self, telling: TurnPicture, confidence: float) -> None:
-        """How far the reply is to be trusted. "I don't know" has no bar: a full one would look like a sure answer."""
+    def _trust(self, picture: TurnPicture, confidence: float) -> None:
+        """The confidence of the reply. "I don't know" has no bar: a full one would look like a sure answer."""
         words = self._words
-        with el("div", classes=f"card trust {telling.worth.replace(' ', '-')}"):
-            match telling.worth:
+        with el("div", classes=f"card trust {picture.worth.replace(' ', '-')}"):
+            match picture.worth:
                 case "no answer":
                     el("p", words["trust.none"], "verdict")
-                    if telling.stops:
-                        el("p", words["trust.none_more"].format(best=telling.best, sure=confidence), "muted")
+                    if picture.stops:
+                        el("p", words["trust.none_more"].format(best=picture.best, sure=confidence), "muted")
                     else:
                         el("p", words["trust.not_looked"], "muted")
                 case "nearest":
@@ -139,17 +147,24 @@ class WhyPanel:
                     el("p", words["method.said"], "muted")
                 case "answer":
                     meter(words["confidence"], confidence)
-                    el("p", phrase(words, f"method.{telling.method}", telling.method), "muted")
+                    el("p", phrase(words, f"method.{picture.method}", picture.method), "muted")
+
+    def _explanation(self, reason: Explanation) -> None:
+        with el("div", classes="card learned"):
+            for label, text in explanation_lines(reason, self._words):
+                with el("p"):
+                    el("span", label, "tag")
+                    el("span", text)
 
     def _learned(self, learned: Learned) -> None:
-        told = {
+        changes = {
             "why.added": learned.added,
             "why.superseded": learned.superseded,
             "why.joined": learned.joined,
             "why.forgotten": learned.forgotten,
         }
         with el("div", classes="card learned"):
-            for key, passages in told.items():
+            for key, passages in changes.items():
                 for passage in passages:
                     with el("p"):
                         el("span", self._words[key], "tag")
@@ -175,20 +190,20 @@ class WhyPanel:
                 for piece in difference(one.before, one.after):
                     el({"same": "span", "gone": "del", "new": "ins"}[piece.kind], piece.text)
 
-    def _time(self, telling: TurnPicture, seconds: float | None) -> None:
+    def _time(self, picture: TurnPicture, seconds: float | None) -> None:
         words = self._words
-        whole = max(seconds or 0.0, telling.seconds) or 1e-9
-        rest = (seconds or 0.0) - telling.seconds
+        whole = max(seconds or 0.0, picture.seconds) or 1e-9
+        rest = (seconds or 0.0) - picture.seconds
         with el("div", classes="card waterfall"):
-            for bar in telling.bars:
+            for bar in picture.bars:
                 role = phrase(words, f"role.{bar.role}", bar.role)
                 self._bar(f"{role} · {bar.about}" if bar.about else role, bar, whole)
             if rest > 0:
-                self._bar(words["why.rest"], Bar("", "", telling.seconds, rest), whole, kind="rest")
+                self._bar(words["why.rest"], Bar("", "", picture.seconds, rest), whole, kind="rest")
             with el("div", classes="fall total"):
                 el("span", words["why.all"], "muted")
                 el("span")
-                el("span", seconds_text(max(seconds or 0.0, telling.seconds)), "figure")
+                el("span", seconds_text(max(seconds or 0.0, picture.seconds)), "figure")
 
     @staticmethod
     def _bar(name: str, bar: Bar, whole: float, *, kind: str = "") -> None:
@@ -201,5 +216,5 @@ class WhyPanel:
 
 
 def _ordered(cards: Sequence[Card]) -> list[Card]:
-    """What the reply rests on first, then what fits best, then what went."""
+    """Quoted evidence first, then by relevance; unused evidence last."""
     return sorted(cards, key=lambda card: (not card.quoted, card.is_gone, -card.evidence.relevance))

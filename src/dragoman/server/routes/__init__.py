@@ -1,1 +1,1 @@
-"""The API, a file a subject; each is thin: a caller, a chore of the service, a view."""
+"""Routes of the API, one file per subject; each calls the service and returns a view."""

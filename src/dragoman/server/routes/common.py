@@ -1,4 +1,4 @@
-"""What routes share: the caller of a request, the service, and answers in JSON."""
+"""Helpers of the routes: the caller of a request, the service, and JSON responses."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def service_of(request: Request) -> Service:
 
 
 async def caller_of(request: Request) -> Caller:
-    """The caller, from the credential alone."""
+    """The caller of a request, from its credential."""
     return await calling(service_of(request), request)
 
 
 async def calling(service: Service, request: Request) -> Caller:
-    """Whom the headers of a request stand for."""
+    """The caller that the headers of a request name."""
     scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
     given = credential.strip() if scheme.lower() == "bearer" else None
     acting = _only(request, b"x-dragoman-user")
@@ -55,7 +55,7 @@ async def calling(service: Service, request: Request) -> Caller:
 
 
 def _only(request: Request, header: bytes) -> str | None:
-    """A header that says who calls. Two of them would be taken for different ones by whoever stands before us."""
+    """A header with a credential; repeated ones are errors, since proxies may read another one than we do."""
     found = [value for name, value in request.scope["headers"] if name == header]
     if len(found) > 1:
         raise AccessError(
@@ -65,7 +65,7 @@ def _only(request: Request, header: bytes) -> str | None:
 
 
 def request_id(request: Request) -> str:
-    """The id that the sender gave a request, empty where there is none: sent again, it is answered once."""
+    """The client's id of a request, or empty: a repeated request is executed once."""
     given = _only(request, REQUEST.lower().encode())
     if given is None:
         return ""
@@ -92,13 +92,12 @@ ONCE: dict[str, Any] = {
 
 
 def _written(header: str) -> str:
-    """A header as its sender wrote it: in UTF-8, where the framework reads single bytes."""
+    """Decode a header as UTF-8; the framework reads Latin-1."""
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 class Swift(APIRoute):
-    """A path that is asked for every turn: an endpoint of a body, the request and its caller, called without FastAPI's
-    search for what it depends on, which would cost a turn more than its routing does."""
+    """A route of (body, request, caller) that bypasses FastAPI's dependency injection, for speed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         endpoint = self.endpoint
@@ -113,7 +112,7 @@ class Swift(APIRoute):
 
 
 async def _body(request: Request, model: type[B]) -> B:
-    """The body of a request, with FastAPI's own errors where it is not what the model says."""
+    """Parse a request body, with FastAPI's errors if it is invalid."""
     data = await request.body()
     given: object = data
     try:
@@ -131,7 +130,7 @@ async def _body(request: Request, model: type[B]) -> B:
 
 
 class KnownFirst(APIRoute):
-    """A path whose body may be large: who sends it is asked before any of it is read, and not too many send at once."""
+    """A route with a large body: authenticates before reading it, and limits concurrent uploads."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -151,16 +150,16 @@ AgentName: TypeAlias = Annotated[
 
 
 def admin_only(caller: Caller, what: str) -> None:
-    """Refuse what is the operator's."""
+    """Raise an error unless the caller is an admin."""
     if not caller.admin:
         raise AccessError(f"{what} needs an admin key.", remedy="`dragoman keys create NAME --admin` makes one.")
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """JSON that is not built twice: no model is made of it again."""
+    """A JSON response, without validation by a response model."""
     return Response(dumps(value), status, {"cache-control": "no-store"}, "application/json")
 
 
 def told(model: Any, description: str = "Done") -> dict[str, Any]:
-    """An answer for the OpenAPI document."""
+    """A response description for the OpenAPI document."""
     return {"model": model, "description": description}

@@ -1,4 +1,4 @@
-"""Dialogues with their traces, and what users thought of the replies."""
+"""Dialogues with their traces, and feedback on replies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def dialogues(
 async def dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
-    """The turns of a dialogue, the agent's with the reasons."""
+    """The turns of a dialogue, the agent's with their explanations."""
     return answer({"id": id, "turns": await service_of(request).do(caller, agent, user_data.dialogue, id)})
 
 
@@ -44,13 +44,13 @@ async def dialogue(
 async def forget_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
-    """Delete a dialogue: its turns, traces and thumbs. A turn of it that runs is ended; facts learned from it stay."""
+    """Delete a dialogue: its turns, traces and thumbs. Its running turn is cancelled; facts learned from it stay."""
     return answer({"removed": await service_of(request).forget_dialogue(caller, agent, id)})
 
 
 @router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)
 async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """A thumb for a reply, and what should have been said; a second one takes the place of the first."""
+    """Rate a reply with a thumb and, optionally, a better answer. Replaces an earlier rating."""
     service = service_of(request)
     hosted = service.hosted(agent)
     async with service.alone(hosted.name, caller.tenant, caller.user):
@@ -65,7 +65,7 @@ async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: Agen
     responses={200: {"description": "Lines that `dragoman label thumbs FILE` reads", "content": _LINES}},
 )
 async def feedback(request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """The user's thumbs as training data for a gate and a reader, one JSON object a line."""
+    """The user's thumbs as training data for gates and readers, one JSON object per line."""
     lines = await service_of(request).do(caller, agent, _lines)
     return Response("".join(f"{line}\n" for line in lines), media_type="application/x-ndjson")
 

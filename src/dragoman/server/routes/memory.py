@@ -1,4 +1,4 @@
-"""What an agent knows about the user: see it, add to it, correct it, take it along, make it forget."""
+"""Facts about the user: list, add, correct, export and delete them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ async def facts(
     agent: AgentName = "",
     query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
 ) -> Response:
-    """What is remembered about the user, and from which words."""
+    """Facts about the user, and the words they were learned from."""
     return answer(views.listing(await service_of(request).do(caller, agent, user_data.facts, query)))
 
 
 @router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
 async def remember(body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Remember a fact; a newer one takes the place of what it contradicts. It counts as a turn."""
+    """Remember a fact, which replaces facts it contradicts. Counts as a turn."""
     service = service_of(request)
     await service.admit(caller)
     return answer(await service.do(caller, agent, user_data.remember, body.text))
@@ -45,7 +45,7 @@ async def forget_me(
     ] = False,
     agent: AgentName = "",
 ) -> Response:
-    """Delete everything of the user: no byte of it is left in any file. Turns that run are ended.
+    """Delete everything of the user, from every file. Running turns are cancelled.
 
     Without `confirm=true` nothing is deleted, and the problem says how much would be.
     """
@@ -54,13 +54,13 @@ async def forget_me(
 
 @router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """All that is kept about the user."""
+    """Everything stored about the user."""
     return answer(await service_of(request).do(caller, agent, user_data.export))
 
 
 @router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
 async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Put another fact in the place of one. It counts as a turn; turns that run are ended."""
+    """Replace a fact. Counts as a turn; running turns are cancelled."""
     service = service_of(request)
     await service.admit(caller)
     return answer(await service.forgetting(caller, agent, user_data.correct, id, body.text))
@@ -68,7 +68,7 @@ async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, 
 
 @router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Delete one fact, and blank the turns that mention it. Turns that run are ended.
+    """Delete one fact, and blank the turns that mention it. Running turns are cancelled.
 
     The user can restore it by saying "undo" in a chat within a minute.
     """

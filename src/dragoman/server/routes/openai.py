@@ -1,4 +1,4 @@
-"""The paths that programs written for OpenAI know; agents are the models."""
+"""OpenAI-compatible routes; agents are the models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STREAM: dict[str, Any] = {
     responses={200: {**told(ChatCompletion, "The answer, whole or as chunks"), "content": _STREAM}},
 )
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
-    """Answer the last message. `dragoman` says why; in a stream it comes before and after the text."""
+    """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
     service.hosted(body.model)
     talk = ChatTurn(body, caller, request_id(request))
@@ -85,7 +85,7 @@ async def model(model: Annotated[str, Path(max_length=200)], request: Request, c
 
 @router.post("/v1/embeddings", operation_id="embeddings", response_class=Response, responses={200: told(EmbeddingList)})
 async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> Response:
-    """Texts as unit vectors of an agent's encoder. They count as a turn."""
+    """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
     await service.admit(caller)

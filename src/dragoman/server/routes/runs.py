@@ -1,4 +1,4 @@
-"""Experiments as the laboratory stored them. Who reads them is injected: the server knows no metric."""
+"""Stored experiments. Their reader is injected: the server knows no metrics."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ router = APIRouter(prefix="/v1/runs", tags=["Runs"])
 
 
 class Runs(Protocol):
-    """Stored runs, newest first; an id is one that `listed` gave, never a path."""
+    """Protocol of stored runs, newest first; ids come from `listed` and are not paths."""
 
     def listed(self) -> Sequence[View]:
-        """id, name, ended, systems and sets of each."""
+        """Id, name, end, systems and data sets of each run."""
         ...
 
     def result(self, id: str) -> View | None:
-        """Tables and figures of one run; None where there is none of that id."""
+        """Tables and figures of one run; None if there is no such run."""
         ...
 
 

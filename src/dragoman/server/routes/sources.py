@@ -1,4 +1,4 @@
-"""What agents look in: counts, searches, uploaded files."""
+"""Sources of agents: counts, searches and uploaded files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SourceName = Annotated[str, Path(max_length=200, description="A source's name.",
 
 @router.get("", operation_id="sources", response_class=Response, responses={200: told(SourceList)})
 async def sources(request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """An agent's sources with the number of passages that the caller may see."""
+    """An agent's sources with the number of passages visible to the caller."""
     return answer(views.listing(await service_of(request).do(caller, agent, source_search.sources)))
 
 
@@ -32,7 +32,7 @@ async def sources(request: Request, caller: Who, agent: AgentName = "") -> Respo
 async def search(
     source: SourceName, body: SearchRequest, request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
-    """What a source gives for a query, best first. It counts as a turn."""
+    """Search a source; best passages first. Counts as a turn."""
     service = service_of(request)
     await service.admit(caller)
     return answer(views.listing(await service.do(caller, agent, source_search.search, source, body.query, body.k)))
@@ -40,7 +40,7 @@ async def search(
 
 @router.get("/{source}/files", operation_id="files", response_class=Response, responses={200: told(FileList)})
 async def files(source: SourceName, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """The files that were uploaded into a source."""
+    """The files uploaded into a source."""
     return answer(views.listing(await service_of(request).do(caller, agent, _files, source)))
 
 
@@ -54,9 +54,9 @@ async def upload(
     ],
     agent: AgentName = "",
 ) -> Response:
-    """Put files into a source. Private sources are the caller's own; shared ones need an admin key.
+    """Upload files into a source. Private sources are the caller's own; shared ones need an admin key.
 
-    It counts as a turn. What cannot be read is named under `failed`, and not kept.
+    Counts as a turn. Files that cannot be read are listed under `failed` and not stored.
     """
     given = [Upload(file.filename or "", file.file) for file in files]
     service = service_of(request)
@@ -77,7 +77,7 @@ async def remove(
     caller: Who,
     agent: AgentName = "",
 ) -> Response:
-    """Remove an uploaded file and its passages."""
+    """Delete an uploaded file and its passages."""
     return answer({"removed": await service_of(request).read_in(caller, agent, source, uploads.remove, name)})
 
 

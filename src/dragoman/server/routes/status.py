@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it takes turns, and its figures."""
+"""Health, readiness and metrics of the server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ router = APIRouter(tags=["Status"])
 
 @router.get("/healthz", operation_id="healthz", response_class=Response, responses={200: told(Alive)})
 async def healthz() -> Response:
-    """The process lives. Needs no key."""
+    """Liveness: the process runs. Needs no key."""
     return answer({"status": "ok"})
 
 
 @router.get("/readyz", operation_id="readyz", response_class=Response, responses={200: told(Ready)})
 async def readyz(request: Request) -> Response:
-    """Models are loaded, the database answers and turns are taken; 503 where not, and while closing. Needs no key."""
+    """Readiness: models loaded, database reachable, turns accepted; else, and on shutdown, 503. Needs no key."""
     service = service_of(request)
     if not service.ready:
         raise BusyError("The server is not ready.", remedy="Try again in a moment.", seconds=2.0)
@@ -37,6 +37,6 @@ async def readyz(request: Request) -> Response:
     responses={200: {"description": "Prometheus text", "content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def figures(request: Request, caller: Who) -> Response:
-    """Figures for Prometheus. Needs an admin key where there are keys."""
+    """Prometheus metrics. Needs an admin key if the server has keys."""
     admin_only(caller, "Reading metrics")
     return Response(request.app.state.metrics.page(), media_type=prometheus.MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""A turn as it happens, and the agents that take one."""
+"""Turns as event streams, and the list of agents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STREAM: dict[str, Any] = {
     responses={200: {"description": "The turn as server-sent events", "content": _STREAM}},
 )
 async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
-    """Say something to an agent: what is decided comes as it is decided, the text as it is written."""
+    """Send a message to an agent; streams its decisions and the text of the reply."""
     once = request_id(request)
     dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
@@ -56,7 +56,7 @@ def _encode(event: Event) -> Iterator[bytes]:
 
 @router.get("/v1/agents", operation_id="agents", response_class=Response, responses={200: told(AgentList)})
 async def agents(request: Request, caller: Who) -> Response:
-    """The agents with their greetings and sources, and who is calling."""
+    """The agents with their greetings and sources, and the caller."""
     service = service_of(request)
     rows = [await service.do(caller, name, source_search.describe) for name in service.agents]
     who = {"tenant": caller.tenant, "user": caller.user, "admin": caller.admin, "key": caller.key}

@@ -1,1 +1,1 @@
-"""Turns on the server: queue, order, fair share, events, and matching of dialogues."""
+"""Turns on the server: queue, order, fair share, events and dialogue matching."""

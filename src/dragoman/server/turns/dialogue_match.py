@@ -1,4 +1,4 @@
-"""Which dialogue some messages continue: what a client that repeats the history goes on with."""
+"""Find the dialogue that a client continues by repeating its messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEMBERED = 20_000
 
 
 class DialogueEnds(Protocol):
-    """Ends of dialogues that several servers know; see `stores/postgres/dialogue_ends`. Calls go over a network."""
+    """Ends of dialogues shared by several servers; see `stores/postgres/dialogue_ends`. Calls use the network."""
 
     def claim(self, digest: bytes) -> str | None: ...
 
@@ -30,7 +30,7 @@ class DialogueEnds(Protocol):
 
 
 class LocalDialogueEnds:
-    """Ends of dialogues that this process knows, the latest of them."""
+    """The latest ends of dialogues in this process."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._ends: OrderedDict[bytes, tuple[str, bytes]] = OrderedDict()
@@ -53,14 +53,14 @@ class LocalDialogueEnds:
                 del self._ends[digest]
 
     def clear(self, whose: bytes) -> None:
-        """Digests alone are kept here, and go with the process."""
+        """Does nothing: only digests are stored, in memory."""
 
 
 class DialogueMatch:
-    """The dialogue that a client means by repeating it, by a digest of its messages.
+    """Finds the dialogue that a client repeats, by a digest of its messages.
 
-    Once a dialogue has gone on, its earlier end is forgotten: an answer asked for again begins a dialogue of its own.
-    Where an agent's store is a server, what is noted on one server can be claimed on any.
+    When a dialogue continues, its earlier end is dropped, so that a regenerated answer starts a new dialogue. With
+    PostgreSQL, an end noted on one server can be claimed on any.
     """
 
     def __init__(self, far: Mapping[str, DialogueEnds] | None = None) -> None:
@@ -68,23 +68,23 @@ class DialogueMatch:
         self._far = dict(far or {})
 
     def is_near(self, agent: str) -> bool:
-        """Whether `claim` takes no time."""
+        """Whether `claim` is fast enough for the event loop."""
         return agent not in self._far
 
     def claim(self, whose: Sequence[str], turns: Sequence[Turn]) -> str | None:
-        """The dialogue that these turns are the whole of; nobody else can claim it until it ends anew."""
+        """The dialogue that consists of these turns; nobody else can claim it until its next end is noted."""
         return self._of(whose[0]).claim(_digest(whose, turns)) if turns else None
 
     def note(self, whose: Sequence[str], turns: Sequence[Turn], dialogue: str) -> None:
-        """Remember how a dialogue ends now. Where that cannot be, the next request begins another with its history."""
+        """Note the end of a dialogue. If that fails, the next request starts a new one with its history."""
         _trying(lambda: self._of(whose[0]).note(_digest(whose, turns), dialogue, _digest(whose[1:], ())))
 
     def drop(self, whose: Sequence[str], dialogue: str) -> None:
-        """Forget how a dialogue ends: it is no more, and whoever repeats its history begins anew with it."""
+        """Drop the end of a deleted dialogue: repeating its history starts a new one."""
         _trying(lambda: self._of(whose[0]).drop(dialogue, _digest(whose[1:], ())))
 
     def clear(self, agent: str, tenant: str, user: str) -> None:
-        """Forget how all dialogues of a user end."""
+        """Drop the ends of all dialogues of a user."""
         self._of(agent).clear(_digest((tenant, user), ()))
 
     def _of(self, agent: str) -> DialogueEnds:

@@ -1,4 +1,4 @@
-"""The line of a dialogue over several servers: the contract, and who tells a waiting turn that it may begin."""
+"""Order of a dialogue's turns across servers: the protocol, and polling for waiting turns."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ _BURY_SECONDS = 0.5
 
 
 class DialogueOrder(Protocol):
-    """Tickets that all servers of a store know; a call goes over a network. See `stores/postgres/dialogue_order`."""
+    """Tickets shared by all servers of a store; calls use the network. See `stores/postgres/dialogue_order`."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether the other servers take this one for dead, though it was there before."""
+        """Whether the other servers consider this one dead."""
         ...
 
     def open(self) -> None: ...
 
     def take(self, line: Sequence[str], whose: Sequence[str]) -> tuple[Receipt, bool]:
-        """A ticket at the end of a line, and whether nobody is before it."""
+        """Take a ticket at the end of a queue; returns it and whether it is first."""
         ...
 
     def called(self, places: Collection[Receipt]) -> Mapping[Receipt, bool]:
-        """Which of these tickets are first in their lines; one that is not named was taken away."""
+        """Which of these tickets are first in their queues; missing ones were cancelled."""
         ...
 
     def bury(self, places: Collection[Receipt] | None = None) -> int:
-        """Take the tickets of dead servers out of the lines of some places."""
+        """Remove tickets of dead servers from some queues."""
         ...
 
     def leave(self, place: Receipt) -> None: ...
 
     def left(self, place: Receipt) -> None:
-        """Note that a ticket went with the turn that was kept."""
+        """Note that a ticket was removed together with the storing of its turn."""
         ...
 
     def clear(self, whose: Sequence[str], line: Sequence[str] | None = None) -> None:
-        """Take all tickets of a user, or of one of their lines, away: turns that run keep nothing."""
+        """Remove all tickets of a user or of one queue: their running turns store nothing."""
         ...
 
 
 class Usher:
-    """Asks for all turns that wait here whose turn it is: only while some wait, and rarely where they wait long."""
+    """Polls the order for the turns that wait here; only while some wait, and less often the longer they do."""
 
     def __init__(self, lines: DialogueOrder, call: Callable[[Callable[[], object]], Awaitable[object]]) -> None:
         self._lines = lines
@@ -60,14 +60,14 @@ class Usher:
         self._leaving: set[asyncio.Task[None]] = set()
 
     def wait(self, place: Receipt, begin: Callable[[], None], lost: Callable[[Exception], None]) -> None:
-        """Call `begin` when a place is first, or `lost` where it never will be."""
+        """Call `begin` when a ticket is first, or `lost` if it was cancelled."""
         self._waiting[place] = begin, lost
         self._moved.set()
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
 
     def leave(self, place: Receipt, *, kept: bool) -> None:
-        """A turn is over; where it was kept, its ticket went with it."""
+        """Release the ticket of a finished turn, unless it was removed when the turn was stored."""
         self._waiting.pop(place, None)
         self._moved.set()
         if kept:
@@ -78,7 +78,7 @@ class Usher:
         task.add_done_callback(self._leaving.discard)
 
     async def close(self) -> None:
-        """Until everything is given back."""
+        """Wait until all tickets are released."""
         while self._leaving:
             await asyncio.gather(*self._leaving, return_exceptions=True)
         if self._looking is not None:
@@ -110,7 +110,7 @@ class Usher:
             self._looking = None
 
     def _tell(self, asked: Sequence[Receipt], found: Mapping[Receipt, bool], error: Exception | None = None) -> bool:
-        """Let those begin that are first; whether anybody is told anything."""
+        """Start the turns that are first; returns whether there were any."""
         told = [place for place in asked if found.get(place, True) and place in self._waiting]
         for place in told:
             begin, lost = self._waiting.pop(place)
@@ -122,7 +122,7 @@ class Usher:
 
 
 class Standing:
-    """A turn's place in the line over all servers."""
+    """A turn's place in the queue across servers."""
 
     def __init__(self, usher: Usher, place: Receipt, *, first: bool) -> None:
         self._usher = usher
@@ -130,11 +130,11 @@ class Standing:
         self.is_first = first
 
     def wait(self, begin: Callable[[], None], lost: Callable[[Exception], None]) -> None:
-        """Call one of the two later."""
+        """Call `begin` or `lost` later."""
         self._usher.wait(self.place, begin, lost)
 
     def leave(self, *, kept: bool) -> None:
-        """The turn is over."""
+        """Release the place of a finished turn."""
         self._usher.leave(self.place, kept=kept)
 
 

@@ -1,4 +1,4 @@
-"""A turn as it happens: what was decided, the text piece by piece, and the end of it."""
+"""Events of a turn: decisions, pieces of text, and the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What one role decided; the reader's note is in the reply's trace."""
+    """The decision of a role; the reader's note is in the reply's trace."""
 
     kind: Kind
     note: Note
@@ -29,16 +29,16 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of the reply; all pieces together are its text."""
+    """A piece of the reply; the pieces concatenate to its text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """The whole reply, kept: `turn` is its place in the dialogue, `seconds` since the turn was taken in.
+    """The stored reply: `turn` is its place in the dialogue, `seconds` the time since the turn was accepted.
 
-    `replayed` says that it was kept before, when the same request came for the first time.
+    `replayed` is true if the same request was answered before.
     """
 
     reply: Reply
@@ -60,7 +60,7 @@ def decided(note: Note) -> Decided | None:
 
 
 def again(done: TurnDone) -> Iterator[Event]:
-    """The events of a turn that was kept before, as they came the first time."""
+    """The events of an already stored turn, as they came the first time."""
     for note in done.reply.trace:
         event = decided(note)
         if event is not None:
@@ -70,7 +70,7 @@ def again(done: TurnDone) -> Iterator[Event]:
 
 
 class Toll:
-    """What a turn has used so far: what its drafts say; of a text that is still being written an estimate."""
+    """Token use of a turn so far: that of its drafts, and an estimate for streamed text."""
 
     def __init__(self, text: str, before: Sequence[Turn] = ()) -> None:
         self._known: Usage | None = None
@@ -78,7 +78,7 @@ class Toll:
         self._pieces = 0
 
     def take(self, piece: object) -> None:
-        """Go along with the turn: notes and pieces of text count."""
+        """Update the use with a note or a piece of text."""
         if isinstance(piece, str):
             self._pieces += 1
         elif not isinstance(piece, Note):
@@ -99,7 +99,7 @@ class Toll:
 
 
 class TurnPreface:
-    """What stands before the text: learned, decided, planned and found, put together from the events."""
+    """The decisions before the text, collected from the events: memory, gate, plan and evidence."""
 
     def __init__(self) -> None:
         self.learned: Learned | None = None
@@ -108,7 +108,7 @@ class TurnPreface:
         self.evidence: tuple[Evidence, ...] = ()
 
     def take(self, event: Decided) -> None:
-        """Go along with the loop: a gate that closes on reading the evidence drops plan and evidence."""
+        """Update with a note; a gate that closes after retrieval drops plan and evidence."""
         match event.note.value:
             case Learned() as learned:
                 self.learned = learned
@@ -125,7 +125,7 @@ class TurnPreface:
 
     @classmethod
     def of(cls, reply: Reply) -> TurnPreface:
-        """The same from a whole reply."""
+        """The same from a finished reply."""
         whole = cls()
         learned = [note.value for note in reply.trace.of("memory") if isinstance(note.value, Learned)]
         whole.learned = learned[-1] if learned else None
@@ -134,7 +134,7 @@ class TurnPreface:
 
 
 def usage_of(reply: Reply) -> Usage:
-    """What the texts of a turn cost: every draft, refined ones too."""
+    """Token use of a turn: all drafts, refined ones included."""
     total = Usage()
     for note in reply.trace:
         total += _usage(note)

@@ -1,4 +1,4 @@
-"""Room that many share: whoever holds much of it leaves some to others, and more the fuller it is."""
+"""Fair sharing of capacity: heavy users leave room for others, more the fuller it gets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GREED = 3
 
 
 class FairShare:
-    """Counts what each holds of a room with `most` places; None is the service itself, which has no share."""
+    """Counts the places that each user holds of `most`; None is the service itself, which is unlimited."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -24,7 +24,7 @@ class FairShare:
         return self._held.get(whose, 0)
 
     def may_take(self, whose: Hashable) -> bool:
-        """Whether somebody leaves enough to others: held < 3 * free, where the last place is for who holds none."""
+        """Whether a user may take a place: held < 3 * free; the last place is for users who hold none."""
         held = self._held.get(whose, 0)
         return held == 0 or whose is None or held < GREED * (self._most - self.total - 1)
 
@@ -41,7 +41,7 @@ class FairShare:
 
     @contextmanager
     def holding(self, whose: Hashable, *, seconds: float) -> Iterator[None]:
-        """A place for the length of a block, or the refusal that says when to come back."""
+        """Hold a place during a block; raises an error with a retry time if there is none."""
         if self.total >= self._most:
             raise BusyError("Too much is being done already.", remedy="Try again in a moment.", seconds=seconds)
         if not self.may_take(whose):
@@ -54,7 +54,7 @@ class FairShare:
 
 
 def too_many_waiting(held: int, what: str, seconds: float) -> LimitError:
-    """The refusal of a caller who has taken their share."""
+    """The error for a caller whose share is used up."""
     return LimitError(
         f"{held} {what} of this caller are waiting or running already; what room is left is for others.",
         remedy="Try again in a moment, or ask for less at once.",

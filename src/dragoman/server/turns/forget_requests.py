@@ -1,4 +1,4 @@
-"""Detect turns that delete: they must not run beside other turns of the user, which would write back what goes."""
+"""Detect turns that delete data: the user's other turns must not run meanwhile and write it back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Wish: TypeAlias = Literal["nothing", "something", "confirmation"]
 
 
 def asks_to_forget(text: str) -> Wish:
-    """What a turn may delete, read as the memory reads it. To ask for everything deletes nothing yet."""
+    """What a turn may delete, parsed as the memory does. Asking to delete everything deletes nothing yet."""
     try:
         said = clean(text[-MOST_CHARACTERS:])
     except InputError:

@@ -1,6 +1,6 @@
-"""Turns on their way: a bounded number wait, a bounded number run, those of one dialogue one after the other.
+"""Queue of turns: bounded numbers wait and run; turns of one dialogue run one after the other.
 
-Everything here but `_work` and `RunningTurn._put` happens on the event loop, so that it needs no locks.
+Everything but `_work` and `RunningTurn._put` runs on the event loop and needs no locks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANEW = "Ask again in a moment."
 
 
 class RunningTurn:
-    """One turn. Iterate over it for its events as they happen, or wait for the whole with `outcome`."""
+    """One turn. Iterate over it for its events, or wait for its end with `outcome`."""
 
     def __init__(
         self, turn_queue: TurnQueue, line: tuple[Hashable, ...], work: Callable[[], Generator[Event]], *, eager: bool
@@ -53,7 +53,7 @@ class RunningTurn:
         self._woken = False
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """The events; leaving before the end cancels the turn."""
+        """Iterate over the events; stopping early cancels the turn."""
         try:
             while not self.ended or self._events:
                 for event in self.drain():
@@ -66,11 +66,11 @@ class RunningTurn:
 
     @property
     def pending(self) -> bool:
-        """Whether there are events that nobody has taken."""
+        """Whether there are unread events."""
         return bool(self._events)
 
     def drain(self) -> list[Event]:
-        """The events that are there; pieces of text that came before anybody looked are one."""
+        """Take the available events; consecutive pieces of text are merged."""
         events, found, pieces = self._events, list[Event](), list[str]()
         for _ in range(len(events)):
             event = events.popleft()
@@ -84,7 +84,7 @@ class RunningTurn:
         return [*found, Text("".join(pieces))] if pieces else found
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Until there are events, the turn ends, or some seconds have passed; whether it was not the last."""
+        """Wait for events, the end or a timeout; returns whether it was not the timeout."""
         if self._events or self.ended:
             return True
         self._waiter = waiter = self._turn_queue.loop.create_future()
@@ -98,7 +98,7 @@ class RunningTurn:
         return bool(self._events or self.ended)
 
     async def outcome(self) -> TurnDone:
-        """The end of the turn; being cancelled meanwhile cancels the turn."""
+        """Wait for the end of the turn; cancelling the wait cancels the turn."""
         last: Event | None = None
         async for event in self:
             last = event
@@ -107,20 +107,20 @@ class RunningTurn:
         return last
 
     def cancel(self) -> None:
-        """Nobody listens any more: do not begin, or stop at the next piece."""
+        """Cancel the turn: it does not start, or stops at the next piece."""
         if not self.ended:
             self.cancelled = True
             self._turn_queue.drop(self)
 
     def fail(self, error: Exception) -> None:
-        """End the turn for its listener, and stop it."""
+        """End the turn with an error and stop it."""
         if not self.ended:
             self.end(error)
             self.cancelled = True
             self._turn_queue.drop(self)
 
     def end(self, error: Exception | None) -> None:
-        """No more events will come."""
+        """Mark the end of the events."""
         if not self.ended:
             self.ended, self.error = True, error
             if self.timer is not None:
@@ -128,7 +128,7 @@ class RunningTurn:
             self.wake()
 
     def put(self, event: Event) -> None:
-        """From the worker: an event for the listener. Many pieces at once wake the event loop once."""
+        """Add an event from the worker thread; wakes the event loop once for several events."""
         self._events.append(event)
         self.kept = self.kept or (isinstance(event, TurnDone) and not event.replayed)
         if self._eager and not self._woken:
@@ -142,7 +142,7 @@ class RunningTurn:
 
 
 class TurnQueue:
-    """Takes turns in, lets `workers` of them run at once and `queue` more wait, and refuses the rest at once."""
+    """Runs up to `workers` turns at once, lets `queue` more wait, and rejects the rest."""
 
     def __init__(self, *, workers: int, queue: int, turn_seconds: float) -> None:
         self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]  # set when the first turn comes
@@ -160,11 +160,11 @@ class TurnQueue:
 
     @property
     def load(self) -> int:
-        """Turns that run or wait."""
+        """Number of running and waiting turns."""
         return len(self._live)
 
     def check(self, whose: Hashable = None) -> None:
-        """Refuse where another turn would have to wait without end, or its caller leaves no room for others."""
+        """Raise an error if the queue is full or the caller's share is used up."""
         if self._closing:
             raise BusyError("The server is closing.", remedy="Try again in a moment.", seconds=5.0, code="closing")
         if len(self._live) >= self._most:
@@ -188,10 +188,10 @@ class TurnQueue:
         standing: Standing | None = None,
         around: AbstractAsyncContextManager[None] | None = None,
     ) -> RunningTurn:
-        """Put a turn in its line; `work` gives its events in a worker thread. `whose` has a share of the room.
+        """Queue a turn; `work` yields its events in a worker thread. The turn counts against the share of `whose`.
 
-        With a `standing` among the turns of other servers it begins when it is first there too. What is `around` it is
-        entered when it is first, before it begins, and left when it is over.
+        With a `standing`, it also waits for its place among turns of other servers. The context `around` is entered
+        when the turn is first in its queue, and left when it is over.
         """
         self.check(whose)
         if any(line != apart and line[: len(whose)] == whose for whose, apart in self._hushed):
@@ -213,9 +213,9 @@ class TurnQueue:
     async def hush(
         self, whose: tuple[Hashable, ...], *, apart: tuple[Hashable, ...] | None = None
     ) -> AsyncIterator[None]:
-        """A time without turns in the lines that begin so: those there are ended, and none is taken in.
+        """Context in which queues with this prefix have no turns: running ones are cancelled, new ones rejected.
 
-        The line that stands `apart` goes on: that of a turn which needs the silence.
+        The queue `apart`, that of the turn which needs it, goes on.
         """
         self._hushed[whose, apart] += 1
         try:
@@ -229,16 +229,16 @@ class TurnQueue:
             self._hushed += Counter()  # drops what is at zero
 
     def callers(self) -> set[Hashable]:
-        """Whose turns run or wait."""
+        """Callers with running or waiting turns."""
         return {run.whose for run in self._live}
 
     def end(self, whose: Hashable, error: Exception) -> None:
-        """End all turns of a caller."""
+        """Cancel all turns of a caller."""
         for run in [run for run in self._live if run.whose == whose]:
             run.fail(error)
 
     def drop(self, run: RunningTurn) -> None:
-        """Take a cancelled turn out of its line; one that runs stops by itself and is released then."""
+        """Remove a cancelled turn from its queue; a running one stops by itself and is released then."""
         waiting = self._lines.get(run.line)
         if run.future is None:
             if waiting is not None and run in waiting:
@@ -250,7 +250,7 @@ class TurnQueue:
             self._release(run, None)
 
     async def close(self, grace: float) -> None:
-        """Take nothing in any more; wait for what runs and waits, then cancel the rest."""
+        """Accept no more turns; wait for the present ones, then cancel the rest."""
         self._closing = True
         for patience in (grace, 5.0):
             if self._live:
@@ -275,7 +275,7 @@ class TurnQueue:
             run.surrounded = self.loop.create_task(self._surround(run, run.around))
 
     async def _surround(self, run: RunningTurn, around: AbstractAsyncContextManager[None]) -> None:
-        """Let a turn run within something; one that is dropped before it could begin never does."""
+        """Enter the context of a turn, then start it, unless it was dropped meanwhile."""
         try:
             async with around:
                 run.future = self._pool.submit(self._work, run)
@@ -285,7 +285,7 @@ class TurnQueue:
             run.fail(error if isinstance(error, DragomanError) else _unexpected(error))
 
     def _work(self, run: RunningTurn) -> None:
-        """In a worker thread: carry the events over, and whatever ended them."""
+        """Run in a worker thread: pass on the events and the error, if any."""
         error: Exception | None = None
         run.started = perf_counter()
         if not run.cancelled:
@@ -305,7 +305,7 @@ class TurnQueue:
         self.loop.call_soon_threadsafe(self._release, run, error)
 
     def _release(self, run: RunningTurn, error: Exception | None) -> None:
-        """A worker is done with a turn: the next of its line may begin."""
+        """Release a finished turn and start the next of its queue."""
         run.end(error)
         if run.started is not None:
             self._mean += _SMOOTHING * (perf_counter() - run.started - self._mean)
@@ -340,12 +340,12 @@ class TurnQueue:
 
 
 def _unexpected(error: Exception) -> ServiceError:
-    """What the listener is told. A traceback holds what users said: only the kind of the error is logged."""
+    """The error for the client. Only its type is logged, since a traceback may hold user data."""
     _log.error("a turn failed: %s", type(error).__name__)
     _log.debug("the failed turn", exc_info=_where(error))
     return ServiceError("The turn failed unexpectedly.", remedy="Try again.", code="internal")
 
 
 def _where(error: Exception) -> Exception:
-    """The error without its words, which may be a user's."""
+    """The type and place of an error, without its message, which may hold user data."""
     return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
