@@ -279,15 +279,16 @@ class _Training:
         return Part(job.folder, KIND, heads, options, made=made)
 
     def _ended(self, part: Part, names: tuple[str, ...], task: UnifiedTask) -> Part:
-        """The part with the end of its responses fitted, where that is wanted.
+        """Add the fitted bias on the end of responses to a part, where `model.endings` asks for it.
 
-        Until then it lies in a folder of its own, which shares the files: one that was stopped here is not finished.
+        Meanwhile a copy of the part lies in a folder of its own and shares the files, so that a training that is
+        stopped here does not count as finished.
         """
         from dragoman.models.unified.loading import Device, open_unified
-        from dragoman.train.unified.length_bias import fit_length_bias
+        from dragoman.train.unified.length_bias import ENOUGH_TURNS, fit_length_bias
 
-        asked = task.answered(self._model.endings) if self._model.endings else []
-        if not asked:
+        turns = task.answered(max(self._model.endings, ENOUGH_TURNS)) if self._model.endings else []
+        if not turns:
             return part
         job = self._job
         job.report(Progress("Fitting the end of responses", 0, 1))
@@ -296,11 +297,12 @@ class _Training:
         trial.mkdir(exist_ok=True)
         write_part(replace(part, folder=trial, shares=PARENT), names)
         runtime = open_unified(trial, runtime="torch", device=device).runtime
-        found = fit_length_bias(runtime, asked, max_tokens=self._shape.response)
+        bias = fit_length_bias(runtime, turns, max_tokens=self._shape.response)
         rmtree(trial)
-        told = {"ending/before": found.before, "ending/after": found.after}
-        made = {**part.made, "metrics": {**part.made["metrics"], **told}}
-        return replace(part, options={**part.options, "ending": found.value}, made=made)
+        low, high = bias.interval
+        ratios = {"ending/before": bias.before, "ending/low": low, "ending/high": high, "ending/after": bias.after}
+        made = {**part.made, "metrics": {**part.made["metrics"], **ratios}}
+        return replace(part, options={**part.options, "ending": bias.value}, made=made)
 
     def _refuse_unknown_metric(self) -> None:
         """A slip in `train.metric` is told before anything is learned."""
