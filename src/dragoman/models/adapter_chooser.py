@@ -1,4 +1,4 @@
-"""A trained part that is an adapter on a language model: how probable is its first option against the others?
+"""A trained part that is an adapter on a language model: the probability of its first option against the second.
 
 It runs in the embedded llama.cpp where the base is a GGUF file and the part has its adapter in that format too, else
 in torch.
@@ -25,7 +25,7 @@ _LEAST = 1e-300
 
 
 class Chooser:
-    """Asks the model of a part. `base` says where the base lies, if not where it lay in training."""
+    """Runs the language model of a part. `base` is the path of the base weights, if they moved since training."""
 
     def __init__(
         self,
@@ -83,16 +83,16 @@ class Chooser:
         self._check_base()
         window = int(self.part.options["tokens"])
         # by their names, so that torch is nowhere near a component that does not need it
-        found: LanguageModel
+        model: LanguageModel
         if self._is_light():
             adapter, window = str(self.part.file(LIGHT_ADAPTER)), max(window, 256)
             light = models.factory("llamacpp.v1")
-            found = light(weights=self._base, adapter=adapter, context_tokens=window, parallel=1)
+            model = light(weights=self._base, adapter=adapter, context_tokens=window, parallel=1)
         else:
             heavy = models.factory("hf.v1")
-            given = {"weights": self._base, "adapter": str(self.part.folder), "device": self._device}
-            found = heavy(**given, context_tokens=window, batch=self._batch)
-        return found
+            options = {"weights": self._base, "adapter": str(self.part.folder), "device": self._device}
+            model = heavy(**options, context_tokens=window, batch=self._batch)
+        return model
 
     def _is_light(self) -> bool:
         if self._runtime == "torch":
@@ -108,10 +108,10 @@ class Chooser:
 
     def _check_base(self) -> None:
         """Refuse another base than the adapter was trained on."""
-        wanted = self.part.options["base_sha256"]
-        if base_digest(self._base) != wanted:
+        expected = self.part.options["base_sha256"]
+        if base_digest(self._base) != expected:
             raise WeightsError(
                 f"The part '{self.part.folder}' was trained on other weights than '{self._base}' holds: "
-                f"their SHA-256 was {wanted}.",
+                f"their SHA-256 was {expected}.",
                 remedy="Give the same weights as base, or train the part again on these.",
             )

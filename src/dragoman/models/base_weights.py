@@ -1,4 +1,4 @@
-"""What a trained adapter is on: the weights of a language model, known by their hash. No torch."""
+"""The base weights of a trained adapter, identified by their hash. Needs no torch."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def base_digest(base: str | Path) -> str:
         named = {file.name: sha256(file) for file in weight_files(catalogue.path(base))}
     if len(named) == 1:
         return next(iter(named.values()))
-    told = "\n".join(f"{name} {digest}" for name, digest in sorted(named.items()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    listing = "\n".join(f"{name} {digest}" for name, digest in sorted(named.items()))
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def _has_weights(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A model's score made into a probability: fitted on held-out turns by `train/`, stored with the part."""
+"""Calibrations turn a model's score into a probability: `train/` fits them on held-out turns, a part stores them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True)
 class Isotonic:
-    """A rising line through points: `scores` in rising order, `probabilities` never falling; flat beyond both ends."""
+    """Linear interpolation between points of rising `scores` and non-decreasing `probabilities`; constant outside."""
 
     scores: tuple[float, ...]
     probabilities: tuple[float, ...]
@@ -47,20 +47,20 @@ Calibration: TypeAlias = Logistic | Isotonic
 
 
 def log_odds(probability: float, *, edge: float = 1e-9) -> float:
-    """The inverse of the logistic function; within `edge` of 0 and 1 it stays where it is, so that it is finite."""
+    """The inverse of the logistic function; probabilities are clipped to [edge, 1 - edge], so that it is finite."""
     inside = min(1.0 - edge, max(edge, probability))
     return math.log(inside / (1.0 - inside))
 
 
 def mixed(first: float, second: float, share: float, *, edge: float = 1e-9) -> float:
-    """The probability whose log-odds are the mean of those of two, in which the first one's `share` is from 0 to 1."""
+    """Mix two probabilities by the weighted mean of their log-odds; `share` in [0, 1] is the weight of the first."""
     if not share:
         return second
     return Logistic().probability(share * log_odds(first, edge=edge) + (1.0 - share) * log_odds(second, edge=edge))
 
 
 def to_json(calibration: Calibration) -> dict[str, Any]:
-    """What a part's file says of it."""
+    """A calibration as JSON, for a part's file."""
     if isinstance(calibration, Logistic):
         return {"kind": "logistic", "scale": calibration.scale, "bias": calibration.bias}
     return {
@@ -71,7 +71,7 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any]) -> Calibration:
-    """The calibration that a part's file describes."""
+    """Read a calibration from the JSON of a part's file."""
     try:
         if table["kind"] == "logistic":
             scale, bias = float(table["scale"]), float(table["bias"])

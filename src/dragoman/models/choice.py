@@ -1,4 +1,4 @@
-"""From log-probabilities to probabilities over a closed set: the only place where one becomes the other."""
+"""Probabilities over a closed set of token sequences: the only place that converts log-probabilities."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dragoman.core.errors import InputError
 K = TypeVar("K")
 
 Tokens = tuple[int, ...]
-"""A token sequence. END in it stands for "the answer stops here"."""
+"""A token sequence; the token END means "the answer stops here"."""
 END = -1
 
 
 def check_options(options: Sequence[str]) -> None:
-    """Options must be there, not blank, and differ."""
+    """Raise an error unless there are options, none is blank and all differ."""
     if not options:
         raise InputError("There is nothing to choose from.", remedy="Give at least one option.")
     if any(not option.strip() for option in options) or len(set(options)) < len(options):
@@ -24,7 +24,7 @@ def check_options(options: Sequence[str]) -> None:
 
 
 def normalise(logprobs: Mapping[K, float]) -> dict[K, float]:
-    """Log-probabilities or logits to probabilities that sum to one; equal where nothing is known of any."""
+    """Softmax of log-probabilities or logits; uniform where all of them are minus infinity or not a number."""
     best = max(logprobs.values(), default=-math.inf)
     if math.isnan(best) or best == -math.inf:
         return {key: 1.0 / len(logprobs) for key in logprobs}
@@ -34,7 +34,7 @@ def normalise(logprobs: Mapping[K, float]) -> dict[K, float]:
 
 
 def ended(sequences: Mapping[str, Tokens]) -> dict[str, Tokens]:
-    """Close every sequence that another one continues, so that none is the beginning of another."""
+    """Append END to every sequence that is a prefix of another one, so that none is a prefix any more."""
     return {
         option: (*tokens, END)
         if any(other != option and longer[: len(tokens)] == tokens for other, longer in sequences.items())
@@ -46,28 +46,28 @@ def ended(sequences: Mapping[str, Tokens]) -> dict[str, Tokens]:
 def walk(
     sequences: Mapping[str, Tokens], logprobs: Callable[[Tokens, Sequence[int]], Mapping[int, float]]
 ) -> dict[str, float]:
-    """The probability of each sequence, the model being held to the sequences at every token.
+    """The probability of each sequence where the model may only produce one of them.
 
     `logprobs(prefix, tokens)` is asked only where the sequences part; its answer is normalised over
     the tokens that lead on. Sequences must be different and none the beginning of another (`ended`).
     """
     closed = ended(sequences)
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
 
     def descend(options: Sequence[str], depth: int, probability: float) -> None:
         if len(options) == 1:
-            found[options[0]] = probability
+            probabilities[options[0]] = probability
             return
         branches: dict[int, list[str]] = {}
         for option in options:
             branches.setdefault(closed[option][depth], []).append(option)
         shares = {next(iter(branches)): 1.0}
         if len(branches) > 1:
-            told = logprobs(closed[options[0]][:depth], tuple(branches))
-            shares = normalise({token: told.get(token, -math.inf) for token in branches})
+            scores = logprobs(closed[options[0]][:depth], tuple(branches))
+            shares = normalise({token: scores.get(token, -math.inf) for token in branches})
         for token, group in branches.items():
             descend(group, depth + 1, probability * shares[token])
 
     descend(list(sequences), 0, 1.0)
-    total = math.fsum(found.values())
-    return {option: found[option] / total for option in sequences}
+    total = math.fsum(probabilities.values())
+    return {option: probabilities[option] / total for option in sequences}

@@ -1,4 +1,4 @@
-"""Making messages fit a window: whole old messages go first, then the middle of what is still too long."""
+"""Fit messages into a context window: drop the oldest messages first, then cut the middle of the longest ones."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def fit(
 ) -> tuple[tuple[Message, ...], int]:
     """The messages that fit into `room` tokens, and how many were dropped or shortened.
 
-    Kept are what a system message says and the last message. `count` gives a text's tokens, `cut` a
-    text shortened in its middle to a number of tokens.
+    System messages and the last message are never dropped. `count` returns the number of tokens of a text, `cut`
+    shortens a text in its middle to a number of tokens.
     """
     # no token is shorter than a byte, so most prompts fit without counting tokens
     if sum(len(message.content.encode("utf-8", "replace")) + OVERHEAD for message in messages) <= room:
         return tuple(messages), 0
-    kept = list(messages)
-    sizes = [count(message.content) + OVERHEAD for message in kept]
+    fitting = list(messages)
+    sizes = [count(message.content) + OVERHEAD for message in fitting]
     cuts = 0
     while sum(sizes) > room:
-        oldest = next((i for i, message in enumerate(kept[:-1]) if message.role != "system"), None)
+        oldest = next((i for i, message in enumerate(fitting[:-1]) if message.role != "system"), None)
         if oldest is None:
             break
-        del kept[oldest], sizes[oldest]
+        del fitting[oldest], sizes[oldest]
         cuts += 1
-    while sum(sizes) > room and cuts < len(messages) + len(kept):
-        longest = max(range(len(kept)), key=lambda i: sizes[i])
+    while sum(sizes) > room and cuts < len(messages) + len(fitting):
+        longest = max(range(len(fitting)), key=lambda i: sizes[i])
         others = sum(sizes) - sizes[longest]
         # where two messages are too long, each is left a fair share
-        share = max(room - others, room // len(kept)) - OVERHEAD
-        kept[longest] = replace(kept[longest], content=cut(kept[longest].content, max(share, 1)))
+        share = max(room - others, room // len(fitting)) - OVERHEAD
+        fitting[longest] = replace(fitting[longest], content=cut(fitting[longest].content, max(share, 1)))
         sizes[longest] = share + OVERHEAD
         cuts += 1
-    return tuple(kept), cuts
+    return tuple(fitting), cuts

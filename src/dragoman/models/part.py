@@ -100,8 +100,8 @@ def find_part(name_or_folder: str | Path, *, folder: Path | None = None) -> Path
 def shipped_parts() -> dict[str, Path]:
     """The parts that come with the package, by name."""
     root = Path(str(resources.files("dragoman.models"))) / "parts"
-    found = [*root.glob(f"*/{FILE}"), *root.glob(f"*/*/{FILE}")]
-    return {place.parent.relative_to(root).as_posix(): place.parent for place in sorted(found)}
+    files = [*root.glob(f"*/{FILE}"), *root.glob(f"*/*/{FILE}")]
+    return {place.parent.relative_to(root).as_posix(): place.parent for place in sorted(files)}
 
 
 def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Path | None = None) -> Part:
@@ -141,7 +141,7 @@ def write_part(part: Part, names: tuple[str, ...]) -> Part:
         "heads": {
             name: {
                 "labels": list(head.labels),
-                "calibrations": {label: to_json(found) for label, found in head.calibrations.items()},
+                "calibrations": {label: to_json(calibration) for label, calibration in head.calibrations.items()},
                 "thresholds": dict(head.thresholds),
             }
             for name, head in part.heads.items()
@@ -172,7 +172,7 @@ def read_part(place: Path) -> Part:
             heads = {
                 name: Head(
                     tuple(head["labels"]),
-                    {label: from_json(found) for label, found in head["calibrations"].items()},
+                    {label: from_json(calibration) for label, calibration in head["calibrations"].items()},
                     {label: float(value) for label, value in head["thresholds"].items()},
                 )
                 for name, head in table["heads"].items()

@@ -85,16 +85,16 @@ class ScriptedModel:
     def _answer(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Draft:
         self._see(prompt)
         time.sleep(self._seconds)
-        said = _found(self._rules, prompt) if not self._answers else self._answers.pop(0)
-        if said is None:
-            said = self._default
-        if said is None:
+        answer = _found(self._rules, prompt) if not self._answers else self._answers.pop(0)
+        if answer is None:
+            answer = self._default
+        if answer is None:
             raise ModelError(
                 f"The scripted model has no answer for the prompt '{prompt.name or 'unnamed'}'.",
                 remedy="Add an answer, a rule that matches, or a default.",
             )
-        ends = [said.find(mark) for mark in stop if mark and mark in said]
-        pieces = _PIECE.findall(said[: min(ends)] if ends else said)[:max_tokens]
+        ends = [answer.find(mark) for mark in stop if mark and mark in answer]
+        pieces = _PIECE.findall(answer[: min(ends)] if ends else answer)[:max_tokens]
         usage = Usage(len(text_of(prompt).split()), len(pieces), 1)
         return Draft("".join(pieces).strip(), self._confidence, usage=usage)
 
@@ -105,13 +105,15 @@ class ScriptedModel:
             weights = dict.fromkeys(options if self._undecided == "uniform" else options[:1], 1.0)
         else:
             weights = {rule: 1.0} if isinstance(rule, str) else rule
-        known = {option: weights.get(option, 0.0) for option in options}
-        if not any(weight > 0 for weight in known.values()):
+        given_weights = {option: weights.get(option, 0.0) for option in options}
+        if not any(weight > 0 for weight in given_weights.values()):
             raise ModelError(
                 f"The scripted choice {sorted(weights)} is none of the options {list(options)}.",
                 remedy="Let the rule name an option of the prompt it answers.",
             )
-        return normalise({option: math.log(weight) if weight > 0 else -math.inf for option, weight in known.items()})
+        return normalise(
+            {option: math.log(weight) if weight > 0 else -math.inf for option, weight in given_weights.items()}
+        )
 
 
 def _found(rules: Sequence[tuple[str, T]], prompt: Prompt) -> T | None:

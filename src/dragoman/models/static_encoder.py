@@ -123,11 +123,11 @@ class StaticEncoder:
                 part = self._opened()
                 named = self._given or str(part.options["teacher"])
                 place = teacher_folder(named, self._folder)
-                found = sha256(place / MODEL)
-                if found != part.options["teacher_sha256"]:
+                digest = sha256(place / MODEL)
+                if digest != part.options["teacher_sha256"]:
                     raise WeightsError(
                         f"'{named}' is not the encoder that '{part.folder}' was distilled from: the SHA-256 of its "
-                        f"{MODEL} is {found}, not {part.options['teacher_sha256']}. Their vectors cannot be compared.",
+                        f"{MODEL} is {digest}, not {part.options['teacher_sha256']}. Their vectors cannot be compared.",
                         remedy="Give the right one as `teacher`, distil this one with `dragoman models distil "
                         f'--teacher {named}`, or set queries = "table".',
                     )
@@ -168,11 +168,11 @@ def summed(table: FloatArray, texts: Sequence[Sequence[int] | NDArray[np.int64]]
     """For each text the sum of its tokens' rows; zeros where it has none."""
     import numpy as np
 
-    found: FloatArray = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+    sums: FloatArray = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
     for row, ids in enumerate(texts):  # one by one: what lies in the processor's cache is added three times as quickly
         if len(ids):
-            found[row] = table.take(ids, axis=0).sum(axis=0)
-    return found
+            sums[row] = table.take(ids, axis=0).sum(axis=0)
+    return sums
 
 
 def unit(vectors: FloatArray) -> FloatArray:
@@ -180,6 +180,6 @@ def unit(vectors: FloatArray) -> FloatArray:
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    made: FloatArray = (vectors / np.maximum(lengths, _SMALLEST)).astype(np.float32)
-    made[lengths[:, 0] <= _SMALLEST] = np.eye(1, vectors.shape[1], dtype=np.float32)
-    return made
+    normalised: FloatArray = (vectors / np.maximum(lengths, _SMALLEST)).astype(np.float32)
+    normalised[lengths[:, 0] <= _SMALLEST] = np.eye(1, vectors.shape[1], dtype=np.float32)
+    return normalised

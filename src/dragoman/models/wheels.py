@@ -1,4 +1,4 @@
-"""One wheel from the package index, by the user's own pip, without installing anything."""
+"""Download a wheel from the package index with the user's pip, without installing it."""
 
 from __future__ import annotations
 

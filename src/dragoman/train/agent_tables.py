@@ -1,4 +1,4 @@
-"""How a trained part is put into an agent: which tables of agent.toml name it, and with what beside it."""
+"""The tables of agent.toml that use a trained part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ORDER = ("gate", "reply", "relevance", "critic")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Tables of agent.toml, and what to know; `state` is a folder for a new state, where an old one would not do."""
+    """Tables of agent.toml with a note; `state` is a folder for a new state, where the old one does not fit."""
 
     tables: Mapping[str, Mapping[str, str | bool]]
     note: str = ""
@@ -25,7 +25,7 @@ class Use:
 
     @property
     def command(self) -> str:
-        """A conversation with the sample agent, or the one in this folder, that has the part."""
+        """The command for a chat that uses the part, with the sample agent or the one in this folder."""
         words = ["dragoman", "chat", *(("--state", self.state) if self.state else ())]
         for table, values in self.tables.items():
             for key, value in values.items():
@@ -34,18 +34,18 @@ class Use:
 
     @property
     def toml(self) -> str:
-        """The tables as they stand in the file."""
+        """The tables as TOML."""
         blocks = [[f"[{table}]", *_lines(values)] for table, values in self.tables.items()]
         return "\n".join(line for block in blocks for line in block)
 
     @property
     def line(self) -> str:
-        """The same in one line, to be read."""
+        """The tables in one line, for messages."""
         return "; ".join(f"[{table}] {', '.join(_lines(values))}" for table, values in self.tables.items())
 
 
 def uses(part: Part, named: str) -> tuple[Use, ...]:
-    """How to use a part that an agent knows as `named`; of a model with several parts, each of them."""
+    """The tables that use a part under the name `named`; for a model with several parts, those of each."""
     if part.kind == SHARED:
         inner = [place.parent for place in part.folder.glob(f"*/{FILE}") if place.parent.name in _ORDER]
         inner.sort(key=lambda place: _ORDER.index(place.name))
@@ -85,8 +85,8 @@ def _unified(named: str, options: Mapping[str, Any]) -> Use:
         tables["retriever"] = {"kind": "evaluating", "part": named}
     tables["reader"] = {"kind": "unified", "part": named}
     aware = "check" in (options.get("offsets") or {})  # it was learned
-    told = "The roles share one model; each may also be used alone."
-    return Use(tables, told + (" planner.aware = true plans after reading what there is." if aware else ""))
+    note = "The roles share one model; each may also be used alone."
+    return Use(tables, note + (" planner.aware = true plans after reading what there is." if aware else ""))
 
 
 def _encoder(kind: str, named: str) -> Use:
@@ -100,11 +100,11 @@ def _encoder(kind: str, named: str) -> Use:
 def _other(role: str, kind: str, named: str, options: Mapping[str, Any]) -> Use:
     table: dict[str, str | bool] = {"kind": kind, "part": named}
     if role == "critic":
-        told = "A critic is heard where the refiner is on, and by the metrics of consistency."
-        return Use({role: table, "refiner": {"mode": "within-step"}}, told)
+        note = "A critic is heard where the refiner is on, and by the metrics of consistency."
+        return Use({role: table, "refiner": {"mode": "within-step"}}, note)
     if role == "gate" and _reads_reply(options):
-        told = "It was trained to read a reply: a reader drafts one, without evidence, before it decides."
-        return Use({role: {**table, "reader": "grounded"}}, told)
+        note = "It was trained to read a reply: a reader drafts one, without evidence, before it decides."
+        return Use({role: {**table, "reader": "grounded"}}, note)
     return Use({role: table})
 
 
@@ -113,7 +113,7 @@ def _lines(values: Mapping[str, str | bool]) -> list[str]:
 
 
 def _reads_reply(options: Mapping[str, Any]) -> bool:
-    """Whether a gate's options, or those of its features or inputs, name a reply among what is read."""
+    """Whether a gate reads a reply, by its options or those of its features or inputs."""
     if options.get("reply") is True or "resp" in (options.get("fields") or ()):
         return True
     return any(_reads_reply(value) for value in options.values() if isinstance(value, Mapping))

@@ -1,4 +1,4 @@
-"""Whether there is something to learn: labels of the wanted kind, enough of each, and not against each other."""
+"""Checks of training labels: the role's labels are present, enough of each class, and consistent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WANTED: Mapping[str, tuple[Label, ...]] = {
 
 
 def check_sides(kind: str, train: Corpus, dev: Corpus) -> None:
-    """Refuse, before anything is trained, what a role cannot be learned from."""
+    """Raise an error before training where a role cannot be learned from the data."""
     labels = WANTED.get(kind.partition(".")[0], ())
     if not labels:
         return
@@ -52,35 +52,35 @@ def check_sides(kind: str, train: Corpus, dev: Corpus) -> None:
 
 
 def is_held_out(dev: Corpus) -> bool:
-    """Whether a dev side was cut from the training dialogues, and not given."""
+    """Whether the dev side was cut from the training dialogues."""
     return any("cut" in origin for origin in dev.origin)
 
 
 def labelled(corpus: Corpus, labels: Sequence[Label], side: str = "training") -> tuple[Example, ...]:
-    """The examples that have all of some labels; none at all is an error."""
+    """The examples that have all of the given labels; raise an error where there are none."""
     if not corpus.examples:
         raise TrainingError(
             f"The {side} data is empty.",
             remedy=f"Give --data {'dev' if side == 'dev' else 'train'}=FILE with labelled turns"
             + (", or leave it out: a part of the training dialogues is held out." if side == "dev" else "."),
         )
-    found = tuple(
+    rows = tuple(
         example for example in corpus.examples if all(getattr(example.gold, label) is not None for label in labels)
     )
-    if not found:
+    if not rows:
         there = sorted({name for example in corpus.examples for name in _labels_of(example)})
         raise TrainingError(
             f"None of the {len(corpus.examples)} {side} turns ({_names(corpus)}) has the label "
             f"{' and '.join(repr(label) for label in labels)}; they have {', '.join(there) or 'none'}.",
             remedy="Give the file whose labels belong to this recipe; see: dragoman data check FILE",
         )
-    return found
+    return rows
 
 
 def check_classes(
     truths: Sequence[Hashable], *, what: Label, side: str, least: int | None = None, held_out: bool = False
 ) -> None:
-    """Refuse labels of one class alone, and classes with too few examples to learn or to judge by.
+    """Raise an error for labels of a single class, and for classes with too few examples.
 
     `held_out` says that dev was cut from the training dialogues.
     """
@@ -101,15 +101,15 @@ def check_classes(
 
 
 def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable], *, by_sources: bool = False) -> int:
-    """How many turns repeat a dialogue with another label: warned of, and refused where they are more than half.
+    """Count turns that repeat a dialogue with another label: log a warning, and raise an error for more than half.
 
-    With `by_sources`, turns that may ask other sources are not the same: their plans differ with good reason.
+    With `by_sources`, turns with different sources are different turns: their plans may differ.
     """
     groups: dict[Hashable, list[int]] = {}
     for number, example in enumerate(examples):
-        said = tuple((turn.speaker, turn.text.strip()) for turn in example.context.turns)
+        dialogue = tuple((turn.speaker, turn.text.strip()) for turn in example.context.turns)
         offered = frozenset(source.name for source in example.sources) if by_sources else None
-        groups.setdefault((said, offered), []).append(number)
+        groups.setdefault((dialogue, offered), []).append(number)
     torn = [rows for rows in groups.values() if len({truths[row] for row in rows}) > 1]
     count = sum(map(len, torn))
     if not count:
@@ -118,17 +118,18 @@ def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable
         " and ".join(f"{examples[row].id} ({_said(truths[row])})" for row in _unlike(rows, truths))
         for rows in torn[:_SHOWN]
     )
-    told = f"{count} of {len(examples)} training turns have the same dialogue as another with another label: {first}"
+    message = f"{count} of {len(examples)} training turns have the same dialogue as another with another label: {first}"
     if 2 * count > len(examples):
         raise TrainingError(
-            f"{told}.", remedy="The labels contradict each other: see that the label file belongs to these dialogues."
+            f"{message}.",
+            remedy="The labels contradict each other: see that the label file belongs to these dialogues.",
         )
-    _log.warning("%s%s.", told, "; …" if len(torn) > _SHOWN else "")
+    _log.warning("%s%s.", message, "; …" if len(torn) > _SHOWN else "")
     return count
 
 
 def _other_kind(what: Label, side: str, held_out: bool) -> str:
-    """What to do about labels that are all the same."""
+    """The remedy for labels that are all the same."""
     if side != "dev":
         needed = "Both a yes and a no are needed" if what == "retrieve" else "Plans that differ are needed"
         return f"{needed}: label some of the other kind."
@@ -146,7 +147,7 @@ def _enough(examples: Sequence[Example], train: Corpus) -> None:
 
 
 def _unlike(rows: Sequence[int], truths: Sequence[Hashable]) -> tuple[int, int]:
-    """The first row of a group and the first that says otherwise."""
+    """The first row of a group and the first one with another label."""
     return rows[0], next(row for row in rows if truths[row] != truths[rows[0]])
 
 

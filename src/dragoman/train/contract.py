@@ -1,6 +1,6 @@
-"""What training is made of: a recipe says what is wanted, a learner makes a part of it, a task is what its loop learns.
+"""Contracts of training: a job has a recipe and data, a learner makes a part of it, a loop trains a task.
 
-`learners` is the table of them by kind; each file of `learners/` registers one.
+`learners` is the registry by kind; each file of `learners/` registers one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a run reports while it goes on."""
+    """Callback for the progress of a run."""
 
     stage: str
     done: int
@@ -41,12 +41,12 @@ class Corpus:
     examples: tuple[Example, ...]
     passages: tuple[Passage, ...] = ()
     origin: tuple[Mapping[str, Any], ...] = ()
-    """For each file: its name without a folder, SHA-256, rows; what goes into the part and its card."""
+    """For each file its name without a folder, SHA-256 and rows, as the part and its card state them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One training: what is wanted, from what, where to. `device` is "cpu" or "cuda".
+    """One training: recipe, data and folder. `device` is "cpu" or "cuda".
 
     `aux` is another set's examples, which a learner may begin with before it learns from `train`. `command` is for a
     learner that writes its own card: what the card says made it.
@@ -63,23 +63,23 @@ class Job:
 
 
 class Learner(Protocol):
-    """Makes a part of a job. It resumes by itself: what lies in the job's folder is gone on with.
+    """Trains the part of a job, and resumes from the job's folder.
 
-    One that can share a training between processes says `parallel = True`, one that learns from `aux` too
-    `auxiliary = True`; where it says neither, several processes and auxiliary data are refused before it is asked.
+    A learner that can train in several processes has `parallel = True`, one that uses `aux` has `auxiliary = True`;
+    otherwise several processes, or auxiliary data, are an error before it is called.
     """
 
     def fit(self, job: Job) -> Part: ...
 
 
 class Task(Protocol):
-    """What the loop learns: a model, batches in an order that seed and epoch alone decide, a loss, measures on dev."""
+    """The task of a training loop: a model, batches determined by seed and epoch, a loss, and measures on dev."""
 
     @property
     def model(self) -> torch.nn.Module: ...
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """The batches of an epoch as row numbers, for this epoch always the same."""
+        """The batches of an epoch as row numbers; the same on every call."""
         ...
 
     def loss(self, batch: Sequence[int]) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What is learned from: sets by file, read, checked and hashed, and a dev part cut by dialogue where none is given."""
+"""Training data: datasets by file, read, checked and hashed, and a dev side cut by dialogue where none is given."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ LICENCES = {
     "jsonl": "as the owner of the file says",
 }
 _LEAKS = 0.05
-"""From this share of dev's dialogues on that training has as well, it is worth a warning."""
+"""The share of dev's dialogues also in training from which on a warning is logged."""
 _log = logging.getLogger("dragoman.train")
 
 
 def named_files(entries: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """`train=FILE`, `dev=FILE` and `aux=FILE`, each as often as one likes, by side."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Files by side from `train=FILE`, `dev=FILE` and `aux=FILE`, each any number of times."""
+    by_side: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         side, mark, file = entry.partition("=")
         if not mark or not file.strip():
             raise ConfigError(f"'{entry}' does not say which side it is.", remedy=f"Write --data train={entry}")
         if side.strip() not in SIDES:
             raise UnknownNameError("side of the data", side.strip(), SIDES, remedy=f"Write --data train={file}")
-        found[side.strip()] = (*found.get(side.strip(), ()), file.strip())
-    return found
+        by_side[side.strip()] = (*by_side.get(side.strip(), ()), file.strip())
+    return by_side
 
 
 def read_sides(
@@ -58,8 +58,8 @@ def read_sides(
 
     Where no dev file is named, a share of the training dialogues is held out.
 
-    Files are named as everywhere: a path, also below $DRAGOMAN_DATA, or a shipped set, whose own parts are taken.
-    `options` go to those of the loaders that know them.
+    A file is a path, also below $DRAGOMAN_DATA, or a shipped set, of which the side's own part is taken. `options` go
+    to the loaders that accept them.
     """
     for side in data:
         if side not in SIDES:
@@ -82,7 +82,7 @@ def read_sides(
 
 
 def read_files(files: Sequence[str], *, skip_bad: bool = False, options: Mapping[str, object] | None = None) -> Corpus:
-    """Sets as they are, of a shipped one every part: for what is done to turns before anybody learns from them."""
+    """Whole datasets, with every part of a shipped one: for labelling turns before training."""
     _refuse_unknown(options or {}, files)
     return _read("", files, skip_bad, options or {})
 
@@ -110,19 +110,19 @@ def _read(side: str, files: Sequence[str], skip_bad: bool, options: Mapping[str,
 
 def _opened(file: str, side: str, options: Mapping[str, object]) -> tuple[str, Dataset]:
     kind = sniff(file)
-    known = _options_of(kind)
-    given = {name: value for name, value in options.items() if name in known}
+    accepted = _options_of(kind)
+    own_options = {name: value for name, value in options.items() if name in accepted}
     if file in SHIPPED and side:
-        return kind, open_dataset(kind, file, **{"part": "dev" if side == "dev" else "train", **given})
-    return kind, open_dataset(kind, file, **given)
+        return kind, open_dataset(kind, file, **{"part": "dev" if side == "dev" else "train", **own_options})
+    return kind, open_dataset(kind, file, **own_options)
 
 
 def _checked(dataset: Dataset, skip_bad: bool) -> Iterator[Example]:
-    for found in dataset.examples():
-        if isinstance(found, Example):
-            yield found
+    for example in dataset.examples():
+        if isinstance(example, Example):
+            yield example
         else:
-            _meet(found, skip_bad)
+            _meet(example, skip_bad)
 
 
 def _meet(problem: Problem, skip_bad: bool) -> None:
@@ -140,7 +140,7 @@ def _meet(problem: Problem, skip_bad: bool) -> None:
 
 
 def _origin(file: str, kind: str, dataset: Dataset, rows: int) -> Iterator[Mapping[str, Any]]:
-    """What is said of where turns come from: names without folders, hashes, how many."""
+    """The origin of turns: file names without folders, hashes, and counts."""
     about = {"set": dataset.name, "kind": kind, "licence": LICENCES.get(kind, "")}
     if file in SHIPPED:
         digests = hashlib.sha256("".join(sha256(path) for path in dataset.files).encode()).hexdigest()
@@ -153,7 +153,7 @@ def _origin(file: str, kind: str, dataset: Dataset, rows: int) -> Iterator[Mappi
 def _cut(whole: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     shares = {"train": 1.0 - share, "dev": share}
     try:
-        made = split(whole.examples, by="dialogue", parts=shares, seed=seed).parts
+        parts = split(whole.examples, by="dialogue", parts=shares, seed=seed).parts
     except InputError as error:
         count = len({example.context.dialogue for example in whole.examples})
         raise TrainingError(
@@ -163,23 +163,23 @@ def _cut(whole: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     sides = []
     for side, part in shares.items():
         origin = tuple({**entry, "cut": f"{side}, {part:g} of the dialogues, seed {seed}"} for entry in whole.origin)
-        sides.append(Corpus(whole.sets, tuple(made[side]), whole.passages, origin))
+        sides.append(Corpus(whole.sets, tuple(parts[side]), whole.passages, origin))
     return sides[0], sides[1]
 
 
 def _options_of(kind: str) -> Mapping[str, str | None]:
-    return next((known.options for known in kinds() if known.name == kind), {})
+    return next((entry.options for entry in kinds() if entry.name == kind), {})
 
 
 def _refuse_unknown(options: Mapping[str, object], files: Sequence[str]) -> None:
-    known = {name for file in files for name in _options_of(sniff(file)) if name != "file"}
+    accepted = {name for file in files for name in _options_of(sniff(file)) if name != "file"}
     for name in options:
-        if name not in known:
-            raise UnknownNameError("option of these sets", name, known)
+        if name not in accepted:
+            raise UnknownNameError("option of these sets", name, accepted)
 
 
 def _refuse_same(data: Mapping[str, Sequence[str]]) -> None:
-    """One file on two sides would measure what was learned by heart."""
+    """Raise an error for a file on two sides, which would measure memorised turns."""
     train, dev, aux = ({_place(file) for file in data.get(side, ()) if file not in SHIPPED} for side in SIDES)
     for place in train & dev:
         raise ConfigError(
@@ -195,17 +195,17 @@ def _place(file: str) -> Path:
 
 
 def _without_dev(aux: Corpus, dev: Corpus) -> Corpus:
-    """The auxiliary turns without those that were held out of the training turns: dev is not to be learned."""
+    """The auxiliary turns without those of dev, which must not be trained on."""
     ids = {(example.id, example.context.turns) for example in dev.examples}
     long = {example.context.turns for example in dev.examples if len(example.context.turns) > 1}
-    kept = tuple(e for e in aux.examples if (e.id, e.context.turns) not in ids and e.context.turns not in long)
-    if len(kept) < len(aux.examples):
-        _log.warning("%d auxiliary turns are among those held out as dev, and left out.", len(aux.examples) - len(kept))
-    return replace(aux, examples=kept)
+    rest = tuple(e for e in aux.examples if (e.id, e.context.turns) not in ids and e.context.turns not in long)
+    if len(rest) < len(aux.examples):
+        _log.warning("%d auxiliary turns are among those held out as dev, and left out.", len(aux.examples) - len(rest))
+    return replace(aux, examples=rest)
 
 
 def _warn_of_leaks(train: Corpus, dev: Corpus) -> None:
-    """Dialogues on both sides; those that have only begun may well begin alike."""
+    """Log a warning for dialogues on both sides; those of one turn do not count, since many begin alike."""
     seen = {example.context.turns for example in train.examples}
     long = [example for example in dev.examples if len(example.context.turns) > 1]
     twice = sum(example.context.turns in seen for example in long)

@@ -47,8 +47,8 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
     if command:
         lines += ["```sh", command, "```", ""]
     versions = part.made.get("versions") or {}
-    told = ", ".join(f"{library} {version}" for library, version in versions.items())
-    lines += [f"Versions: {told}." if told else "Versions: not recorded."]
+    listing = ", ".join(f"{library} {version}" for library, version in versions.items())
+    lines += [f"Versions: {listing}." if listing else "Versions: not recorded."]
     lines += ["`recipe.toml` is the recipe, complete; `data.json` names the files and their SHA-256.", ""]
     return "\n".join(lines)
 

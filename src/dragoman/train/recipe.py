@@ -29,27 +29,27 @@ def shipped_recipes() -> dict[str, Path]:
 def find_recipe(named: str | Path) -> Path:
     """The file of a recipe: a path, or the name of a shipped one."""
     path = Path(named).expanduser()
-    known = shipped_recipes()
+    recipes = shipped_recipes()
     if path.is_file() and path.suffix not in _OF_DATA:
         return path
     name = str(named).removesuffix(".toml").removeprefix("recipes/")
-    if name in known:
-        return known[name]
+    if name in recipes:
+        return recipes[name]
     if path.suffix in _OF_DATA or str(named) in SHIPPED:
         raise ConfigError(f"'{named}' is a set, not a recipe.", remedy=f"Write: train RECIPE --data train={named}")
     if path.is_dir():
         raise ConfigError(f"'{named}' is a folder, not a recipe.", remedy="Give the recipe.toml in it, or a name.")
-    raise UnknownNameError("recipe", str(named), known, remedy="Give one of these or the path of a file.")
+    raise UnknownNameError("recipe", str(named), recipes, remedy="Give one of these or the path of a file.")
 
 
 def load_recipe(named: str | Path, overrides: Mapping[str, object] | Sequence[str] = ()) -> Recipe:
     """Read a recipe, apply the overrides (`train.epochs=3`, or paths to values) and check all of it."""
     path = find_recipe(named)
     tables = read_toml(path)
-    given = dict(_pairs(overrides))
-    for dotted, value in given.items():
+    values = dict(_pairs(overrides))
+    for dotted, value in values.items():
         set_by_path(tables, dotted, value)
-    return recipe_of(tables, str(path), given)
+    return recipe_of(tables, str(path), values)
 
 
 def recipe_of(tables: Mapping[str, Any], where: str = "recipe", overrides: Iterable[str] = ()) -> Recipe:
@@ -67,14 +67,14 @@ def toml_of(recipe: Recipe) -> str:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], path: str = "") -> list[str]:
     """What is not the same in two sets of tables, by its path."""
-    found = []
+    paths = []
     for key in dict.fromkeys((*before, *now)):
         here, old, new = f"{path}{key}", before.get(key), now.get(key)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            found += differences(old, new, f"{here}.")
+            paths += differences(old, new, f"{here}.")
         elif old != new:
-            found.append(f"{here}: {_short(old)} before, {_short(new)} now")
-    return found
+            paths.append(f"{here}: {_short(old)} before, {_short(new)} now")
+    return paths
 
 
 def _pairs(overrides: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[str, object]]:

@@ -34,7 +34,7 @@ class ViewTable(RecipeTable):
     language: str | None = None
 
     def view(self, job: Job) -> View:
-        language = self.language or next((found.language for found in job.train.sets), "en")
+        language = self.language or next((dataset.language for dataset in job.train.sets), "en")
         return View(self.turns, self.order, self.labels, language)
 
 

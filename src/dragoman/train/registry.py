@@ -46,8 +46,8 @@ class Learners:
         if self._loaded:
             return
         package = importlib.import_module("dragoman.train.learners")
-        for found in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{found.name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
         for kind, factory in plugins("learner"):
             self.register(kind)(factory)
         self._loaded = True

@@ -56,9 +56,9 @@ def train(
             return open_part(folder)
         return _fitted(learner, Job(recipe, taught, dev, folder, chosen, aux=aux))
     with TrainingFolder(folder) as place:
-        told = _told({"train": taught, "dev": dev, "aux": aux})
+        summary = _told({"train": taught, "dev": dev, "aux": aux})
         beside = {"options": dict(options or {}), FILES: referenced(recipe)}
-        place.begin(recipe, told | {name: table for name, table in beside.items() if table}, fresh=fresh)
+        place.begin(recipe, summary | {name: table for name, table in beside.items() if table}, fresh=fresh)
         job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux, command)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)
         if not (folder / METRICS).is_file():
@@ -129,9 +129,9 @@ def _missing(name: str | None) -> MissingExtraError:
 
 def _told(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
     """data.json: the files of each side, and how many turns it has."""
-    given = {side: corpus for side, corpus in sides.items() if corpus is not None}
-    files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in given.items()}
-    return {**files, "turns": {side: len(corpus.examples) for side, corpus in given.items()}}
+    present = {side: corpus for side, corpus in sides.items() if corpus is not None}
+    files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in present.items()}
+    return {**files, "turns": {side: len(corpus.examples) for side, corpus in present.items()}}
 
 
 def _metrics(part: Part, job: Job) -> str:

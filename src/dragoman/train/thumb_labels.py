@@ -76,5 +76,5 @@ def from_thumbs(thumbs: Iterable[Thumb]) -> list[Example]:
 
 
 def _digest(context: Context) -> str:
-    told = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context.turns)
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    text = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context.turns)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -117,14 +117,14 @@ class TrainingFolder:
                 path=str(self.path),
             )
         now = tomllib.loads(toml_of(recipe))
-        found = [*differences(_without(old), _without(now)), *_other_data(before, data)]
-        if found:
-            more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+        changes = [*differences(_without(old), _without(now)), *_other_data(before, data)]
+        if changes:
+            more = f" (and {len(changes) - 4} more)" if len(changes) > 4 else ""
             raise TrainingError(
-                f"'{self.path}' holds another training: {'; '.join(found[:4])}{more}. Nothing was changed.",
+                f"'{self.path}' holds another training: {'; '.join(changes[:4])}{more}. Nothing was changed.",
                 remedy="Give --fresh to throw it away and begin anew, or another folder with --out.",
                 path=str(self.path),
-                differences=tuple(found),
+                differences=tuple(changes),
             )
 
 

@@ -57,6 +57,50 @@ def test_length_that_is_had_by_babble_is_not_taken():
     assert -2.2 <= found.value < -1
 
 
+class Rambling:
+    """Writes 39 words, but 75 in one turn of sixteen, which only a high end's logit stops."""
+
+    def __init__(self):
+        self.tried = []
+
+    def write(self, asked, *, max_tokens):
+        ending = asked[0].ending
+        self.tried.append(ending)
+        return [
+            Draft(" ".join([*WORDS, *["z"] * 35] if place % 16 == 0 and ending < 2.5 else WORDS[:39]))
+            for place, _ in enumerate(asked)
+        ]
+
+
+def test_a_length_ratio_that_few_turns_make_moves_nothing():
+    model = Rambling()
+    fit = fit_length_bias(model, [ASKED[0]] * 64, max_tokens=200)
+    assert fit.before == pytest.approx(1.031, abs=0.001)
+    assert fit.interval[0] < 1 < fit.interval[1]
+    assert (fit.value, fit.after) == (0.0, fit.before)
+    assert model.tried == [0.0]
+
+
+def test_the_same_ratio_of_many_turns_is_mended():
+    fit = fit_length_bias(Rambling(), [ASKED[0]] * 1024, max_tokens=200)
+    assert fit.before == pytest.approx(1.031, abs=0.001)
+    assert 1 < fit.interval[0] < fit.before < fit.interval[1]
+    assert fit.value > 2.5 and fit.after == pytest.approx(39 / 40)
+
+
+def test_a_value_that_leaves_lengths_further_off_is_not_taken():
+    class Terse(Model):
+        """44 words, few of them people's; above a bias of 1 it is 30, and all are."""
+
+        def write(self, asked, *, max_tokens):
+            self.tried.append(asked[0].ending)
+            texts = WORDS[:30] if asked[0].ending > 1 else [*WORDS[:10], *["z"] * 34]
+            return [Draft(" ".join(texts)) for _ in asked]
+
+    fit = fit_length_bias(Terse(0.0), ASKED, max_tokens=200)
+    assert (fit.value, fit.after) == (0.0, fit.before)
+
+
 def test_likeness_by_hand():
     replies = [("a", "b", "c", "d"), ("e", "f")]
     # 3 of 4 words are people's ("a" counts once), and 4 words for 6 cost exp(1 - 6/4)

@@ -1,4 +1,4 @@
-"""What the language models on the embedded server share: the next token's chances, texts put together, workers."""
+"""Calls of the embedded server that its language models share: next-token probabilities, collected text, workers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dragoman.models.llamacpp.server import LlamaServer, failure
 T = TypeVar("T")
 U = TypeVar("U")
 _LIFT = 100.0
-"""Added to the logits of the tokens one may choose from, so that no other comes before them."""
+"""Added to the logits of the allowed tokens, so that they rank before all others."""
 _LEAD = 160.0
 _HEAT = 8.0
 _PATIENCE = 5.0
 
 
 class NextTokens:
-    """Tells how probable some tokens are after a prompt."""
+    """Log-probabilities of given tokens after a prompt."""
 
     def __init__(self, server: LlamaServer) -> None:
         self._server = server
@@ -53,13 +53,13 @@ class NextTokens:
             "logit_bias": [[token, _LIFT] for token in ids] + [[winner, _LIFT + _LEAD]],
             "cache_prompt": True,
         } | ({} if slot is None else {"id_slot": slot})
-        told = self._server.complete(body)["choices"][0]["logprobs"]
-        if not told:
+        answer = self._server.complete(body)["choices"][0]["logprobs"]
+        if not answer:
             raise ModelError("The language model gave no probabilities.", remedy="Try again, or give other weights.")
-        found = {entry["id"]: float(entry["prob"]) for entry in told["content"][0]["top_probs"]}
+        chances = {entry["id"]: float(entry["prob"]) for entry in answer["content"][0]["top_probs"]}
         return {
-            token: _HEAT * math.log(found[known]) if found.get(known, 0.0) > 0 else -math.inf
-            for known, token in ids.items()
+            token: _HEAT * math.log(chances[own]) if chances.get(own, 0.0) > 0 else -math.inf
+            for own, token in ids.items()
         }
 
     @property
@@ -90,25 +90,25 @@ class CollectedText:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the model ended before it said anything."""
+        """Whether the model ended without any text."""
         return not self._pieces and self._error is None and self._finish == "stop"
 
     def begin(self, piece: str, tokens: int) -> None:
-        """Note text that the prompt ends with, and that is the answer's beginning."""
+        """Start the answer with text that the prompt already ends with."""
         self._pieces.append(piece)
         self._begun = tokens
         self._emit(piece)
 
     def take(self, chunk: dict[str, Any]) -> bool:
-        """Note a chunk of a chat or of a plain completion; True stops the generation."""
+        """Add a chunk of a chat or of a plain completion; True stops the generation."""
         if "error" in chunk:
             self._error = chunk
             return True
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             self._finish = choice.get("finish_reason") or self._finish
-            told = (choice.get("logprobs") or {}).get("content") or ()
-            self._logprobs += [float(entry["logprob"]) for entry in told]
+            entries = (choice.get("logprobs") or {}).get("content") or ()
+            self._logprobs += [float(entry["logprob"]) for entry in entries]
             piece = choice["text"] if "text" in choice else choice.get("delta", {}).get("content")
             if piece:
                 self._pieces.append(piece)
@@ -122,12 +122,12 @@ class CollectedText:
         count = len(self._logprobs)
         confidence = math.exp(math.fsum(self._logprobs) / count) if count else 0.0
         cached = (self._usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-        read, said = self._usage.get("prompt_tokens", self._begun), self._usage.get("completion_tokens", count)
-        usage = Usage(int(read) - self._begun, int(said) + self._begun, 1)
-        told: dict[str, str | float] = {"finish": self._finish or "cancelled", "cached_tokens": float(cached)}
+        read, written = self._usage.get("prompt_tokens", self._begun), self._usage.get("completion_tokens", count)
+        usage = Usage(int(read) - self._begun, int(written) + self._begun, 1)
+        measures: dict[str, str | float] = {"finish": self._finish or "cancelled", "cached_tokens": float(cached)}
         if least and count:
-            told["min_probability"] = math.exp(min(*self._logprobs, 0.0))
-        return Draft("".join(self._pieces), min(confidence, 1.0), usage=usage, notes=told | dict(notes or {}))
+            measures["min_probability"] = math.exp(min(*self._logprobs, 0.0))
+        return Draft("".join(self._pieces), min(confidence, 1.0), usage=usage, notes=measures | dict(notes or {}))
 
 
 def streamed(run: Callable[[Callable[[str], None], threading.Event], Draft]) -> Iterator[str | Draft]:
@@ -157,7 +157,7 @@ def streamed(run: Callable[[Callable[[str], None], threading.Event], Draft]) -> 
 
 
 def each(asked: Sequence[U], call: Callable[[U], T], cancelled: threading.Event, *, workers: int) -> list[T]:
-    """The answers of calls that run in workers, also one alone, so that an interrupt reaches the caller meanwhile."""
+    """Run calls in worker threads, even a single one, so that an interrupt reaches the caller; return their results."""
     if not asked:
         return []
     with ThreadPoolExecutor(min(workers, len(asked)), "dragoman-model") as pool:
@@ -171,4 +171,4 @@ def each(asked: Sequence[U], call: Callable[[U], T], cancelled: threading.Event,
 
 
 def ignore(_: str) -> None:
-    """Nobody listens to the pieces."""
+    """Ignore a text piece."""

@@ -41,17 +41,17 @@ def write_gguf_adapter(folder: Path, base: Path, *, precision: Precision = "f32"
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
     for key, tensor in sorted(load_file(folder / WEIGHTS).items()):
-        found = _NAME.match(key)
-        name = names.get_name(found["layer"]) if found else None
-        if found is None or name is None:
+        match = _NAME.match(key)
+        name = names.get_name(match["layer"]) if match else None
+        if match is None or name is None:
             raise WeightsError(
                 f"llama.cpp has no place for '{key}' in a model of the kind {architecture}.",
                 remedy='Run this part with runtime = "torch".',
             )
-        if found["side"] == "B" and architecture == "llama":
-            tensor = _turned(tensor, found["layer"], reader, architecture)  # noqa: PLW2901 - the same, in other order
+        if match["side"] == "B" and architecture == "llama":
+            tensor = _turned(tensor, match["layer"], reader, architecture)  # noqa: PLW2901 - the same, in other order
         data, kind = _packed(gguf, tensor, precision)
-        writer.add_tensor(f"{name}.weight.lora_{found['side'].lower()}", data, raw_dtype=kind)
+        writer.add_tensor(f"{name}.weight.lora_{match['side'].lower()}", data, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -60,13 +60,13 @@ def write_gguf_adapter(folder: Path, base: Path, *, precision: Precision = "f32"
 
 
 def _names(gguf: Any, architecture: str, layers: int) -> Any:
-    known = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
-    if architecture not in known:
+    architectures = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    if architecture not in architectures:
         raise WeightsError(
             f"The package gguf does not know models of the kind {architecture}.",
             remedy='Run this part with runtime = "torch".',
         )
-    return gguf.get_tensor_name_map(known[architecture], layers)
+    return gguf.get_tensor_name_map(architectures[architecture], layers)
 
 
 def _turned(tensor: Any, layer: str, reader: Any, architecture: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself, read without loading the model: its metadata by key."""
+"""Metadata of a GGUF file by key, read without loading the model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from dragoman.core.errors import WeightsError
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""Types of the format that are one number, as `struct` names them."""
+"""Format codes of `struct` for the numeric types of a GGUF file."""
 _TEXT, _ARRAY = 8, 9
 
 
 def read_metadata(file: Path, keys: Collection[str]) -> dict[str, Any]:
-    """The values of some keys; those that the file does not have are left out."""
+    """The values of the given keys; keys that the file lacks are left out."""
     try:
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             return _Reading(mapped).metadata(keys)
@@ -27,7 +27,7 @@ def read_metadata(file: Path, keys: Collection[str]) -> dict[str, Any]:
 
 
 class _Reading:
-    """A walk over the beginning of a file."""
+    """Sequential reader of a file's header."""
 
     def __init__(self, mapped: mmap.mmap) -> None:
         self._bytes = mapped
@@ -38,15 +38,15 @@ class _Reading:
             raise ValueError("not a GGUF file")
         self._at = 8  # the mark and the version
         _, count = self._number("Q"), self._number("Q")
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for _ in range(count):
-            if len(found) == len(keys):
+            if len(values) == len(keys):
                 break
             key = self._text()
             value = self._value(self._number("I"), kept=key in keys)
             if key in keys:
-                found[key] = value
-        return found
+                values[key] = value
+        return values
 
     def _value(self, kind: int, *, kept: bool) -> Any:
         if kind == _TEXT:
@@ -70,11 +70,11 @@ class _Reading:
 
     def _text(self) -> str:
         size = self._number("Q")
-        found = self._bytes[self._at : self._at + size]
-        if len(found) != size:
+        content = self._bytes[self._at : self._at + size]
+        if len(content) != size:
             raise ValueError("the file ends too early")
         self._at += size
-        return found.decode("utf-8", "replace")
+        return content.decode("utf-8", "replace")
 
     def _pass(self, size: int) -> None:
         self._at += size

@@ -66,7 +66,7 @@ class LlamaCppModel:
         keeps_texts(self)
 
     def warm_up(self) -> None:
-        """Load the weights, fetching them where they are not here."""
+        """Load the weights, and fetch them first where they are missing."""
         self.server.load()
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class LlamaCppModel:
         self.server.close()
 
     def clear_cache(self) -> None:
-        """Let every slot go of the prompt that it keeps for reuse; nothing happens where no weights are loaded."""
+        """Drop the cached prompt of every slot; does nothing while no weights are loaded."""
         if self.server.is_loaded:
             self.server.clear_slots(self._next.end)
 
@@ -93,7 +93,7 @@ class LlamaCppModel:
         return streamed(lambda emit, cancelled: self._run(prompt, max_tokens, stop, emit, cancelled))
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
-        """Probabilities over the options, exact: the model is held to them token by token."""
+        """Exact probabilities over the options: decoding is restricted to them at every token."""
         check_options(options)
         if len(options) == 1:
             return [{options[0]: 1.0} for _ in prompts]

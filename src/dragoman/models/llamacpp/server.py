@@ -1,7 +1,7 @@
 """The llama.cpp server inside this process: loading, tokens, the chat template, completions.
 
-The library opens a listener on 127.0.0.1, at a free port, whether one wants it or not. It is given a
-random key that never leaves the process, so that nothing else on the machine can use the model.
+The library always opens a listener on a free port of 127.0.0.1. A random key that never leaves the process keeps other
+programs on the machine from using the model.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LlamaServer:
         return int(answer["tokens"][0])
 
     def clear_slots(self, blank: int) -> None:
-        """Let every slot go of the prompt that it keeps for reuse; `blank` is a token to keep in its place."""
+        """Overwrite the cached prompt of every slot with the token `blank`."""
         for slot in range(self.parallel):
             self.complete({"prompt": [blank], "n_predict": 1, "id_slot": slot, "cache_prompt": False})
 
@@ -180,7 +180,7 @@ def _library() -> Any:
 
 @contextmanager
 def _brief_spinning() -> Iterator[None]:
-    """Let OpenMP threads sleep soon after work: where processors are shared, spinning starves whoever has work to do.
+    """Let OpenMP threads sleep soon after work: on shared processors, spinning threads slow down those with work.
 
     OpenMP reads its settings once, when it is loaded; those that a user has set are left alone.
     """
@@ -218,10 +218,10 @@ def _checked(answer: Json) -> Json:
 
 
 def failure(answer: Json) -> ModelError:
-    """The error that an answer of the server carries."""
+    """The `ModelError` for an error response of the server."""
     error = answer["error"]
-    said = error.get("message", "") if isinstance(error, dict) else str(error)
+    text = error.get("message", "") if isinstance(error, dict) else str(error)
     return ModelError(
-        f"The language model refused: {said or 'no reason given'}.",
+        f"The language model refused: {text or 'no reason given'}.",
         remedy="Shorten the prompt, or raise context_tokens of the model.",
     )

@@ -1,4 +1,4 @@
-"""The attention gate without torch: how a turn becomes rows of token ids, and its score on onnxruntime.
+"""The attention gate on onnxruntime, without torch: a turn as rows of token ids, and its score.
 
 Training reads turns through the same functions, so that what is scored in use is what was trained on.
 """
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 SEGMENTS = 16
 TURNS = 8
-"""Segments 1 to 8 are the dialogue's turns, the newest first, the last of them all that are older; others follow."""
+"""Segments 1 to 8 number the dialogue's turns from the newest (8: all older ones); other fields follow."""
 OTHERS = TURNS + 1
 OUTPUT = "gate"
 _TEXTS = 256
-"""Texts whose ids are kept where they are not plain: all turns of a dialogue but the last were read before."""
+"""Size of the cache of non-ASCII texts' ids: all turns of a dialogue but the last were read before."""
 TURN_INPUTS = ("input_ids", "attention_mask", "segment_ids")
 KNOWLEDGE_INPUTS = ("know_ids", "know_mask", "know_segments")
 
 Stream: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""Token ids and, for each, its segment."""
+"""Token ids, each with its segment."""
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A text of a turn and which of its parts it is; what is `apart` is attended to and not read (contx x know)."""
+    """A text of a turn with its segment; an `apart` text is the memory of cross-attention (contx x know)."""
 
     text: str
     segment: int = 0
@@ -58,7 +58,7 @@ class TextPiece:
 @quick
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One turn as ids; `knowledge` is empty where nothing is apart."""
+    """One turn as ids; `knowledge` is empty without cross-attention."""
 
     turn: Stream
     knowledge: Stream = ((), ())
@@ -71,7 +71,7 @@ class TokenRow:
 class WordVocabulary:
     """The words of a part: texts to ids, cut to the most tokens.
 
-    The tokenizer takes nearly half as long as the model; plain text is cut here, in a tenth of the time, to the same.
+    The tokenizer takes nearly half as long as the model; `PlainWords` gives ASCII text the same ids in a tenth of it.
     """
 
     def __init__(self, file: Path, max_tokens: int) -> None:
@@ -82,14 +82,14 @@ class WordVocabulary:
         keeps_texts(self)
 
     def clear_cache(self) -> None:
-        """Let go of the texts read so far."""
+        """Clear the cache of texts."""
         self._read.cache_clear()
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())
 
     def rows(self, turns: Sequence[Sequence[TextPiece]]) -> list[TokenRow]:
-        """Each turn's pieces one after the other, those that are apart in a stream of their own."""
+        """Token ids of each turn: its texts joined, and the `apart` ones as a second stream."""
         rows = []
         for pieces in turns:
             apart = [piece for piece in pieces if piece.apart]
@@ -98,7 +98,7 @@ class WordVocabulary:
         return rows
 
     def _joined(self, pieces: Sequence[TextPiece]) -> Stream:
-        """Pieces as one stream, cut where it is too long."""
+        """Join texts into one stream of ids and cut it to the limit."""
         read = [self._ids(piece.text) for piece in pieces]
         if sum(map(len, read)) > self._max:
             read = self._cut(pieces, read)
@@ -110,26 +110,26 @@ class WordVocabulary:
         return tuple(tokens), tuple(segments)
 
     def _cut(self, pieces: Sequence[TextPiece], read: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-        """The dialogue gives way first, but keeps half of the room.
+        """Cut texts to the limit: the dialogue first, which keeps at least half of the room.
 
-        Within the dialogue, and among the rest, what comes last is cut first.
+        Within the dialogue, and among the other texts, the last one is cut first.
         """
-        wanted = {True: 0, False: 0}
+        sizes = {True: 0, False: 0}
         for piece, ids in zip(pieces, read, strict=True):
-            wanted[piece.is_said] += len(ids)
+            sizes[piece.is_said] += len(ids)
         least = self._max // 2 if any(piece.is_said for piece in pieces) else self._max
-        room_for_rest = min(wanted[False], max(self._max - wanted[True], least))
+        room_for_rest = min(sizes[False], max(self._max - sizes[True], least))
         room = {True: self._max - room_for_rest, False: room_for_rest}
-        kept = []
+        rows = []
         for piece, ids in zip(pieces, read, strict=True):
-            kept.append(ids[: room[piece.is_said]])
-            room[piece.is_said] -= len(kept[-1])
-        return kept
+            rows.append(ids[: room[piece.is_said]])
+            room[piece.is_said] -= len(rows[-1])
+        return rows
 
     def _ids(self, text: str) -> Sequence[int]:
         text = clean(text, self._max)
-        found = self._plain.ids(text, self._max) if self._plain is not None else None
-        return self._read(text) if found is None else found
+        ids = self._plain.ids(text, self._max) if self._plain is not None else None
+        return self._read(text) if ids is None else ids
 
     def _by_tokenizer(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
@@ -155,14 +155,14 @@ class AttentionScorer:
         rows = vocabulary.rows(turns)
         if len(rows) == 1:  # as in a dialogue: nothing to put in order
             return [float(session.run([OUTPUT], _feed(rows, cross=cross))[0][0, 0])]
-        found = [0.0] * len(rows)
+        scores = [0.0] * len(rows)
         order = sorted(range(len(rows)), key=lambda i: rows[i].lengths)
         for _, same in groupby(order, key=lambda i: rows[i].lengths):  # of one length: nothing is padded
             while chosen := list(islice(same, self._batch)):
                 scored = session.run([OUTPUT], _feed([rows[i] for i in chosen], cross=cross))[0]
                 for i, score in zip(chosen, scored[:, 0], strict=True):
-                    found[i] = float(score)
-        return found
+                    scores[i] = float(score)
+        return scores
 
     def _load(self) -> tuple[Any, WordVocabulary, bool]:
         import numpy  # noqa: F401  # onnxruntime imports it from the inside out: two threads at once would fail
@@ -171,13 +171,13 @@ class AttentionScorer:
             if self._loaded is None:
                 vocabulary = WordVocabulary(self.part.file("tokenizer.json"), int(self.part.options["max_tokens"]))
                 session = open_session(self.part.file("model.onnx").parent, self._threads)
-                cross = any(given.name in KNOWLEDGE_INPUTS for given in session.get_inputs())
+                cross = any(entry.name in KNOWLEDGE_INPUTS for entry in session.get_inputs())
                 self._loaded = session, vocabulary, cross
         return self._loaded
 
 
 def _feed(rows: Sequence[TokenRow], *, cross: bool) -> dict[str, IntArray]:
-    """What the model reads of rows that are equally long; of the knowledge where it attends to it (`cross`)."""
+    """Model inputs of rows of one length, with those of the knowledge where the model has cross-attention."""
     feed = _streams(TURN_INPUTS, [row.turn for row in rows])
     return feed | _streams(KNOWLEDGE_INPUTS, [row.knowledge for row in rows]) if cross else feed
 

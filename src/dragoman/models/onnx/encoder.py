@@ -80,7 +80,7 @@ class OnnxEncoder:
         return self._max_tokens
 
     def warm_up(self) -> None:
-        """Load the weights, fetching them where they are not here."""
+        """Load the weights, and fetch them first where they are missing."""
         self._load()
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
@@ -91,12 +91,12 @@ class OnnxEncoder:
         missing: dict[bytes, list[int]] = {}
         with self._lock:
             for row, key in enumerate(keys):
-                known = self._cache.get(key)
-                if known is None:
+                cached = self._cache.get(key)
+                if cached is None:
                     missing.setdefault(key, []).append(row)
                 else:
                     self._cache.move_to_end(key)
-                    vectors[row] = known
+                    vectors[row] = cached
         fresh = self._run([texts[rows[0]] for rows in missing.values()])
         for vector, rows in zip(fresh, missing.values(), strict=True):
             vectors[rows] = vector
@@ -129,16 +129,16 @@ class OnnxEncoder:
         import numpy as np
 
         encodings = self._encodings(texts)
-        found: list[FloatArray] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
+        rows_of_states: list[FloatArray] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
         for rows, states in self._states([encoding.ids for encoding in encodings]):
             for row, state in zip(rows, states, strict=True):
                 own = _own(encodings[row])
                 if own:
-                    found[row] = state[own] / np.linalg.norm(state[own], axis=1, keepdims=True)
-        return found
+                    rows_of_states[row] = state[own] / np.linalg.norm(state[own], axis=1, keepdims=True)
+        return rows_of_states
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """The word pieces that the rows of `tokens` stand for."""
+        """The word pieces of the rows that `tokens` returns."""
         return [tuple(encoding.tokens[i] for i in _own(encoding)) for encoding in self._encodings(texts)]
 
     def vocabulary(self, tokens: Sequence[int]) -> FloatArray:
@@ -169,13 +169,13 @@ class OnnxEncoder:
         import numpy as np
 
         session, _ = self._load()
-        wanted = {given.name for given in session.get_inputs()}
+        inputs = {entry.name for entry in session.get_inputs()}
         lengths = [len(ids) for ids in texts]
         order = sorted(range(len(texts)), key=lambda row: lengths[row])
         for rows in batches(order, lengths, self._batch):
             ids = np.array([texts[row] for row in rows], dtype=np.int64)  # (B, T)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-            states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0]  # (B, T, D)
+            states = session.run(None, {name: value for name, value in feed.items() if name in inputs})[0]  # (B, T, D)
             yield rows, states
 
     def _load(self) -> tuple[Any, Any]:

@@ -1,9 +1,9 @@
-"""Attention as one operation: a small encoder's graph rewritten so that onnxruntime runs its own kernel for it.
+"""Fuse attention in an ONNX graph into onnxruntime's `Attention` operation.
 
-Torch writes scaled dot-product attention as some thirty operations a layer, most of which compute shapes or move
-numbers about, which in a small encoder takes a quarter of the time. Here each such group, with its three projections,
-becomes one `Attention`. Projections in bytes are left alone: there the products take nearly all of the time, and
-rounding would fall out otherwise. So is what does not look exactly as torch writes it.
+Torch exports scaled dot-product attention as some thirty operations a layer, most of which compute shapes or move
+numbers, which takes a quarter of a small encoder's time. Here each such group, with its three projections, becomes one
+`Attention`. Eight-bit projections are left alone: there the products take nearly all of the time, and rounding would
+change. So is any group that differs from what torch exports.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 _TO_HEADS = (0, 2, 1, 3)
 _TURNED = (0, 2, 1)
 _INNER = ("If", "Loop", "Scan")
-"""Operations with graphs inside, which may use what nothing else seems to."""
+"""Operations with subgraphs, which may use tensors that no other node uses."""
 
 
 def with_attention(
     nodes: Sequence[Node], tensors: Mapping[str, bytes], outputs: Sequence[str]
 ) -> tuple[list[Node], list[bytes]] | None:
-    """The nodes with every attention as one, and the constants that it needs; None where there is none."""
+    """The nodes with every attention fused, and the constants that they need; None where the graph has no attention."""
     finder = _Finder(nodes, tensors)
-    found = [finder.attention(node) for node in nodes if node.kind == "Softmax"]
-    made = {attention.output: attention for attention in found if attention is not None}
-    if not made or any(node.kind in _INNER for node in nodes):
+    matches = [finder.attention(node) for node in nodes if node.kind == "Softmax"]
+    by_output = {attention.output: attention for attention in matches if attention is not None}
+    if not by_output or any(node.kind in _INNER for node in nodes):
         return None
-    whole = [made[name].node() if (name := "".join(node.outputs[:1])) in made else node for node in nodes]
-    return _needed(whole, outputs), [constant for attention in made.values() for constant in attention.constants()]
+    whole = [by_output[name].node() if (name := "".join(node.outputs[:1])) in by_output else node for node in nodes]
+    return _needed(whole, outputs), [constant for attention in by_output.values() for constant in attention.constants()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Projection:
-    """What is projected (B, T, D), by which weights (D, D), with which biases (D)."""
+    """A linear projection: the name of its input (B, T, D), its weights (D, D) and biases (D)."""
 
     states: str
     weights: NDArray[Any]
@@ -48,7 +48,7 @@ class _Projection:
 
 @dataclass(frozen=True, slots=True)
 class _Attention:
-    """Queries, keys and values of the same states, and the name of what comes out (B, T, D)."""
+    """Self-attention: projections to queries, keys and values, and the name of the output (B, T, D)."""
 
     projections: tuple[_Projection, ...]
     heads: int
@@ -70,7 +70,7 @@ class _Attention:
 
 
 class _Finder:
-    """Looks around a softmax for the attention that it belongs to."""
+    """Matches the nodes around a softmax with the attention that torch exports."""
 
     def __init__(self, nodes: Sequence[Node], tensors: Mapping[str, bytes]) -> None:
         self._tensors = tensors
@@ -81,7 +81,7 @@ class _Finder:
                 self._users.setdefault(name, []).append(node)
 
     def attention(self, softmax: Node) -> _Attention | None:
-        """What torch writes: softmax(sQ (sK)^T + hidden) V, whose heads are parted before and joined after."""
+        """Match softmax(sQ (sK)^T + hidden) V, with heads split before and joined after."""
         hidden = self._made_by(softmax.inputs[0], "Add")
         scores = self._made_by(hidden.inputs[0], "MatMul") if hidden else None
         if hidden is None or scores is None or not self._hides_padding(hidden.inputs[1]):
@@ -90,8 +90,8 @@ class _Finder:
         query = self._before(self._unscaled(scores.inputs[0]), _TO_HEADS)
         key = self._before(self._unscaled(scores.inputs[1]), None, _TURNED, None, _TO_HEADS)
         parted = [self._made_by(name, "Reshape") for name in (query, key, self._before(value, _TO_HEADS))]
-        found = [self._projection(node.inputs[0]) for node in parted if node is not None]
-        projections = tuple(one for one in found if one is not None)
+        matches = [self._projection(node.inputs[0]) for node in parted if node is not None]
+        projections = tuple(one for one in matches if one is not None)
         if len(projections) != 3 or len({one.states for one in projections}) != 1 or output is None:
             return None
         heads = self._heads(parted[0], scores, len(projections[0].biases))
@@ -106,7 +106,8 @@ class _Finder:
         return users[0] if len(users) == 1 and users[0].kind == kind else None
 
     def _before(self, name: str | None, *steps: tuple[int, ...] | None) -> str | None:
-        """What a name was before these steps, the last one first: an order of axes, or None for another shape."""
+        """The input of a chain of steps that ends in `name`. `steps` go from the last back: the axes of a transpose,
+        or None for a reshape."""
         for step in steps:
             node = self._made_by(name, "Transpose" if step else "Reshape")
             if node is None or (step and node.numbers("perm") != step):
@@ -115,7 +116,7 @@ class _Finder:
         return name
 
     def _after(self, softmax: Node) -> tuple[str | None, str | None]:
-        """The values that the softmax weighs, and the name of what they become when the heads are joined."""
+        """The name of the values that the softmax weighs, and that of the output after the heads are joined."""
         product = self._only_user(softmax, "MatMul")
         order = self._only_user(product, "Transpose")
         joined = self._only_user(order, "Reshape")
@@ -128,8 +129,10 @@ class _Finder:
         return node.inputs[0] if node else None
 
     def _hides_padding(self, name: str) -> bool:
-        """Whether what is added to the scores is a row of keys: the mask of padding. It is let go of, since nothing
-        here pads (rows of one length are read together); what hides some keys from some queries is another thing."""
+        """Whether the tensor added to the scores is a padding mask, one value a key.
+
+        The fused operation drops it, since all rows of a batch have one length. A mask by query and key is no match.
+        """
         node = self._made_by(name, "Unsqueeze")
         axes = self._constant(node.inputs[1], INT64) if node else None
         return axes is not None and axes.tolist() == [1, 2]
@@ -143,7 +146,7 @@ class _Finder:
         return _Projection(product.inputs[0], weights, biases) if weights is not None and biases is not None else None
 
     def _heads(self, parted: Node | None, scores: Node, width: int) -> int | None:
-        """How many heads there are, where scores are divided by the root of a head's width, as the kernel does."""
+        """The number of heads; None unless scores are divided by the root of a head's width, as the kernel does."""
         shape = self._made_by(parted.inputs[1], "Concat") if parted else None  # of rows, tokens, heads, a head's width
         count = self._number(shape.inputs[2], INT64) if shape and len(shape.inputs) == 4 else None
         scales = [self._number(self._makers[name].inputs[1], FLOAT) for name in scores.inputs]
@@ -161,10 +164,10 @@ class _Finder:
 
 
 def _needed(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
-    """The nodes that an output depends on, in their order."""
-    wanted, kept = set(outputs), []
+    """The nodes that the outputs depend on, in graph order."""
+    names, needed = set(outputs), []
     for node in reversed(nodes):
-        if wanted & set(node.outputs):
-            kept.append(node)
-            wanted |= set(node.inputs)
-    return kept[::-1]
+        if names & set(node.outputs):
+            needed.append(node)
+            names |= set(node.inputs)
+    return needed[::-1]

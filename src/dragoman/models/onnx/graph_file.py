@@ -1,4 +1,4 @@
-"""The little of ONNX's file format that is needed to rewrite a graph: protocol buffers, nodes and tensors."""
+"""Reader and writer for the part of ONNX's file format that rewriting needs: protocol buffers, nodes and tensors."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def array_of(raw: bytes, kind: int) -> NDArray[Any] | None:
     import numpy as np
 
     sizes: list[int] = []
-    content, found = b"", 0
+    content, type_number = b"", 0
     for number, value in fields_of(raw):
         if number == 1:
             sizes += _integers(value)
         elif number == 2 and isinstance(value, int):
-            found = value
+            type_number = value
         elif number == 9 and isinstance(value, bytes):
             content = value
-    if found != kind or not content:
+    if type_number != kind or not content:
         return None
     return np.frombuffer(content, dtype=_LAYOUTS[kind]).reshape(sizes)
 

@@ -1,10 +1,10 @@
-"""Eight-bit weights that stay eight bits: an encoder's graph rewritten so that onnxruntime multiplies them as such.
+"""Rewrite an encoder's ONNX graph so that onnxruntime multiplies eight-bit weights as eight-bit numbers.
 
 Some exports store a matrix as bytes and write its use as `Cast`, `Mul` by a scale, `MatMul`. The runtime folds the
 first two when it loads, and from then on multiplies floats four times the size. Here each such group becomes one
-`MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch;
-a table that is looked up is looked up in bytes. Attention becomes one operation (`fused`); where it does, norms are
-taken the quicker way (`norms`).
+`MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch.
+Embedding tables are looked up in bytes. Attention is fused (`fused_attention.py`), and in graphs with fused attention
+layer norms are replaced too (`layer_norms.py`).
 
 Products of bytes pay on ARM, where the runtime has kernels for them, and cost time on x86-64, where products of floats
 are quicker: `BYTE_PRODUCTS` says which this machine has.
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 BYTE_PRODUCTS = platform.machine().lower() in ("aarch64", "arm64")
 """Whether a product of eight-bit factors is quicker here than one of floats (`benchmarks/encoder.py` measures it)."""
 _BLOCK = 128
-"""How many numbers of the other factor share a scale: with fewer it is slower, and nearer by less than a thousandth."""
+"""Numbers of the other factor that share a scale; a smaller block is slower and less than a thousandth more exact."""
 _LARGE = 1 << 29
 _SMALL = 1 << 20
-"""A table of no more bytes is let be: the runtime makes floats of it when it loads it, which are quicker to look up."""
+"""Smaller tables stay as they are: the runtime converts them to floats on loading, which are quicker to look up."""
 _GRAPH, _OPSET = 7, 8  # of a model
 _NODE, _INITIALIZER, _OUTPUT = 1, 5, 12  # of a graph
 
 
 def narrowed(path: Path, *, byte_products: bool = BYTE_PRODUCTS) -> bytes | None:
-    """The model in a file as the runtime runs it fastest; None where there is nothing to gain.
+    """The rewritten model of a file; None where there is nothing to rewrite.
 
-    Without `byte_products`, byte matrices are left to the runtime, which makes floats of them.
+    Without `byte_products`, byte matrices stay as they are, and the runtime converts them to floats.
     """
     try:
         if path.stat().st_size > _LARGE:
@@ -62,13 +62,17 @@ def narrowed(path: Path, *, byte_products: bool = BYTE_PRODUCTS) -> bytes | None
         return None
     if rewritten is None:
         return None
-    kept = [(number, rewritten if number == _GRAPH else value) for number, value in fields]
-    declared = any(isinstance(value, bytes) and OURS.encode() in value for number, value in kept if number == _OPSET)
-    return message(kept if declared else [*kept, (_OPSET, message([(1, OURS.encode()), (2, 1)]))])
+    rewritten_fields = [(number, rewritten if number == _GRAPH else value) for number, value in fields]
+    declared = any(
+        isinstance(value, bytes) and OURS.encode() in value for number, value in rewritten_fields if number == _OPSET
+    )
+    return message(
+        rewritten_fields if declared else [*rewritten_fields, (_OPSET, message([(1, OURS.encode()), (2, 1)]))]
+    )
 
 
 def _version(fields: list[Field]) -> int:
-    """Which of ONNX's sets of operations a model uses."""
+    """The version of ONNX's operator set that a model uses."""
     for number, value in fields:
         if number == _OPSET and isinstance(value, bytes):
             parts = dict(fields_of(value))
@@ -79,7 +83,7 @@ def _version(fields: list[Field]) -> int:
 
 
 class _Graph:
-    """The nodes and the constants of a graph, and which of them are a byte matrix with its scale."""
+    """Nodes and constants of a graph, with the search for byte matrices and their scales."""
 
     def __init__(self, raw: bytes, version: int) -> None:
         self._version = version
@@ -95,7 +99,7 @@ class _Graph:
                 self._uses[name] = self._uses.get(name, 0) + 1
 
     def rewritten(self, *, byte_products: bool) -> bytes | None:
-        """The graph with every byte matrix used as such and attention as one; None where it has neither."""
+        """The graph with byte products and fused attention; None where it has neither."""
         nodes: list[Node] = []
         gone: set[int] = set()
         dropped: set[str] = set()
@@ -164,18 +168,18 @@ class _Graph:
         repeated = np.repeat(scales.reshape(-1), blocks)
         sizes = {"K": rows, "N": columns, "bits": 8, "block_size": _BLOCK, "accuracy_level": 4}
         names = [f"{matrix}_blocks", f"{matrix}_scales"]
-        made = Node(
+        multiply = Node(
             "MatMulNBits",
             [node.inputs[0], *names],
             node.outputs,
             [message([(1, name.encode()), (3, size), (20, 2)]) for name, size in sizes.items()],
             OURS,
         )
-        return made, [tensor(names[0], shifted, UINT8), tensor(names[1], repeated, FLOAT)]
+        return multiply, [tensor(names[0], shifted, UINT8), tensor(names[1], repeated, FLOAT)]
 
 
 def _lookup(node: Node, matrix: str, scale: str) -> list[Node]:
-    """Rows of a byte table and of its scales, multiplied after the looking up instead of before it."""
+    """Look up rows of a byte table and of its scales first, and multiply them after."""
     places, out = node.inputs[1], node.outputs[0]
     to_float = message([(1, b"to"), (3, FLOAT), (20, 2)])
     return [

@@ -1,8 +1,7 @@
-"""Layer norms that take half of the time: onnxruntime's kernel for them counts number by number, the one without a mean
-does not. (x - mean) / deviation is what that one makes of x - mean, which is quick to take.
+"""LayerNorm as centring plus RMSNorm, whose kernel is vectorised in onnxruntime and takes half of the time.
 
-Where x is what came in plus a projection, as in encoders, the mean is taken from the projection's weights, once, and
-from what came in; the sum is part of the norm then.
+Where the input is a residual plus a projection, as in encoders, the projection's weights are centred once, on loading;
+then only the residual is centred at run time, and onnxruntime's skip-norm kernel adds the two.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPSET = 18
-"""From this version on the axes of a mean are an input."""
+"""The first operator set in which the axes of `ReduceMean` are an input."""
 _AXES = "last_axis_of_norms"
 _LAST = (1 << 64) - 1  # -1 as protocol buffers write it
 
@@ -25,7 +24,7 @@ _LAST = (1 << 64) - 1  # -1 as protocol buffers write it
 def with_quick_norms(
     nodes: Sequence[Node], tensors: Mapping[str, bytes], outputs: Sequence[str]
 ) -> tuple[list[Node], list[bytes]] | None:
-    """The nodes with every norm over the last axis the quicker way, and the constants for it; None where there is none.
+    """The nodes with every LayerNorm over the last axis replaced, and new constants; None where there is no such norm.
 
     `outputs` are the graph's.
     """
@@ -35,8 +34,8 @@ def with_quick_norms(
     norms = {id(node): graph.steps(node) for node in nodes if _fits(node)}
     if not norms:
         return None
-    kept = [step for node in nodes if id(node) not in graph.gone for step in norms.get(id(node), [node])]
-    return kept, [*graph.constants, tensor(_AXES, np.array([-1]), INT64)]
+    steps = [step for node in nodes if id(node) not in graph.gone for step in norms.get(id(node), [node])]
+    return steps, [*graph.constants, tensor(_AXES, np.array([-1]), INT64)]
 
 
 def _fits(node: Node) -> bool:
@@ -46,7 +45,7 @@ def _fits(node: Node) -> bool:
 
 
 class _Graph:
-    """Writes norms anew: `constants` are what they need, `gone` the nodes that they stand for."""
+    """Replaces norms of a graph: `constants` are new tensors, `gone` the ids of nodes that are replaced."""
 
     def __init__(self, nodes: Sequence[Node], tensors: Mapping[str, bytes], outputs: Sequence[str]) -> None:
         self._tensors = tensors
@@ -77,8 +76,8 @@ class _Graph:
         ]
 
     def _projected(self, norm: Node) -> tuple[str, str, NDArray[Any], NDArray[Any]] | None:
-        """What came in, what is projected and added to it, and the projection without its mean; None where that is
-        not how it is, or where something else uses the parts."""
+        """Match a norm of residual plus projection: the names of the residual and of the projection's input, then the
+        centred weights and biases. None where the nodes do not match or another node uses them."""
         total = self._only(norm.inputs[0], "Add")
         shifted = self._only(total.inputs[1], "Add") if total else None
         product = self._only(shifted.inputs[0], "MatMul") if shifted else None
@@ -96,7 +95,7 @@ class _Graph:
         return total.inputs[0], product.inputs[0], _centred(matrix), _centred(offset)
 
     def _comes_of(self, name: str, other: str) -> bool:
-        """Whether a name is another one, or made of it over whatever steps."""
+        """Whether the tensor `name` is `other` or depends on it."""
         waiting, seen = [name], {name}
         while waiting:
             maker = self._makers.get(waiting.pop())
@@ -106,7 +105,7 @@ class _Graph:
         return other in seen
 
     def _only(self, name: str, kind: str) -> Node | None:
-        """What makes a name, where it is of this kind and nothing but the next step uses it."""
+        """The node of this kind that outputs `name`, if exactly one node uses its output."""
         node = self._makers.get(name)
         return node if node is not None and node.kind == kind and self._uses[name] == 1 else None
 
@@ -119,7 +118,7 @@ def _centred(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _least(norm: Node) -> list[bytes]:
-    """The least deviation, which all norms have by the same name and not by the same default."""
+    """The norm's `epsilon` attribute: all kinds of norm have it, with different defaults."""
     least = _attribute(norm, "epsilon")
     return [] if least is None else [least]
 

@@ -46,29 +46,29 @@ class Scorer:
 
         width = len(self.part.head(head).labels)
         session, tokenizer = self._load()
-        outputs = [given.name for given in session.get_outputs()]
+        outputs = [entry.name for entry in session.get_outputs()]
         output = self.part.options.get("outputs", {}).get(head, head)
         if output not in outputs:
             raise WeightsError(
                 f"The model of '{self.part.folder}' has no head '{output}', only {', '.join(outputs)}.",
                 remedy=f"Run `dragoman export {self.part.folder}`.",
             )
-        wanted = {given.name for given in session.get_inputs()}
+        names = {entry.name for entry in session.get_inputs()}
         encodings = tokenizer.encode_batch([_clean(text, self._max_tokens) for text in texts]) if texts else []
         lengths = [len(encoding.ids) for encoding in encodings]
-        found = np.zeros((len(texts), width), dtype=np.float32)
+        logits = np.zeros((len(texts), width), dtype=np.float32)
         for rows in batches(sorted(range(len(lengths)), key=lambda row: lengths[row]), lengths, self._batch):
             ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
             types = np.array([encodings[row].type_ids for row in rows], dtype=np.int64)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-            scores = session.run([output], {name: value for name, value in feed.items() if name in wanted})[0]
-            if scores.shape[1] != found.shape[1]:
+            scores = session.run([output], {name: value for name, value in feed.items() if name in names})[0]
+            if scores.shape[1] != logits.shape[1]:
                 raise WeightsError(
-                    f"The model of '{self.part.folder}' gives {scores.shape[1]} scores for {found.shape[1]} labels.",
+                    f"The model of '{self.part.folder}' gives {scores.shape[1]} scores for {logits.shape[1]} labels.",
                     remedy="Train the part again.",
                 )
-            found[rows] = scores
-        return found
+            logits[rows] = scores
+        return logits
 
     def probabilities(self, texts: Sequence[Text], head: str) -> list[float]:
         """The calibrated probability of a head's one label, for each text."""
@@ -102,7 +102,7 @@ def shared_session(part: Part, threads: int) -> Any:
 
 
 class LazyScorer:
-    """The scorer of a part that is opened when it is first needed, so that what holds it is made cheaply."""
+    """A part's scorer that is opened on first use, so that constructing a role is cheap."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class LazyScorer:
         self._scorer: Scorer | None = None
 
     def get(self) -> Scorer:
-        """The scorer; its weights are loaded by its own first use, or by `warm_up`."""
+        """The scorer; its first use, or `warm_up`, loads the weights."""
         with self._opening:
             if self._scorer is None:
                 part = open_part(self._name, kind=self._kind, folder=self._folder)

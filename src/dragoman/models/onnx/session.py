@@ -1,4 +1,4 @@
-"""What every ONNX model here needs: a session on few quiet threads, its tokenizer, rows batched by length."""
+"""Sessions of onnxruntime with few, sleeping threads; tokenizers; batches of rows of one length."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dragoman.core.telemetry import switches
 from dragoman.models.onnx.int8_graph import narrowed
 
 _CHARACTERS_A_TOKEN = 100
-"""No token of a word-piece vocabulary is longer: what lies beyond is cut before it is tokenised."""
+"""The most characters of a word-piece token: texts longer than all tokens can be are cut before tokenising."""
 
 
 def clean(text: str, max_tokens: int) -> str:
-    """A text as the tokenizer takes it: not endless, and without lone surrogates, which have no UTF-8 form."""
+    """Cut a text that is far too long and replace lone surrogates, which have no UTF-8 form."""
     return text[: max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace").decode("utf-8")
 
 
 def batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Rows of one length at a time. Sums over padding round otherwise, which eight-bit numbers turn into thousandths:
-    a text's vector would depend on what is read beside it."""
+    """Batches of rows of one length. Padding changes rounding, which eight-bit weights magnify to thousandths: a text's
+    vector would depend on its batch."""
     for _, same in groupby(order, key=lambda row: lengths[row]):
         while rows := list(islice(same, most)):
             yield rows
@@ -31,7 +31,7 @@ def batches(order: Sequence[int], lengths: Sequence[int], most: int) -> Iterator
 def probe(session: Any) -> dict[str, Any]:
     import numpy as np
 
-    return {given.name: np.ones((1, 1), dtype=np.int64) for given in session.get_inputs()}
+    return {entry.name: np.ones((1, 1), dtype=np.int64) for entry in session.get_inputs()}
 
 
 def open_tokenizer(folder: Path, max_tokens: int) -> Any:
@@ -47,9 +47,9 @@ def open_tokenizer(folder: Path, max_tokens: int) -> Any:
 
 
 def load_onnxruntime() -> Any:
-    """Import onnxruntime with its telemetry off: the only place that imports it.
+    """Import onnxruntime with its telemetry off; no other module imports it.
 
-    The package's switch is in time unless the program loaded onnxruntime before us: then its API drops later events.
+    The package sets the environment switch early. Where the program loaded onnxruntime before, its API disables events.
     """
     import onnxruntime
 
@@ -59,7 +59,7 @@ def load_onnxruntime() -> Any:
 
 
 def open_session(folder: Path, threads: int) -> Any:
-    """The graph of a folder, ready to run. All rows of a call must be of one length: the mask of padding may be gone
+    """The session of a folder's model. All rows of a call must have one length: fusing attention drops the padding mask
     (`fused_attention.py`).
     """
     onnxruntime = load_onnxruntime()

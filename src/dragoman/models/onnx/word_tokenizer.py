@@ -1,4 +1,4 @@
-"""Plain text to a BERT tokenizer's ids without the tokenizer, which takes ten times as long to come to the same."""
+"""Ids of ASCII text as a BERT tokenizer gives them, in a tenth of its time."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from itertools import repeat
 from typing import Any
 
 _WORD = re.compile("[a-z0-9]+|[^a-z0-9 ]")
-"""How printable ASCII in small letters falls into words: every sign is one."""
+"""Words of lower-case printable ASCII; every other sign is a word of its own."""
 _MARK = "["
 _NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class PlainWords:
-    """The words and marks of a tokenizer with their ids, by which printable ASCII is cut as the tokenizer cuts it."""
+    """The vocabulary and special tokens of a tokenizer; splits printable ASCII exactly as the tokenizer does."""
 
     numbers: Mapping[str, int]
     marks: Mapping[str, int]
     unknown: int
     prefix: str | None = None
-    """What a piece begins with that goes on with a word; None where words are not cut into pieces."""
+    """The prefix of pieces inside a word ("##"); None for a vocabulary of whole words."""
     longest: int = 0
-    """The letters of a word from which on it is not cut, but unknown."""
+    """A word of more letters is unknown as a whole."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> PlainWords | None:
-        """Those of a tokenizer as its file describes it; None where it may cut otherwise than is done here."""
+        """Read `tokenizer.json`; None where that tokenizer may split ASCII in another way than this class."""
         normalizer, cutter, model = (table.get(name) or {} for name in ("normalizer", "pre_tokenizer", "model"))
         marks = {mark["content"]: mark["id"] for mark in table.get("added_tokens") or ()}
         vocabulary, unknown = model.get("vocab") or {}, model.get("unk_token")
@@ -48,7 +48,7 @@ class PlainWords:
         return cls(cut, marks, vocabulary[unknown], prefix, longest)
 
     def ids(self, text: str, most: int) -> list[int] | None:
-        """The first ids of a text; None where it is not plain."""
+        """The first `most` ids of a text; None unless it is printable ASCII."""
         if not (text.isascii() and text.isprintable()):
             return None
         if _MARK in text:  # what is not marks alone may be both
@@ -62,7 +62,7 @@ class PlainWords:
         return ids[:most]
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest pieces that a word begins and goes on with; unknown as a whole where one is missing."""
+        """Split a word greedily into its longest pieces; the unknown id where no piece fits."""
         if self.prefix is None or len(word) > self.longest:
             return [self.unknown]
         ids: list[int] = []

@@ -141,13 +141,13 @@ class Endpoint:
         status = response.status_code
         text = self._read(response)
         try:
-            told = json.loads(text)
-            detail = told.get("error", told) if isinstance(told, dict) else told
-            said = str(detail.get("message", "") if isinstance(detail, dict) else detail)
+            answer = json.loads(text)
+            detail = answer.get("error", answer) if isinstance(answer, dict) else answer
+            message = str(detail.get("message", "") if isinstance(detail, dict) else detail)
         except ValueError:
-            said = ""
+            message = ""
         remedy = _REMEDIES.get(status, "Try again later." if status >= 500 else "Check url, model and the request.")
-        reason = f": {said[:_SHOWN].rstrip('.')}" if said else ""
+        reason = f": {message[:_SHOWN].rstrip('.')}" if message else ""
         return self.error(f"answered {status} {response.reason_phrase}".rstrip() + reason, remedy, status=status)
 
     def _object(self, text: str) -> Json:
@@ -158,8 +158,8 @@ class Endpoint:
             raise self.error(f"answered {kind}", "Check url: it usually ends in /v1.") from error
         if isinstance(value, dict) and "error" in value and value["error"]:
             detail = value["error"]
-            said = detail.get("message", "") if isinstance(detail, dict) else detail
-            raise self.error(f"reports: {str(said)[:_SHOWN].rstrip('.')}", "See the endpoint's own log.")
+            message = detail.get("message", "") if isinstance(detail, dict) else detail
+            raise self.error(f"reports: {str(message)[:_SHOWN].rstrip('.')}", "See the endpoint's own log.")
         if not isinstance(value, dict):
             raise self.error("answered JSON that is not an object", "Check that url is OpenAI-compatible.")
         return value

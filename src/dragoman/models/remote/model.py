@@ -20,7 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 _PATH = "/chat/completions"
 _TOP = 20
-"""The most alternatives that the interface lets one ask for."""
+"""The most alternatives that the interface returns for a token."""
 _UNKNOWN = 0.5
 """The confidence of a text whose tokens came without probabilities."""
 _REFUSED = frozenset({400, 422, 501})
@@ -78,7 +78,7 @@ class RemoteModel:
         return self._method
 
     def warm_up(self) -> None:
-        """Nothing to load here."""
+        """Do nothing: the endpoint has the weights."""
 
     def close(self) -> None:
         self.endpoint.close()
@@ -129,10 +129,10 @@ class RemoteModel:
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         if self._gives_logprobs:
-            found = by_first_token(self._alternatives(prompt), options)
-            if found is not None:
+            chances = by_first_token(self._alternatives(prompt), options)
+            if chances is not None:
                 self._method = "logprobs"
-                return found
+                return chances
         if not self._warned:
             self._warned = True
             log.warning(
@@ -221,7 +221,7 @@ class RemoteModel:
 
 def by_first_token(alternatives: Sequence[Mapping[str, Any]], options: Sequence[str]) -> dict[str, float] | None:
     """Probabilities from the alternatives of the first token; None where a token fits several options, or none fits."""
-    found = dict.fromkeys(options, 0.0)
+    chances = dict.fromkeys(options, 0.0)
     for alternative in alternatives:
         token = str(alternative.get("token", "")).strip().casefold()
         logprob = alternative.get("logprob")
@@ -231,10 +231,10 @@ def by_first_token(alternatives: Sequence[Mapping[str, Any]], options: Sequence[
         if len(meant) > 1:
             return None
         if meant:
-            found[meant[0]] += math.exp(min(float(logprob), 0.0))
-    if not any(found.values()):
+            chances[meant[0]] += math.exp(min(float(logprob), 0.0))
+    if not any(chances.values()):
         return None
-    return normalise({option: math.log(value) if value > 0 else -math.inf for option, value in found.items()})
+    return normalise({option: math.log(value) if value > 0 else -math.inf for option, value in chances.items()})
 
 
 def _begins(option: str, token: str) -> bool:
@@ -246,8 +246,8 @@ def by_counting(answers: Sequence[str], options: Sequence[str]) -> dict[str, flo
     """The share of the answers that begin with each option; half an answer is added to each, so none is impossible."""
     counts = dict.fromkeys(options, 0.5)
     for answer in answers:
-        said = answer.strip().lstrip("\"'*`([ ").casefold()
-        meant = [option for option in options if said.startswith(option.strip().casefold())]
+        start = answer.strip().lstrip("\"'*`([ ").casefold()
+        meant = [option for option in options if start.startswith(option.strip().casefold())]
         if meant:
             counts[max(meant, key=len)] += 1.0
     return normalise({option: math.log(count) for option, count in counts.items()})
@@ -262,8 +262,8 @@ def _rows(value: object) -> list[Any]:
 
 
 def _logprobs(choice: Json) -> list[float]:
-    given = [_table(entry).get("logprob") for entry in _rows(_table(choice.get("logprobs")).get("content"))]
-    return [min(float(value), 0.0) for value in given if isinstance(value, int | float) and not math.isnan(value)]
+    values = [_table(entry).get("logprob") for entry in _rows(_table(choice.get("logprobs")).get("content"))]
+    return [min(float(value), 0.0) for value in values if isinstance(value, int | float) and not math.isnan(value)]
 
 
 def _count(usage: Json, name: str) -> int:

@@ -1,4 +1,4 @@
-"""An answer while a language model writes it: its tokens, what can be said of it by now, and the draft at its end."""
+"""An answer during generation: its tokens, the text that can be streamed so far, and the final draft."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HALF_READ = "�"
 
 @dataclass(slots=True)
 class AnswerText:
-    """One answer; `stop` are marks that end it and are no part of it. Its text is made when somebody asks for it."""
+    """One answer; `stop` are strings that end it and are not part of it. Text is decoded on demand."""
 
     prompt_tokens: int
     stop: Sequence[str] = ()
@@ -27,13 +27,13 @@ class AnswerText:
 
     @property
     def text(self) -> str:
-        """What is said by now."""
+        """The text so far."""
         if self._made < len(self.tokens):
             self._text, self._made = self._decode(self.tokens), len(self.tokens)
         return self._text
 
     def take(self, token: int, logprob: float, ends: frozenset[int], decode: Callable[[Sequence[int]], str]) -> None:
-        """Note a token, unless the answer has ended."""
+        """Add a token, unless the answer has ended."""
         if self.finish:
             return
         if token in ends:
@@ -47,10 +47,10 @@ class AnswerText:
             self._text, self.finish = self.text[: min(cuts)], "stop"
 
     def fresh(self, *, last: bool = False) -> str:
-        """What can be said by now: not half a character, nor what may turn out to be a stop mark."""
-        held = 0 if last or self.finish else max((len(mark) - 1 for mark in self.stop if mark), default=0)
+        """New text to stream: neither half a character nor the possible beginning of a stop string."""
+        withheld = 0 if last or self.finish else max((len(mark) - 1 for mark in self.stop if mark), default=0)
         text = self.text
-        sure = text[: len(text) - held]
+        sure = text[: len(text) - withheld]
         if not last and not self.finish and sure.endswith(_HALF_READ):
             sure = sure.rstrip(_HALF_READ)
         piece, self._told = sure[self._told :], max(self._told, len(sure))
@@ -61,5 +61,5 @@ class AnswerText:
         count = len(self.logprobs)
         confidence = min(1.0, math.exp(math.fsum(self.logprobs) / count)) if count else 0.0
         usage = Usage(self.prompt_tokens, count, 1)
-        told = {"finish": self.finish or "length"} | dict(notes or {})
-        return Draft(self.text, confidence, usage=usage, notes=told)
+        all_notes = {"finish": self.finish or "length"} | dict(notes or {})
+        return Draft(self.text, confidence, usage=usage, notes=all_notes)

@@ -1,8 +1,8 @@
 """RAGate-MHA in torch: a small attention encoder over words, trained from scratch, with one score a turn.
 
-Each layer attends over the turn itself, or, where it is built with `cross`, over the knowledge that was found for it:
-the turn's words are the queries, the knowledge's the keys and values. Padding is neither attended nor pooled, so that
-a turn's score does not depend on what it is batched with. `models/onnx/attention_scorer.py` runs the same from ONNX.
+Each layer attends over the turn itself, or, with `cross`, over the knowledge retrieved for it: the turn's words are the
+queries, the knowledge's words the keys and values. Padding is neither attended nor pooled, so that a turn's score does
+not depend on its batch. `models/onnx/attention_scorer.py` runs the exported model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dragoman.models.onnx.attention_scorer import SEGMENTS, TokenRow
 
 @dataclass(frozen=True, slots=True)
 class EncoderShape:
-    """How large the encoder is; `words` is the size of its vocabulary."""
+    """The encoder's size; `words` is the size of its vocabulary."""
 
     words: int
     width: int = 64
@@ -42,9 +42,9 @@ class EncoderShape:
 
 
 def hiding(mask: Tensor) -> Tensor:
-    """What is added to the scores of keys so that those outside the mask (..., S) get no weight, (..., S).
+    """The additive mask of the keys' scores, (..., S): the lowest float outside the mask (..., S), else 0.
 
-    A softmax over nothing is not a number: where the mask names none, none is hidden.
+    A softmax over no key is not a number, so an empty mask hides none.
     """
     seen = mask | ~mask.any(-1, keepdim=True)
     return torch.where(seen, 0.0, torch.finfo(torch.float32).min)
@@ -56,13 +56,13 @@ def attend(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor) -> Tensor:
 
 
 def pool(states: Tensor, mask: Tensor) -> Tensor:
-    """The mean of the states that count, (B, D); zero where there are none."""
+    """The mean of the states inside the mask, (B, D); zero for an empty mask."""
     counted = mask.unsqueeze(-1).to(states.dtype)  # (B, T, 1)
     return (states * counted).sum(1) / counted.sum(1).clamp(min=1.0)
 
 
 class Layer(nn.Module):
-    """Attention over a memory and two linear steps, each added to what came in and normed after (post-norm)."""
+    """A post-norm transformer layer: attention over a memory and a feed-forward block, each with a residual."""
 
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__()
@@ -75,13 +75,13 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
 
     def forward(self, states: Tensor, memory: Tensor, hidden: Tensor, counts: Tensor | None = None) -> Tensor:
-        """`states` (B, T, D) look at `memory` (B, S, D) but for what is `hidden` (B, 1, 1, S).
+        """`states` (B, T, D) attend to `memory` (B, S, D) under the additive mask `hidden` (B, 1, 1, S).
 
-        `counts` (B, 1, 1) is 0 for a row whose memory is empty, which finds nothing.
+        `counts` (B, 1, 1) is 0 for a row with an empty memory, whose attention is then zero.
         """
         query, key, value = self._split(self.query(states)), self._split(self.key(memory)), self.value(memory)
-        found = attend(query, key, self._split(value), hidden)  # (B, H, T, D / H)
-        joined = self.out(found.transpose(1, 2).flatten(2))
+        attended = attend(query, key, self._split(value), hidden)  # (B, H, T, D / H)
+        joined = self.out(attended.transpose(1, 2).flatten(2))
         joined = joined if counts is None else joined * counts
         states = self.norm_attention(states + self.dropout(joined))
         stepped = self.second(self.dropout(self.first(states).relu()))
@@ -95,7 +95,7 @@ class Layer(nn.Module):
 
 
 class AttentionEncoder(nn.Module):
-    """Words, their places and segments, through layers of attention to one log-odds a turn."""
+    """Embeddings of words, positions and segments, layers of attention, and one log-odds a turn."""
 
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__()
@@ -111,13 +111,13 @@ class AttentionEncoder(nn.Module):
             nn.init.normal_(table.weight, std=0.02)
 
     def embed(self, ids: Tensor, segments: Tensor) -> Tensor:
-        """What goes into the first layer, (B, T, D)."""
+        """The input of the first layer, (B, T, D)."""
         places = torch.arange(ids.shape[1], device=ids.device)
-        found: Tensor = self.dropout(self.norm(self.words(ids) + self.places(places) + self.segments(segments)))
-        return found
+        embedded: Tensor = self.dropout(self.norm(self.words(ids) + self.places(places) + self.segments(segments)))
+        return embedded
 
     def states(self, rows: Sequence[Tensor]) -> Tensor:
-        """The states of all tokens, (B, T, D). `rows` is what `padded` gives."""
+        """The states of all tokens, (B, T, D); `rows` are the tensors of `padded`."""
         ids, mask, segments, *knowledge = rows
         states = self.embed(ids, segments)
         if not knowledge:
@@ -146,16 +146,16 @@ class AttentionEncoder(nn.Module):
         know_mask: Tensor | None = None,
         know_segments: Tensor | None = None,
     ) -> Tensor:
-        """The log-odds that something is to be looked up, (B, 1)."""
-        given = (ids, mask, segments, know_ids, know_mask, know_segments)
-        found: Tensor = self.head(self.dropout(self.pooled([tensor for tensor in given if tensor is not None])))
-        return found
+        """The log-odds that the turn needs retrieval, (B, 1)."""
+        inputs = (ids, mask, segments, know_ids, know_mask, know_segments)
+        logits: Tensor = self.head(self.dropout(self.pooled([tensor for tensor in inputs if tensor is not None])))
+        return logits
 
 
 def padded(rows: Sequence[TokenRow], *, cross: bool, device: str = "cpu") -> tuple[Tensor, ...]:
     """Rows as tensors: ids, mask and segments of the turn, (B, T); of the knowledge as well, (B, S), with `cross`."""
-    found = _stacked([row.turn for row in rows], device)
-    return found + _stacked([row.knowledge for row in rows], device) if cross else found
+    tensors = _stacked([row.turn for row in rows], device)
+    return tensors + _stacked([row.knowledge for row in rows], device) if cross else tensors
 
 
 def _stacked(streams: Sequence[tuple[Sequence[int], Sequence[int]]], device: str) -> tuple[Tensor, ...]:

@@ -1,6 +1,6 @@
 """A causal language model in torch, loaded from a transformers folder or a GGUF file, with its tokenizer.
 
-`models/torch/model.py` makes a language model of it; training puts an adapter on it. Nothing imports this at first.
+`models/torch/model.py` makes a language model of it; training puts an adapter on it. It is imported lazily.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from dragoman.prompts import neutral
 Quantise: TypeAlias = Literal["auto", "4bit", "none"]
 ANSWER_ROOM = 64
 _SMALL = 2 << 30
-"""Bytes of weights up to which a model is kept in float32 on a GPU too, where it then says what it says on a CPU."""
+"""Models of at most so many bytes stay in float32 on a GPU too, and then answer as on a CPU."""
 _LONG_TOKEN = 20
 _PRE = "tokenizer.ggml.pre"
 _NUMERALS_APART = ("smollm", "starcoder", "refact", "command-r", "codeshell")
-"""How GGUF files call the tokenizers that split numerals before they look for words."""
+"""Names in GGUF files of the tokenizers that split numerals before words."""
 _PLAIN_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"
@@ -44,7 +44,7 @@ _PLAIN_TEMPLATE = (
 
 @dataclass(frozen=True, slots=True)
 class Causal:
-    """A loaded model: prompts to tokens, tokens to the logits of what comes next."""
+    """A loaded model with its tokenizer: prompts to tokens, and tokens to next-token logits."""
 
     model: Any
     tokenizer: Any
@@ -53,29 +53,29 @@ class Causal:
     def encode(self, messages: Sequence[Message], room: int) -> list[int]:
         """The tokens of a chat prompt up to where the answer begins, cut to at most about `room` of them."""
         rough = tuple(replace(one, content=_ends(one.content, room * _LONG_TOKEN)) for one in messages)
-        kept, _ = fit(rough, room - self._template_tokens(), self._count, self._shortened)
-        return self._tokens(self._rendered(kept))
+        fitting, _ = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        return self._tokens(self._rendered(fitting))
 
     def answers(self, options: Sequence[str]) -> dict[str, Tokens]:
-        """The options as tokens, as they stand where an answer begins: some vocabularies mark a text's start."""
+        """The options as tokens at the start of an answer: some vocabularies mark the start of a text."""
         before = self._rendered([Message("user", "?")]).rpartition("?")[2]
         opening = self._tokens(before)
-        found = {}
+        sequences = {}
         for option in options:
             whole = self._tokens(before + option)
             continues = whole[: len(opening)] == opening
-            found[option] = tuple(whole[len(opening) :] if continues else self._tokens(option))
-        return found
+            sequences[option] = tuple(whole[len(opening) :] if continues else self._tokens(option))
+        return sequences
 
     @property
     def ends(self) -> frozenset[int]:
         """The tokens that end an answer."""
-        told = getattr(self.model.generation_config, "eos_token_id", None)
-        named = told if isinstance(told, list | tuple) else (told, self.tokenizer.eos_token_id)
+        ids = getattr(self.model.generation_config, "eos_token_id", None)
+        named = ids if isinstance(ids, list | tuple) else (ids, self.tokenizer.eos_token_id)
         return frozenset(int(token) for token in named if token is not None)
 
     def refuse_longer(self, tokens: int, setting: str) -> None:
-        """Refuse texts of more tokens than the model has places for; `setting` is what asks for them."""
+        """Raise an error for more tokens than the model has positions; `setting` names the option to lower."""
         most = getattr(self.model.config, "max_position_embeddings", None)
         if most is not None and tokens > most:
             raise ConfigError(
@@ -84,7 +84,7 @@ class Causal:
             )
 
     def recompute(self) -> None:
-        """Compute activations again on the way back instead of keeping them: less memory, more time."""
+        """Switch on gradient checkpointing, which recomputes activations: less memory, more time."""
         again = {"use_reentrant": False}
         if hasattr(self.model, "activation_checkpointing_enable"):  # transformers 5.23 and newer
             self.model.activation_checkpointing_enable(activation_checkpointing_kwargs=again)
@@ -102,20 +102,20 @@ class Causal:
         for i, row in enumerate(rows):
             padded[i, : len(row)] = torch.tensor(row)
         places, which = torch.unique(sizes - 1, return_inverse=True)
-        told = self.model(
+        output = self.model(
             input_ids=padded.to(self.device), use_cache=False, logits_to_keep=places.to(self.device)
         ).logits  # (B, places, V)
-        found: Tensor = told[torch.arange(len(rows)), which.to(told.device)].float()
-        return found
+        logits: Tensor = output[torch.arange(len(rows)), which.to(output.device)].float()
+        return logits
 
     def text(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def _rendered(self, messages: Sequence[Message]) -> str:
-        told = [{"role": message.role, "content": _plain(message.content)} for message in messages]
+        chat = [{"role": message.role, "content": _plain(message.content)} for message in messages]
         template = None if self.tokenizer.chat_template else _PLAIN_TEMPLATE
         return str(
-            self.tokenizer.apply_chat_template(told, add_generation_prompt=True, tokenize=False, chat_template=template)
+            self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False, chat_template=template)
         )
 
     def _tokens(self, text: str) -> list[int]:
@@ -176,7 +176,7 @@ def load_tokenizer(weights: str | Path) -> Any:
 
 
 def is_four_bit(quantise: Quantise, device: str) -> bool:
-    """Whether weights are loaded in four bits: asked for, or `auto` where a GPU and bitsandbytes are there."""
+    """Whether weights are loaded in four bits: on request, or with `auto` where a GPU and bitsandbytes are present."""
     has_library = importlib.util.find_spec("bitsandbytes") is not None
     has_gpu = device.startswith("cuda") and torch.cuda.is_available()
     if quantise == "4bit" and not has_gpu:
@@ -203,13 +203,13 @@ def _four_bit() -> Any:
 
 
 def _number(device: str) -> int:
-    """The number of a GPU; where several processes train, each has one of its own."""
-    told = torch.device(device).index
-    return int(torch.cuda.current_device() if told is None else told)
+    """The index of a GPU; each of several training processes has its own."""
+    index = torch.device(device).index
+    return int(torch.cuda.current_device() if index is None else index)
 
 
 def _unpacked(weights: str | Path) -> Path:
-    """The transformers folder that a GGUF file was written out to, once: reading the file takes many times as long."""
+    """A transformers folder converted from a GGUF file and cached, since reading the file takes many times as long."""
     file = catalogue.path(weights)
     target = home() / "models" / f".unpacked-{base_digest(weights)[:16]}"
     if (target / "config.json").is_file():
@@ -232,9 +232,9 @@ def _unpacked(weights: str | Path) -> Path:
 
 
 def _tokenizer(folder: Path, place: Path) -> Any:
-    """The tokenizer of a folder, which of a GGUF file splits numerals as the file says.
+    """The tokenizer of a folder; one converted from a GGUF file splits numerals as the file says.
 
-    transformers forgets that, and would read ² and ① other than llama.cpp; ASCII digits are never joined anyway.
+    transformers drops that setting, and would split ² and ① in another way than llama.cpp. ASCII digits are the same.
     """
     tokenizer = _library().AutoTokenizer.from_pretrained(folder)
     if is_gguf(place) and read_metadata(place, (_PRE,)).get(_PRE) in _NUMERALS_APART:
@@ -253,7 +253,7 @@ def _dtype(precision: str, place: Path, device: str) -> torch.dtype:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Loading without the library's bars and notices; its settings are put back."""
+    """Silence the library's progress bars and notices while loading, and restore its settings."""
     logging = _library("transformers.utils.logging")
     gguf = _library("transformers.modeling_gguf_pytorch_utils")
     bars, level, bar = logging.is_progress_bar_enabled(), logging.get_verbosity(), gguf.tqdm

@@ -32,7 +32,7 @@ class LoraSpec:
     dropout: float = 0.05
     targets: str | tuple[str, ...] = "all-linear"
     layers: int = 0
-    """The last so many layers alone, which trains faster: nothing is sent back through those below; 0: all."""
+    """Adapt only the last so many layers, which trains faster: no gradient flows through those below. 0: all."""
 
 
 def add_adapter(causal: Causal, spec: LoraSpec, *, seed: int) -> Causal:
@@ -62,26 +62,26 @@ def save_adapter(causal: Causal, folder: Path, *, base: str) -> None:
     config = causal.model.peft_config["default"].to_dict()
     config["base_model_name_or_path"] = base
     config["inference_mode"] = True
-    told = json.dumps(config, indent=1, default=lambda value: sorted(value) if isinstance(value, set) else str(value))
-    (folder / CONFIG).write_text(told + "\n", encoding="utf-8")
+    text = json.dumps(config, indent=1, default=lambda value: sorted(value) if isinstance(value, set) else str(value))
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     state = _library().get_peft_model_state_dict(causal.model, save_embedding_layers=False)
     save_file({name: tensor.detach().float().cpu().contiguous() for name, tensor in state.items()}, folder / WEIGHTS)
 
 
 def load_adapter(causal: Causal, folder: Path, *, merge: bool = False) -> Causal:
-    """The model with a saved adapter; merged it is quicker, and the model alone is not to be had any more."""
+    """The model with a saved adapter. A merged one is quicker, and cannot be separated again."""
     peft = _library()
     try:
         table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         state = load_file(folder / WEIGHTS)
         model = _adapted(causal.model, peft.LoraConfig(**_known(table, peft.LoraConfig)))
-        told = peft.set_peft_model_state_dict(model, state)
+        result = peft.set_peft_model_state_dict(model, state)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WeightsError(
             f"The adapter in '{folder}' cannot be put on its base: {str(error).splitlines()[0][:200]}",
             remedy="Give the base that it was trained on.",
         ) from error
-    odd = [*(name for name in told.missing_keys if "lora_" in name), *told.unexpected_keys]
+    odd = [*(name for name in result.missing_keys if "lora_" in name), *result.unexpected_keys]
     if odd:
         raise WeightsError(
             f"The adapter in '{folder}' is of another model: '{odd[0]}' does not fit.",
@@ -115,6 +115,6 @@ def _library() -> Any:  # its types are those of its newest version alone
 
 
 def _known(table: dict[str, Any], config: Any) -> dict[str, Any]:
-    """What this version of PEFT knows of a saved config; where the base lies is said by whoever loads it."""
+    """The fields of a saved config that this version of PEFT has, without the path of the base."""
     names = {one.name for one in fields(config) if one.init} - {"base_model_name_or_path"}
     return {name: value for name, value in table.items() if name in names and value is not None}

@@ -68,7 +68,7 @@ class HfModel:
         self._loaded: Causal | None = None
 
     def warm_up(self) -> None:
-        """Load the weights, fetching them where they are not here."""
+        """Load the weights, and fetch them first where they are missing."""
         self._load()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class HfModel:
         yield writing.draft()
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
-        """Probabilities over the options, exact: the model is held to them token by token."""
+        """Exact probabilities over the options: decoding is restricted to them at every token."""
         import torch
 
         check_options(options)
@@ -112,13 +112,13 @@ class HfModel:
         causal = self._load()
         sequences = causal.answers(options)
         rows = [self._row(causal, prompt, _answer_room()) for prompt in prompts]
-        found: list[Mapping[str, float]] = [{}] * len(rows)
+        choices: list[Mapping[str, float]] = [{}] * len(rows)
         with torch.inference_mode():
             for chosen in by_length(rows, self._batch):
                 first = causal.logits([rows[i] for i in chosen]).cpu()  # (B, V)
                 for i, logits in zip(chosen, first, strict=True):
-                    found[i] = _choice(causal, rows[i], logits, sequences)
-        return found
+                    choices[i] = _choice(causal, rows[i], logits, sequences)
+        return choices
 
     def _row(self, causal: Causal, prompt: Prompt, answer_tokens: int) -> list[int]:
         room = max(self._context_tokens - answer_tokens, self._context_tokens // 2)
@@ -127,7 +127,7 @@ class HfModel:
     def _write(
         self, causal: Causal, rows: Sequence[Sequence[int]], writings: Sequence[AnswerText], max_tokens: int
     ) -> Iterator[None]:
-        """Token after token for all rows at once; yields after each. Rows are padded on the left."""
+        """Decode one token at a time for all rows together and yield after each. Rows are padded on the left."""
         import torch
 
         longest = max(len(row) for row in rows)
@@ -138,7 +138,7 @@ class HfModel:
         for _ in range(max_tokens):
             places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
             with torch.inference_mode():
-                told = causal.model(
+                output = causal.model(
                     input_ids=ids.to(causal.device),
                     attention_mask=mask.to(causal.device),
                     position_ids=places.to(causal.device),
@@ -146,8 +146,8 @@ class HfModel:
                     use_cache=True,
                     logits_to_keep=1,
                 )
-                cache = told.past_key_values
-                logits = told.logits[:, -1].float().cpu()  # (B, V)
+                cache = output.past_key_values
+                logits = output.logits[:, -1].float().cpu()  # (B, V)
                 tokens = self._next(logits, chance)
                 logprobs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0]
             for writing, token, logprob in zip(writings, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -176,18 +176,18 @@ class HfModel:
         from dragoman.models.torch.causal_lm import load_causal
 
         device = pick_device(self._device)
-        found = load_causal(self._weights, device=device, quantise=self._quantise, precision=self._precision)
+        causal = load_causal(self._weights, device=device, quantise=self._quantise, precision=self._precision)
         if self._adapter is None:
-            return found
+            return causal
         from dragoman.models.torch.lora import load_adapter
 
         own = Path(self._adapter).expanduser()
         beside = self._folder / own if self._folder is not None else own
-        return load_adapter(found, own if own.is_dir() else beside, merge=self._merge and self._quantise == "none")
+        return load_adapter(causal, own if own.is_dir() else beside, merge=self._merge and self._quantise == "none")
 
 
 def by_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
-    """The numbers of the rows, so many at a time, those of like length together."""
+    """Batches of row numbers, rows of similar length together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for start in range(0, len(order), batch):
         yield order[start : start + batch]
@@ -203,7 +203,7 @@ def pick_device(device: str) -> str:
 
 
 def require_torch(what: str) -> None:
-    """Say what to install where torch, transformers or PEFT is missing."""
+    """Raise an error that says what to install where torch, transformers or PEFT is missing."""
     try:
         import peft  # noqa: F401
         import torch  # noqa: F401
@@ -223,11 +223,11 @@ def _answer_room() -> int:
 
 
 def _choice(causal: Causal, row: Sequence[int], first: Tensor, sequences: Mapping[str, Tokens]) -> dict[str, float]:
-    """The options of one prompt, whose next token's logits are known."""
+    """Probabilities of one prompt's options; `first` are the logits of its next token."""
     end = min(causal.ends, default=0)
 
     def logprobs(prefix: Tokens, among: Sequence[int]) -> Mapping[int, float]:
-        told = causal.logits([[*row, *prefix]])[0].cpu() if prefix else first
-        return {token: float(told[end if token == END else token]) for token in among}
+        logits = causal.logits([[*row, *prefix]])[0].cpu() if prefix else first
+        return {token: float(logits[end if token == END else token]) for token in among}
 
     return walk(sequences, logprobs)

@@ -1,4 +1,4 @@
-"""Settings that are the whole process's, while several threads want them."""
+"""Process-wide settings that several threads change at the same time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 
 class FirstInLastOut:
-    """The first who comes in changes a setting, the last who leaves puts back what was set before."""
+    """Counted context manager: the first thread to enter changes a setting, the last to leave restores it."""
 
     def __init__(self, changed: Callable[[], AbstractContextManager[object]]) -> None:
         self._changed = changed

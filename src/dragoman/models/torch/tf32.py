@@ -1,4 +1,4 @@
-"""Products of float32 in TF32 on a GPU, which are several times as fast, while one of our passes runs."""
+"""TF32 for float32 products on a GPU, which is several times as fast, during our own passes only."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ _quick = FirstInLastOut(_tf32)
 
 
 def allow_tf32(device: str) -> AbstractContextManager[object]:
-    """TF32 within this block, where it is a GPU's."""
+    """Use TF32 inside the block, on a GPU."""
     return _quick if device.startswith("cuda") else nullcontext()

@@ -1,6 +1,6 @@
-"""A pre-trained encoder with heads, in torch: what gates, planners, rerankers and critics are trained as.
+"""A pre-trained encoder with heads, in torch: the model of trained gates, planners, rerankers and critics.
 
-`models/onnx/scorer.py` runs the same thing from ONNX without torch. Nothing imports this module but training.
+`models/onnx/scorer.py` runs the exported model without torch. Only training imports this module.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT_ONCE = 4096
 
 
 class Trunk(nn.Module):
-    """Token states, one vector a text, and the scores of each head."""
+    """An encoder with heads: token states, one vector a text, and the scores of each head."""
 
     def __init__(
         self, encoder: Any, heads: Mapping[str, int], *, pooling: Pooling = "mean", dropout: float = 0.1
@@ -49,8 +49,8 @@ class Trunk(nn.Module):
 
     def states(self, rows: Rows) -> Tensor:
         """The states of all tokens, (B, T, D)."""
-        found: Tensor = self.encoder(**rows).last_hidden_state
-        return found
+        hidden: Tensor = self.encoder(**rows).last_hidden_state
+        return hidden
 
     def pooled(self, rows: Rows) -> Tensor:
         """One vector a text, (B, D): the mean over its tokens without the padding, or the first token's state."""
@@ -71,23 +71,23 @@ class Trunk(nn.Module):
 
     @property
     def head_parameters(self) -> frozenset[str]:
-        """The names of what is trained from scratch."""
+        """The names of parameters that are trained from scratch."""
         return frozenset(name for name, _ in self.named_parameters() if name.startswith("heads."))
 
     def freeze(self, *, layers: int | None = None, embeddings: bool = True) -> None:
-        """Keep the embeddings, and the first `layers` layers (None: all), as they were trained before.
+        """Freeze the embeddings and the first `layers` layers (None: all).
 
-        What does not learn needs no dropout either: it reads a text the same way in training, which is quicker.
+        Frozen layers get no dropout either, so that they read a text the same way every time, which is quicker.
         """
-        found = list(_layers(self.encoder, "model.fixed"))
-        kept = found if layers is None else found[:layers]
-        self._frozen = [*([self.encoder.embeddings] if embeddings else []), *kept]
+        encoder_layers = list(_layers(self.encoder, "model.fixed"))
+        frozen = encoder_layers if layers is None else encoder_layers[:layers]
+        self._frozen = [*([self.encoder.embeddings] if embeddings else []), *frozen]
         for module in self._frozen:
             module.requires_grad_(False)
         self.train(self.training)
 
     def refuse_longer(self, tokens: int) -> None:
-        """Refuse texts of more tokens than the encoder has places for: a long one would fail, be it only in use."""
+        """Raise an error for more tokens than the encoder has positions: a long text would fail, maybe only in use."""
         places = getattr(self.encoder.config, "max_position_embeddings", None)
         embeddings = getattr(self.encoder, "embeddings", None)
         first = getattr(embeddings, "padding_idx", -1) + 1  # RoBERTa counts from the padding on
@@ -98,7 +98,7 @@ class Trunk(nn.Module):
             )
 
     def keep_fixed(self, other: Trunk) -> None:
-        """Take over what another trunk around the same encoder does not train."""
+        """Freeze what another trunk with the same encoder freezes."""
         self._frozen = list(other._frozen)
         self.train(self.training)
 
@@ -110,14 +110,14 @@ class Trunk(nn.Module):
 
 
 class Encoded(NamedTuple):
-    """A text as numbers, and nothing else of what the tokenizer knows of it: many are held at once."""
+    """The ids of a text, without the tokenizer's other fields, since many are in memory at once."""
 
     ids: NDArray[np.int32]
     type_ids: NDArray[np.int32]
 
 
 class Tokens:
-    """Texts as rows of token ids; what is tokenised once is batched many times."""
+    """Tokenises texts once and batches their rows of ids many times."""
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
         self._tokenizer = open_tokenizer(folder, max_tokens)
@@ -126,12 +126,12 @@ class Tokens:
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """The encodings of texts or pairs, cut to the most tokens."""
-        found: list[Encoded] = []
+        rows: list[Encoded] = []
         for start in range(0, len(texts), _AT_ONCE):
             cleaned = [_clean(text, self._max) for text in texts[start : start + _AT_ONCE]]
             for encoding in self._tokenizer.encode_batch(cleaned):
-                found.append(Encoded(np.array(encoding.ids, np.int32), np.array(encoding.type_ids, np.int32)))
-        return found
+                rows.append(Encoded(np.array(encoding.ids, np.int32), np.array(encoding.type_ids, np.int32)))
+        return rows
 
     def rows(self, encodings: Sequence[Encoded], device: str = "cpu") -> Rows:
         """Some encodings as padded tensors."""
@@ -150,7 +150,7 @@ class Tokens:
 
 
 def at_once(device: str) -> int:
-    """How many texts pass a trunk at a time: a GPU waits for its orders where they are few."""
+    """The batch size of a device: small batches leave a GPU idle."""
     return 64 if device == "cpu" else 512
 
 
@@ -201,18 +201,18 @@ def load_trunk(
 
 def _layers(encoder: Any, setting: str) -> Any:
     """The layers of an encoder of BERT's shape."""
-    found = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if found is None:
+    modules = getattr(getattr(encoder, "encoder", None), "layer", None)
+    if modules is None:
         raise WeightsError(
             f"{setting} counts the layers of encoders like BERT; {type(encoder).__name__} has others.",
             remedy="Set model.fixed = 0 and leave model.layers out, which trains all of it, or take another base.",
         )
-    return found
+    return modules
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Loading without the library's bars and notices; its settings are put back."""
+    """Silence the library's progress bars and notices while loading, and restore its settings."""
     from transformers.utils import logging
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -227,7 +227,7 @@ def _quiet() -> Iterator[None]:
 
 
 def read_weights(trunk: nn.Module, file: Path) -> None:
-    """Load weights that training saved; others than the trunk has are an error, but for what training had `beside`."""
+    """Load weights that training saved. Other names than the trunk's are an error, except training's own `beside.*`."""
     try:
         saved = load_file(file)
     except (OSError, SafetensorError) as error:
@@ -250,16 +250,16 @@ def score(
     """The scores of a head for many texts, (N, labels), batched by length."""
     encodings = tokens.encode(texts)
     order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
-    found = torch.zeros((len(texts), trunk.heads[head].out_features))  # type: ignore[arg-type]  # a Linear's width
+    scores = torch.zeros((len(texts), trunk.heads[head].out_features))  # type: ignore[arg-type]  # a Linear's width
     was = trunk.training
     trunk.eval()
     batch = batch or at_once(device)
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]
         rows = tokens.rows([encodings[row] for row in chosen], device)
-        found[chosen] = trunk(rows)[head].float().cpu()
+        scores[chosen] = trunk(rows)[head].float().cpu()
     trunk.train(was)
-    return found
+    return scores
 
 
 @torch.inference_mode()
@@ -275,13 +275,13 @@ def embed(
     """Vectors for many texts, (N, D), batched by length: of length 1, or as a head reads them if not `unit`."""
     encodings = tokens.encode(texts)
     order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
-    found = torch.zeros((len(texts), trunk.width))
+    vectors = torch.zeros((len(texts), trunk.width))
     was = trunk.training
     trunk.eval()
     batch = batch or at_once(device)
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]
         rows = tokens.rows([encodings[row] for row in chosen], device)
-        found[chosen] = (trunk.vectors(rows) if unit else trunk.pooled(rows)).float().cpu()
+        vectors[chosen] = (trunk.vectors(rows) if unit else trunk.pooled(rows)).float().cpu()
     trunk.train(was)
-    return found
+    return vectors

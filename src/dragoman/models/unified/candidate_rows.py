@@ -1,4 +1,4 @@
-"""The candidates of a turn as rows: packed on their trunk, several rows where they are many."""
+"""The candidates of a turn as rows of tokens, each with the trunk; many candidates take several rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.models.unified.turn_trees import Planted
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A share of a turn's candidates, with the candidates that they depend on: a row, and whose scores it gives."""
+    """A row with some candidates of a turn and their ancestors, and the numbers of the candidates it scores."""
 
     turn: int
     row: TreeRow
@@ -20,7 +20,7 @@ class Pack:
 
 
 def packs(turn: int, planted: Planted, wanted: Sequence[int], most: int) -> Iterator[Pack]:
-    """The wanted candidates as rows of at most about `most` tokens beside the trunk, each with what it stands on."""
+    """Rows of at most about `most` tokens beside the trunk for the wanted candidates, each with its ancestors."""
     taken: dict[int, int] = {}
     segments: list[Segment] = [planted.segments[0]]
     owned: list[int] = []
@@ -52,7 +52,7 @@ def _pack(
 
 
 def _chain(planted: Planted, place: int) -> list[int]:
-    """A segment and those that it stands on, but for the trunk, from below."""
+    """A segment and its ancestors without the trunk, from the root down."""
     chain: list[int] = []
     at: int | None = place
     while at:

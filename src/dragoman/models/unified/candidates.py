@@ -1,4 +1,4 @@
-"""The passages that a unified model is to judge: what a source holds, or the best of it, each after what it is on."""
+"""The candidate passages of a unified model: all of a small source, the best of a large one, parents first."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def offered(
     """The candidates of each request, `without` left out: all of a source of at most `small` passages, else, or where
     there is no store, the best `pool` that `inner` finds; without it, the first `pool`.
     """
-    found: list[list[Evidence]] = [[] for _ in requests]
-    asked: list[tuple[int, Request]] = []
+    hits: list[list[Evidence]] = [[] for _ in requests]
+    pending: list[tuple[int, Request]] = []
     for nth, request in enumerate(requests):
         large: list[Source] = []
         for source in request.sources:
@@ -32,26 +32,26 @@ def offered(
                 continue
             rows = (row for row in store.passages(scope, source.name) if row.id not in request.without)
             most = small if inner is not None else max(pool, small)
-            found[nth] += [Evidence(row, 0.0) for row in islice(rows, most)]
+            hits[nth] += [Evidence(row, 0.0) for row in islice(rows, most)]
             if next(rows, None) is not None:
                 _tell(source.name, most)
         if large:
-            asked.append((nth, replace(request, sources=tuple(large), k=max(request.k, pool))))
-    if asked and inner is not None:
-        answers = inner.retrieve([request for _, request in asked])
-        for (nth, _), evidence in zip(asked, answers, strict=True):
-            found[nth] += [replace(piece, scores={**piece.scores, "first": piece.relevance}) for piece in evidence]
-    return found
+            pending.append((nth, replace(request, sources=tuple(large), k=max(request.k, pool))))
+    if pending and inner is not None:
+        answers = inner.retrieve([request for _, request in pending])
+        for (nth, _), evidence in zip(pending, answers, strict=True):
+            hits[nth] += [replace(piece, scores={**piece.scores, "first": piece.relevance}) for piece in evidence]
+    return hits
 
 
 @cache
 def _tell(source: SourceName, most: int) -> None:
-    """Say once what is left out."""
+    """Log once that passages are left out."""
     log.warning("Of %s only the first %d passages are judged: set an inner retriever.", source, most)
 
 
 def ordered(passages: Iterable[Passage]) -> list[Passage]:
-    """Each passage once, after the one that it depends on where that is among them, else in the order given."""
+    """Distinct passages in the given order, except that a parent stands before its children."""
     by_id = {passage.id: passage for passage in passages}
     done: dict[str, Passage] = {}
 
@@ -67,29 +67,29 @@ def ordered(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def said(passage: Passage) -> str:
-    """What a unified model reads of a passage, in training as in use: its text, under its title where it has one."""
+    """The text of a passage as a unified model reads it, in training and in use: title, if any, and text."""
     return passage.indexed
 
 
 def candidates(passages: Sequence[Passage]) -> tuple[CandidatePassage, ...]:
-    """Ordered passages as candidates; one whose parent stands before it is on it."""
+    """Ordered passages as candidates; `parent` refers to a passage earlier in the list."""
     places: dict[str, int] = {}
-    found = []
+    rows = []
     for place, passage in enumerate(passages):
-        found.append(CandidatePassage(passage.source, said(passage), places.get(passage.parent or "")))
+        rows.append(CandidatePassage(passage.source, said(passage), places.get(passage.parent or "")))
         places[passage.id] = place
-    return tuple(found)
+    return tuple(rows)
 
 
 def parents(
     passages: Sequence[Passage], given: Mapping[str, Passage], request: Request, store: Store | None
 ) -> list[Passage]:
-    """The passages that some depend on: those that are given, else as the store has them."""
-    wanted = list(dict.fromkeys(passage.parent for passage in passages if passage.parent))
-    missing = [one for one in wanted if one not in given]
-    found = dict(given)
+    """The distinct parents of passages: from `given`, by id, else from the store."""
+    ids = list(dict.fromkeys(passage.parent for passage in passages if passage.parent))
+    missing = [one for one in ids if one not in given]
+    by_id = dict(given)
     if store is not None and missing:
         for scope in dict.fromkeys((request.context.scope, request.context.scope.shared)):
             rows = store.get(scope, missing)
-            found |= {row.id: row for row in rows if row is not None and row.id not in found}
-    return [found[one] for one in wanted if one in found]
+            by_id |= {row.id: row for row in rows if row is not None and row.id not in by_id}
+    return [by_id[one] for one in ids if one in by_id]

@@ -1,8 +1,8 @@
-"""What the frozen layers below an adapter make of a tree: read once, however often the tree comes back.
+"""Cache of the hidden states above the frozen layers, for trees of tokens that training reads several times.
 
-Nothing is learned down there, so a turn that is met in several epochs, and a turn of dev, need only the layers above.
-Trees that come back are announced, and read in groups that depend on nothing but them: a training that was stopped and
-goes on gets the same numbers, to the bit.
+The layers below an adapter do not change, so a turn of several epochs, and a turn of dev, needs only the layers above.
+Repeated trees are announced, and computed in groups that depend on these trees alone: a training that resumes gets the
+same numbers, to the bit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dragoman.models.unified.packed import Packed, dense, pack_layouts, unwrappe
 from dragoman.models.unified.token_tree import Layout
 
 _MOST = 512 << 20
-"""Bytes of kept states: at a width of 576 the states of 233,000 tokens."""
+"""Bytes of the cache: at a width of 576 the states of 233,000 tokens."""
 _GROUP = 1024
-"""Tokens that are read at a time."""
+"""Tokens of one pass."""
 
 
 class FrozenLayerCache:
-    """The lowest `count` layers of a model on a CPU, none of which is trained, and what they made of known trees."""
+    """The lowest `count` layers of a model on a CPU, all frozen, with their cached outputs by tree."""
 
     def __init__(self, model: Any, count: int, *, most: int = _MOST) -> None:
         self._decoder = unwrapped(model).get_decoder()
@@ -34,11 +34,11 @@ class FrozenLayerCache:
         self._groups: dict[Layout, tuple[Layout, ...]] = {}
         self._kept: dict[Layout, Tensor] = {}
         self._in_tuple = False
-        """Whether layers of this family answer with a tuple."""
+        """Whether layers of this model family return a tuple."""
 
     @classmethod
     def of(cls, model: Any) -> FrozenLayerCache | None:
-        """Those of a model as it is trained; None where its lowest layer, or what stands before it, is trained."""
+        """The cache for a model in training; None where its embedding or lowest layer is trained."""
         owner = unwrapped(model)
         decoder = owner.get_decoder()
         layers = list(getattr(decoder, "layers", ()))
@@ -49,40 +49,40 @@ class FrozenLayerCache:
         return cls(model, count)
 
     def announce(self, trees: Iterable[Layout]) -> None:
-        """Trees that will come back: they are kept from when they are first met, as far as there is room."""
+        """Name trees that will be read again: they are cached on first use, as far as there is room."""
         new = [tree for tree in dict.fromkeys(trees) if tree not in self._groups]
-        held: list[Layout] = []
+        group: list[Layout] = []
         size = 0
         for tree in sorted(new, key=lambda tree: len(tree.tokens)):
             if len(tree.tokens) > self._room:
                 break
             self._room -= len(tree.tokens)
-            if held and size + len(tree.tokens) > _GROUP:
-                self._close(held)
-                held, size = [], 0
-            held.append(tree)
+            if group and size + len(tree.tokens) > _GROUP:
+                self._close(group)
+                group, size = [], 0
+            group.append(tree)
             size += len(tree.tokens)
-        self._close(held)
+        self._close(group)
 
     def states(self, packed: Packed) -> Tensor:
-        """The states above the frozen layers of all tokens of packed trees, (B, T, width), 0 where there is none."""
+        """The states above the frozen layers of all tokens of packed trees, (B, T, width); 0 for padding."""
         trees = [layout for _, _, layout in packed.starts]
         fresh = self._read([tree for tree in dict.fromkeys(trees) if tree not in self._groups])
         for tree in trees:
             if tree not in fresh and tree not in self._kept:
                 self._kept |= self._read(self._groups[tree])
-        found: Tensor | None = None
+        states: Tensor | None = None
         for row, start, tree in packed.starts:
             mine = fresh[tree] if tree in fresh else self._kept[tree]
-            if found is None:
-                found = mine.new_zeros((*packed.ids.shape, mine.shape[-1]))
-            found[row, start : start + len(mine)] = mine
-        assert found is not None  # there is no row without a tree
-        return found
+            if states is None:
+                states = mine.new_zeros((*packed.ids.shape, mine.shape[-1]))
+            states[row, start : start + len(mine)] = mine
+        assert states is not None  # there is no row without a tree
+        return states
 
     @contextmanager
     def skipped(self, states: Tensor) -> Iterator[None]:
-        """Inside, the frozen layers say `states`, whatever the model is given."""
+        """Inside the block the frozen layers return `states`, whatever their input."""
         with self._handing_on(self._layers[: self.count], states):
             yield
 
@@ -91,11 +91,11 @@ class FrozenLayerCache:
         if not trees:
             return {}
         packed = pack_layouts(trees)
-        told: list[Tensor] = []
+        outputs: list[Tensor] = []
 
         def keep(layer: object, given: object, said: Any) -> None:
             self._in_tuple = isinstance(said, tuple)
-            told.append(said[0] if self._in_tuple else said)
+            outputs.append(said[0] if self._in_tuple else said)
 
         hook = self._layers[self.count - 1].register_forward_hook(keep)
         try:
@@ -105,15 +105,15 @@ class FrozenLayerCache:
                 )
         finally:
             hook.remove()
-        return {tree: told[0][row, start : start + len(tree.tokens)].clone() for row, start, tree in packed.starts}
+        return {tree: outputs[0][row, start : start + len(tree.tokens)].clone() for row, start, tree in packed.starts}
 
     @contextmanager
     def _handing_on(self, layers: Sequence[Any], states: Tensor | None = None) -> Iterator[None]:
-        """Some layers do nothing inside, but say `states` where they are given."""
+        """Inside the block these layers return `states`, or their input where it is None."""
 
         def forward(hidden: Tensor, *_: object, **__: object) -> Any:
-            said = hidden if states is None else states
-            return (said,) if self._in_tuple else said
+            output = hidden if states is None else states
+            return (output,) if self._in_tuple else output
 
         for layer in layers:
             layer.forward = forward  # of this one, in front of its class's
@@ -132,6 +132,6 @@ def _is_trained(module: Any) -> bool:
 
 
 def _has_chance(layer: Any) -> bool:
-    """Whether a layer drops something by chance in training, so that it never says the same twice."""
+    """Whether a layer has dropout, so that its outputs differ from pass to pass in training."""
     drops = [module.p for module in layer.modules() if isinstance(module, torch.nn.Dropout)]
     return any(drops) or any(float(getattr(module, "attention_dropout", 0) or 0) for module in layer.modules())

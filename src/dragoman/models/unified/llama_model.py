@@ -37,7 +37,7 @@ from dragoman.models.unified.vocabularies import LlamaVocabulary
 ADAPTER = "adapter.gguf"
 _LEAST_WINDOW = 256
 _TEXTS = 4096
-"""Texts whose tokens are kept: passages are judged again and again."""
+"""Size of the cache of texts' tokens: passages are judged again and again."""
 _JUDGED_TRUNKS = 16
 _HALF_READ, _LONG_CHARACTER = "\ufffd", 4
 
@@ -46,9 +46,9 @@ class LlamaUnified:
     """The runtime of a unified part in llama.cpp; weights are loaded on first use, and again after `close`.
 
     Inputs:
-        base: where the base lies, if not where the part says.
-        context_tokens: the window, if not the one that the part was trained with.
-        parallel: the dialogues that are kept read at the same time.
+        base: the path of the base, if it is not the part's.
+        context_tokens: the window, if it is not that of training.
+        parallel: the number of dialogues whose prompts stay cached.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LlamaUnified:
         self._forget()
 
     def clear_cache(self) -> None:
-        """Forget all dialogues that were read."""
+        """Drop all cached dialogues."""
         self._forget()
         if self.server.is_loaded:
             self.server.clear_slots(self._next.end)
@@ -116,8 +116,10 @@ class LlamaUnified:
         def chances(context: Context) -> dict[Order, float]:
             trunk = turn_trees.trunk(self.turns, context).segments[0].tokens
             slot = self._slots.take(trunk)
-            told = walk(sequences, lambda prefix, among: self._next.logprobs((*trunk, *prefix), among, slot=slot))
-            return {named[name]: chance for name, chance in told.items()}
+            probabilities = walk(
+                sequences, lambda prefix, among: self._next.logprobs((*trunk, *prefix), among, slot=slot)
+            )
+            return {named[name]: chance for name, chance in probabilities.items()}
 
         return self._one_by_one(contexts, chances)
 
@@ -130,7 +132,7 @@ class LlamaUnified:
         return self._one_by_one(asked, self._judged_in_line if self.shape.layout == "plain" else self._judged)
 
     def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
-        """Refused: a prompt of llama.cpp is one line, and no token of it sees several branches."""
+        """Raise an error: a prompt of llama.cpp is one sequence, where no token can see several branches."""
         raise ConfigError(
             "llama.cpp cannot plan after reading candidates.", remedy='Set runtime = "torch", or aware = false.'
         )
@@ -148,35 +150,35 @@ class LlamaUnified:
     # judging
 
     def _judged(self, asked: Judging) -> list[float]:
-        """The expected similarity of each candidate; what was judged on the same dialogue before is known."""
+        """The expected similarity of each candidate; scores on the same dialogue are cached."""
         planted = turn_trees.judging(self.turns, asked)
         trunk, lines = planted.segments[0].tokens, lines_of(planted)
         with self._lock:
-            known = self._said.setdefault(trunk, {})
+            scores = self._said.setdefault(trunk, {})
             self._said.move_to_end(trunk)
             while len(self._said) > _JUDGED_TRUNKS:
                 self._said.popitem(last=False)
         slot = self._slots.take(trunk)
-        for line in sorted({line for line in lines if line not in known}):  # depth first: a line before its branches
-            known[line] = _expected(self._similarities((*trunk, *line), slot))
-        return [known[line] for line in lines]
+        for line in sorted({line for line in lines if line not in scores}):  # depth first: a line before its branches
+            scores[line] = _expected(self._similarities((*trunk, *line), slot))
+        return [scores[line] for line in lines]
 
     def _judged_in_line(self, asked: Judging) -> list[float]:
-        """Each candidate after those before it and what was said of them."""
-        line, found, slot = PlainLine(self.turns, asked), [], None
+        """Score each candidate after the earlier ones and their similarities, in one line."""
+        line, values, slot = PlainLine(self.turns, asked), [], None
         for step in range(len(asked.candidates)):
             tokens = line.upto(step)
             slot = self._slots.take(tokens) if slot is None else slot
             chances = self._similarities(tokens, slot)
-            found.append(_expected(chances))
+            values.append(_expected(chances))
             line.say(self._spelling.one(EVALUATION[max(chances, key=lambda tenths: chances[tenths])]))
-        return found
+        return values
 
     def _similarities(self, tokens: Sequence[int], slot: int) -> dict[int, float]:
-        """The probability of each similarity, in tenths, after a line."""
+        """The probability of each similarity, in tenths, after a prompt."""
         tenths = {self._spelling.one(token): number for number, token in enumerate(EVALUATION)}
-        told = normalise(self._next.logprobs(tokens, tuple(tenths), slot=slot))
-        return {tenths[token]: chance for token, chance in told.items()}
+        probabilities = normalise(self._next.logprobs(tokens, tuple(tenths), slot=slot))
+        return {tenths[token]: chance for token, chance in probabilities.items()}
 
     # writing
 
@@ -203,7 +205,7 @@ class LlamaUnified:
         return gathered.draft(notes=notes)
 
     def _first(self, body: dict[str, Any]) -> tuple[list[int], str]:
-        """The first character that the model says where it may not end: as many tokens as it takes."""
+        """The first character of a response that must not be empty, in as many tokens as it takes."""
         tokens: list[int] = []
         text = _HALF_READ
         while text.endswith(_HALF_READ) and len(tokens) < _LONG_CHARACTER:
@@ -213,7 +215,7 @@ class LlamaUnified:
         return tokens, text
 
     def _saying(self) -> dict[str, Any]:
-        """What is the same whenever something is written: special tokens are never said, and the end is known."""
+        """Options of every generation: special tokens are banned, and the end token stops it."""
         with self._lock:
             if self._written is None:
                 text = self._spelling.way == "text"
@@ -232,7 +234,7 @@ class LlamaUnified:
             return dict(self._written)
 
     def _silent(self) -> list[int]:
-        """The special tokens that no text has."""
+        """The special tokens, which no text contains."""
         if self._spelling.way == "text":
             return []
         single = {ids[0] for ids in self._spelling.ids.values() if len(ids) == 1}
@@ -241,7 +243,7 @@ class LlamaUnified:
     # both
 
     def _one_by_one(self, asked: Sequence[Any], call: Callable[[Any], Any]) -> list[Any]:
-        """Reading keeps all processors busy, so that two turns at once would only wait for each other."""
+        """One turn at a time: a pass keeps all processors busy, and a second turn would only wait."""
         if asked:
             self.server.load()
         return each(asked, call, threading.Event(), workers=1)
@@ -259,7 +261,7 @@ def _expected(chances: Mapping[int, float]) -> float:
 
 
 def _refuse_other_runtimes(part: Part, shape: TreeShape, spelling: Spelling) -> None:
-    """Refuse what only torch can run."""
+    """Raise an error for a part that only torch can run."""
     obstacle = ""
     if shape.layout == "paper":
         obstacle = "its response sees several branches at once (layout paper)"

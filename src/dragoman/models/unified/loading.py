@@ -1,4 +1,4 @@
-"""A unified part made ready to run: opened, its base checked by hash, its runtime chosen and shared in the process."""
+"""Open a unified part: check its base by hash, choose its runtime, and share that in the process."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ _opening = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class UnifiedPart:
-    """A unified part and the runtime that all who opened it in this process share."""
+    """A unified part with its runtime, which everyone who opens it in this process shares."""
 
     part: Part
     shape: TreeShape
     runtime: Unified
 
     def offsets(self, which: Literal["context", "check", "average"]) -> dict[Order, float] | None:
-        """What is added to the log-probability of each order; None where the part has none of this kind."""
+        """Offsets on the log-probability of each order; None where the part has none of this kind."""
         table = self.part.options.get("offsets", {}).get(which)
         return None if table is None else offsets_of(table)
 
     @property
     def average(self) -> float:
-        """The share of the plan before reading beside the one after it."""
+        """The weight of the plan before reading in its mean with the plan after reading."""
         return float(self.part.options.get("average", 0.5))
 
     @property
     def ending(self) -> float:
-        """What is added to the logit of a response's end."""
+        """The bias on the logit of a response's end."""
         return float(self.part.options.get("ending", 0.0))
 
     @property
     def talks(self) -> bool:
-        """Whether it has learned to reply to a turn that nothing is looked up for."""
+        """Whether it has learned to reply to turns without retrieval."""
         return bool(self.part.options.get("talks", True))
 
     @property
     def head(self) -> Head:
-        """How an expected similarity becomes a relevance: by source where it was fitted so."""
+        """The calibration from expected similarity to relevance: the source's own, else the common one."""
         return self.part.heads.get(HEAD, Head(("similar",)))
 
 
 class LazyUnified:
-    """A unified part that is opened when it is first needed, so that the role that holds it is made cheaply.
+    """A unified part that is opened on first use, so that constructing a role is cheap.
 
     Inputs:
         part: its folder, or the name of a shipped one.
         check: whether plans are to be made after reading candidates, which llama.cpp cannot.
         runtime: torch, llamacpp, or auto: llama.cpp where the part has an adapter for it that it can run, else torch.
-        base: where the base lies, if not where it lay in training.
+        base: the path of the base, if it moved since training.
         names: its sources by the agent's names, {USER = "MEMORY"}, where they differ.
     """
 
@@ -100,7 +100,7 @@ class LazyUnified:
         self._opened: UnifiedPart | None = None
 
     def get(self) -> UnifiedPart:
-        """The part; its weights are loaded by its first use, or by `warm_up`."""
+        """The part; its first use, or `warm_up`, loads the weights."""
         with self._lock:
             if self._opened is None:
                 self._opened = open_unified(self._part, folder=self._folder, **self._options)
@@ -128,15 +128,15 @@ def open_unified(
         part = replace(part, options={**part.options, "base": base})
     shape = TreeShape.from_json(part.options["shape"])
     chosen = _chosen(part, shape, runtime, check)
-    told = tuple(str(part.options.get(name)) for name in ("shape", "spelling", "end", "base", "base_sha256"))
-    key = (*sorted(part.files.items()), *told, chosen, device, precision)
+    identity = tuple(str(part.options.get(name)) for name in ("shape", "spelling", "end", "base", "base_sha256"))
+    key = (*sorted(part.files.items()), *identity, chosen, device, precision)
     with _opening:
-        found = _runtimes.get(key)
-        if found is None:
+        runtime_of_part = _runtimes.get(key)
+        if runtime_of_part is None:
             _check_base(part)
-            found = _light(part) if chosen == "llamacpp" else _heavy(part, shape, device, precision)
-            _runtimes[key] = found
-    return UnifiedPart(part, shape, found)
+            runtime_of_part = _light(part) if chosen == "llamacpp" else _heavy(part, shape, device, precision)
+            _runtimes[key] = runtime_of_part
+    return UnifiedPart(part, shape, runtime_of_part)
 
 
 def offsets_of(table: Mapping[str, float]) -> dict[Order, float]:
@@ -158,7 +158,7 @@ def _chosen(part: Part, shape: TreeShape, runtime: Runtime, check: bool) -> Lite
 
 
 def _obstacle(part: Part, shape: TreeShape, check: bool) -> str:
-    """Why a part cannot run in llama.cpp, or nothing."""
+    """The reason why a part cannot run in llama.cpp; empty where it can."""
     if LIGHT_ADAPTER not in part.files:
         return f"it has no {LIGHT_ADAPTER}"
     if shape.layout == "paper":
@@ -173,11 +173,11 @@ def _obstacle(part: Part, shape: TreeShape, check: bool) -> str:
 
 
 def _check_base(part: Part) -> None:
-    """Refuse another base than the part was trained on."""
-    wanted, base = part.options["base_sha256"], part.options["base"]
-    if base_digest(base) != wanted:
+    """Raise an error for another base than the part was trained on."""
+    expected, base = part.options["base_sha256"], part.options["base"]
+    if base_digest(base) != expected:
         raise WeightsError(
-            f"The part '{part.folder}' was trained on other weights than '{base}' holds: their SHA-256 was {wanted}.",
+            f"The part '{part.folder}' was trained on other weights than '{base}' holds: their SHA-256 was {expected}.",
             remedy="Give the same weights as base, or train the part again on these.",
         )
 

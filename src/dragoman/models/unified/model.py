@@ -1,7 +1,7 @@
-"""One language model that plans, judges evidence and answers: what its runtimes have in common.
+"""The unified model, one language model that plans, judges evidence and answers: contract and inputs of its runtimes.
 
 `TreeShape` says how a turn becomes tokens, the same when it is trained and when it runs; `TurnTokens` makes the tokens;
-`Unified` is what a runtime does, in torch (`torch_model.py`) or in llama.cpp (`llama_model.py`).
+`Unified` is the protocol of a runtime, in torch (`torch_model.py`) or in llama.cpp (`llama_model.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Order: TypeAlias = tuple[SourceName, ...]
 LayoutName: TypeAlias = Literal["tree", "paper", "plain"]
 LAYOUTS: tuple[LayoutName, ...] = ("tree", "paper", "plain")
 TOP_P = 0.95
-"""Where a response is drawn, it is drawn from the most probable tokens that have this share together."""
+"""Nucleus of sampling: a response is drawn from the most probable tokens that together have this probability."""
 _LONG_TOKEN = 20
 """Characters of a token that is long in any language."""
 
@@ -71,7 +71,7 @@ class TreeShape:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePassage:
-    """A passage to be judged; `parent` is the place in the same list of the one that it depends on."""
+    """A passage to judge; `parent` is the index in the same list of the passage that it depends on."""
 
     source: SourceName
     text: str
@@ -80,7 +80,7 @@ class CandidatePassage:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """The candidates of one turn; `plan` is what was planned, which only the paper's layout reads."""
+    """The candidates of one turn to judge; only the paper's layout reads `plan`."""
 
     context: Context
     candidates: tuple[CandidatePassage, ...]
@@ -111,7 +111,7 @@ class Writing:
 
 
 class Unified(Protocol):
-    """What a runtime of a unified model does. Every probability comes out of one closed choice and sums to one."""
+    """Runtime of a unified model. Probabilities are over closed sets of options and sum to one."""
 
     @property
     def shape(self) -> TreeShape: ...
@@ -129,7 +129,7 @@ class Unified(Protocol):
         ...
 
     def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
-        """A draft for each; what several share, as drafts of one response do, is read once."""
+        """A draft for each; common beginnings, as of several drafts of one response, are read once."""
         ...
 
     def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
@@ -141,7 +141,7 @@ class Unified(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnTokens:
-    """Makes tokens of turns: a shape, a spelling, a tokenizer's `encode` for plain text, the id that ends a text."""
+    """Converts turns to tokens, by a shape, a spelling, a tokenizer's `encode` for plain text, and the end token."""
 
     shape: TreeShape
     spelling: Spelling
@@ -149,12 +149,12 @@ class TurnTokens:
     end: int
 
     def trunk(self, context: Context, room: int) -> tuple[tuple[int, ...], int]:
-        """The dialogue in at most `room` tokens, the newest turns kept whole where they fit; the number left out."""
+        """The newest turns of the dialogue that fit into `room` tokens, and the number of turns left out."""
         if room < 1:
             raise InputError("There is no room for the dialogue.", remedy="Raise the window, or shorten the evidence.")
-        kept = self._said(context)
-        if len(kept) <= room or len(context.turns) < 2:
-            return tuple(kept[-room:]), 0
+        turns = self._said(context)
+        if len(turns) <= room or len(context.turns) < 2:
+            return tuple(turns[-room:]), 0
         left_out, most = 1, len(context.turns) - 1
         while left_out < most:  # the fewest turns without which the rest fits; the last one is cut rather than left out
             middle = (left_out + most) // 2
@@ -196,13 +196,13 @@ class TurnTokens:
         return len(self._cut(text, most + 1)) > most
 
     def ids(self, pieces: Sequence[Piece], *, cut: int | None = None) -> tuple[int, ...]:
-        found: list[int] = []
+        ids: list[int] = []
         for piece in pieces:
-            found += self._cut(piece, cut) if isinstance(piece, str) else self.spelling.ids[piece]
-        return tuple(found)
+            ids += self._cut(piece, cut) if isinstance(piece, str) else self.spelling.ids[piece]
+        return tuple(ids)
 
     def _cut(self, text: str, size: int | None) -> list[int]:
-        """The first tokens of a text; what lies far beyond is not looked at, since a megabyte takes seconds."""
+        """The first tokens of a text; text far beyond is cut before tokenising, since a megabyte takes seconds."""
         return self.encode(text if size is None else text[: size * _LONG_TOKEN])[:size]
 
     def _said(self, context: Context) -> list[int]:

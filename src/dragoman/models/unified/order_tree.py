@@ -1,7 +1,7 @@
-"""Orders of sources as a tree of tokens: what they have in common is read once, and chosen where they part.
+"""A prefix tree (trie) of the orders of sources: common beginnings are read once, with a choice at every fork.
 
-The probability of an order is `models/choice.walk`'s: the model is held to the orders at every token, and what it says
-is normalised over the tokens that lead on. A tree is made once for a set of orders, and read for every turn.
+The probability of an order is that of `models/choice.walk`: at every fork the model's probabilities are normalised over
+the tokens that continue an order. A tree is built once for a set of orders, and read for every turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Fork(Generic[K]):
-    """Where sequences part: after the last token of `segment`; each token leads to another fork, or to one sequence."""
+    """A choice after the last token of `segment`; each token leads to another fork, or to one sequence."""
 
     segment: int
     leads: tuple[tuple[int, int | None, K | None], ...]
@@ -32,9 +32,9 @@ class Fork(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class OrderTree(Generic[K]):
-    """`segments` hang on one another; the first is what all sequences begin with. The first fork is the first choice.
+    """Trie of token sequences. The first segment is their common beginning, the first fork the first choice.
 
-    Only what is read before a choice is in the segments: the ends of sequences are not.
+    Segments hold only tokens that precede a choice, not the ends of sequences.
     """
 
     segments: tuple[Segment, ...]
@@ -51,8 +51,8 @@ class OrderTree(Generic[K]):
         )
 
     def probabilities(self, told: Sequence[Mapping[int, float]]) -> dict[K, float]:
-        """The probability of each sequence; `told` are the logits of the tokens of each fork."""
-        found: dict[K, float] = {}
+        """The probability of each sequence; `told` are the logits by token of each fork."""
+        by_order: dict[K, float] = {}
         shares = [1.0] * len(self.forks)
         for place, fork in enumerate(self.forks):  # a fork stands before those that it leads to
             chances = normalise({token: told[place].get(token, -math.inf) for token in fork.tokens})
@@ -61,22 +61,22 @@ class OrderTree(Generic[K]):
                 if further is not None:
                     shares[further] = chance
                 else:
-                    found[key] = chance  # type: ignore[index]  # a lead without a fork ends in a sequence
+                    by_order[key] = chance  # type: ignore[index]  # a lead without a fork ends in a sequence
         if not self.forks:
             return dict.fromkeys(self.sequences, 1.0)
-        total = math.fsum(found.values())
-        return {key: found[key] / total for key in self.sequences}
+        total = math.fsum(by_order.values())
+        return {key: by_order[key] / total for key in self.sequences}
 
 
 def order_tree(sequences: Mapping[K, Sequence[int]]) -> OrderTree[K]:
-    """The tree of token sequences, none of which is another, or the beginning of another."""
+    """Build the tree of token sequences; they differ, and none is a prefix of another."""
     if not sequences:
         raise InputError("There is no order to choose from.", remedy="Give at least one; () asks no source.")
     segments: list[Segment] = []
     forks: list[Fork[K]] = []
 
     def grow(keys: list[K], start: int, parent: int | None) -> int:
-        """Read on from `start` until the sequences part; the number of the fork there."""
+        """Add the common tokens from `start` on and the fork after them; return the fork's number."""
         end = start
         while len({sequences[key][end : end + 1] for key in keys}) == 1:
             end += 1

@@ -1,7 +1,7 @@
-"""Trees of tokens packed into rows for one pass over a causal model: who sees whom, and the hidden states at places.
+"""Trees of tokens packed into rows for one pass of a causal model: masks, hidden states and logits.
 
-Trees never see each other, wherever they lie. Rows have a dense mask for SDPA, or a mask by blocks for FlexAttention,
-which skips what nobody sees: there all trees of a batch lie in one long row.
+Trees never attend to each other. Rows have a dense mask for SDPA, or a block mask for FlexAttention, which skips blocks
+that no token attends to: there all trees of a batch lie in one long row.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ Attention: TypeAlias = Literal["sdpa", "flex"]
 class Packed:
     """Rows of trees: ids, positions and owners are (B, T); `visible[b, q, k]` says whether segment q sees segment k.
 
-    `starts` tells for each tree its row, where it begins there, and its layout. Padding is a segment of its own, the
-    last one.
+    `starts` has each tree's row, its first column there, and its layout. Padding is the last segment of a row.
     """
 
     ids: Tensor
@@ -43,7 +42,7 @@ class Packed:
         return row, start + layout.place(segment, offset)
 
     def row(self, number: int) -> Packed:
-        """One row alone; its places are still told by the whole."""
+        """One row; `place` works on the whole batch only."""
         one = slice(number, number + 1)
         return Packed(self.ids[one], self.positions[one], self.owners[one], self.visible[one], ())
 
@@ -54,23 +53,25 @@ class Packed:
 
 
 class Known(Protocol):
-    """Whoever knows what the lowest layers say (`models/unified/frozen_layer_cache.py`)."""
+    """Cache of the lowest layers' outputs (`models/unified/frozen_layer_cache.py`)."""
 
     def states(self, packed: Packed) -> Tensor:
-        """Of all tokens of packed trees, (B, T, width)."""
+        """The cached states of all tokens of packed trees, (B, T, width)."""
 
     def skipped(self, states: Tensor) -> AbstractContextManager[None]:
-        """Inside, those layers say `states`."""
+        """Inside the block those layers return `states`."""
 
 
 def pack(trees: Sequence[Sequence[Segment]], *, width: int | None = None) -> Packed:
-    """Put trees into as few rows as first-fit finds, all of `width`, or of the longest tree where it is not given; one
-    that is longer than `width` takes as many blocks as it needs."""
+    """Pack trees into rows of `width` (None: the longest tree) by first fit.
+
+    Where a tree is longer than `width`, rows are as many blocks wide as it needs.
+    """
     return pack_layouts([laid_out(tree) for tree in trees], width=width)
 
 
 def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Packed:
-    """The same of trees that were laid out already."""
+    """`pack` for trees that are laid out already."""
     sizes = [len(layout.tokens) for layout in layouts]
     wide = max(sizes)
     if width is not None:
@@ -101,45 +102,45 @@ def pack_layouts(layouts: Sequence[Layout], *, width: int | None = None) -> Pack
             count = len(layout.starts)
             visible[row, first : first + count, first : first + count] = layout.visible
             at, first = at + size, first + count
-    made = [torch.from_numpy(table) for table in (ids, positions, owners, visible)]
-    return Packed(made[0], made[1], made[2], made[3], tuple(starts))
+    tensors = [torch.from_numpy(table) for table in (ids, positions, owners, visible)]
+    return Packed(tensors[0], tensors[1], tensors[2], tensors[3], tuple(starts))
 
 
 def dense(packed: Packed) -> Tensor:
-    """Which keys each token sees, (B, 1, T, T), bool."""
+    """The dense mask: which keys each token attends to, (B, 1, T, T), bool."""
     places = torch.arange(packed.ids.shape[1], device=packed.ids.device)[None]
     mask = evidence_mask(packed.visible, packed.owners, packed.owners, query_places=places, key_places=places)
     return mask[:, None]
 
 
 def blocks(packed: Packed) -> Any:
-    """The same by blocks, for FlexAttention."""
+    """The block mask for FlexAttention."""
     return block_mask(packed.visible, packed.owners)
 
 
 def states(
     model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Known | None = None
 ) -> Tensor:
-    """The last hidden states of all tokens, (B, T, width); the vocabulary is not touched.
+    """The last hidden states of all tokens, (B, T, width), without logits.
 
-    `below` knows what frozen layers say, on a CPU.
+    `below` caches the outputs of frozen layers, on a CPU.
     """
     owner = unwrapped(model)
     decoder = owner.get_decoder()
-    given = packed.to(device)
+    batch = packed.to(device)
     if attention == "flex":
-        rows = [given.row(i) for i in range(len(given.ids))]  # one by one: each has the same shape, compiled once
-        told = [_passed(decoder, row, blocks(row)) for row in rows]
-        return torch.cat(told)
+        rows = [batch.row(i) for i in range(len(batch.ids))]  # one by one: each has the same shape, compiled once
+        hidden = [_passed(decoder, row, blocks(row)) for row in rows]
+        return torch.cat(hidden)
     if below is not None:
         with below.skipped(below.states(packed)):
-            return _passed(decoder, given, dense(given))
+            return _passed(decoder, batch, dense(batch))
     with plain_attention(device):
-        return _passed(decoder, given, dense(given))
+        return _passed(decoder, batch, dense(batch))
 
 
 def use_attention(model: Any, attention: Attention) -> None:
-    """Tell a model how its masks will come."""
+    """Set the attention implementation of a model."""
     if attention == "flex":
         use_tree_attention(unwrapped(model))
     else:
@@ -147,7 +148,7 @@ def use_attention(model: Any, attention: Attention) -> None:
 
 
 def compile_layers(model: Any) -> None:
-    """Let each layer be compiled when it is first passed; weights and their names stay what they are."""
+    """Compile each layer on its first pass; weights and their names do not change."""
     for layer in unwrapped(model).get_decoder().layers:
         layer.compile()
 
@@ -159,21 +160,21 @@ def vocabulary_logits(model: Any, hidden: Tensor) -> Tensor:
 
 
 def some_logits(model: Any, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
-    """The logits of some tokens alone, (N, tokens), float32: the others' rows are not touched."""
+    """The logits of some tokens, (N, tokens), float32, without computing the others."""
     owner = unwrapped(model)
     head = owner.get_output_embeddings()
-    wanted = torch.tensor(list(tokens), device=hidden.device)
+    numbers = torch.tensor(list(tokens), device=hidden.device)
     if hasattr(head, "some"):
-        rows: Tensor = head.some(wanted)
+        rows: Tensor = head.some(numbers)
     elif type(head) is torch.nn.Linear and head.bias is None:
-        rows = head.weight[wanted]
+        rows = head.weight[numbers]
     else:
-        return vocabulary_logits(model, hidden)[:, wanted]
+        return vocabulary_logits(model, hidden)[:, numbers]
     return scaled(owner.config, torch.nn.functional.linear(hidden, rows.to(hidden.dtype)).float())
 
 
 def scaled(config: Any, logits: Tensor) -> Tensor:
-    """What some families do to their logits after the output layer."""
+    """Apply the scaling and capping of logits that some model families have after the output layer."""
     if (scaling := getattr(config, "logits_scaling", None)) is not None:
         logits = logits / scaling
     if (scale := getattr(config, "logit_scale", None)) is not None:
@@ -184,27 +185,27 @@ def scaled(config: Any, logits: Tensor) -> Tensor:
 
 
 def plain_attention(device: str) -> AbstractContextManager[object]:
-    """On a GPU without cuDNN's kernel, which answers NaN to some masks."""
+    """Switch off cuDNN's attention kernel on a GPU, which returns NaN for some masks."""
     return _plain if device.startswith("cuda") else nullcontext()
 
 
 def _without_cudnn() -> AbstractContextManager[object]:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    found: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-    return found
+    kernels: AbstractContextManager[object] = sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return kernels
 
 
 _plain = FirstInLastOut(_without_cudnn)
 
 
 def unwrapped(model: Any) -> Any:
-    """The causal model itself, whose layers may carry an adapter."""
+    """The causal model inside a PEFT wrapper; its layers may carry an adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def _passed(decoder: Any, packed: Packed, mask: Any) -> Tensor:
-    found: Tensor = decoder(
+    hidden: Tensor = decoder(
         input_ids=packed.ids, attention_mask=mask, position_ids=packed.positions, use_cache=False
     ).last_hidden_state
-    return found
+    return hidden

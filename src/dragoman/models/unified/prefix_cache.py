@@ -1,4 +1,4 @@
-"""The keys and values of texts that were read: a dialogue that is planned, judged and answered is read once."""
+"""Cache of keys and values by token prefix: a dialogue that is planned, judged and answered is read once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Layers: TypeAlias = Sequence[tuple[Any, Any]]
 
 
 class Prefixes:
-    """The last read texts by their tokens, at most `most` tokens in all; one that goes on another takes its place.
+    """Recently read texts, at most `most` tokens in all; a text replaces its own prefixes.
 
-    What stands first in two texts is the same for both, so the longest common beginning is found, not only whole texts.
+    `find` returns the longest common beginning with any of them, not only whole texts.
     """
 
     def __init__(self, most: int) -> None:
@@ -25,32 +25,32 @@ class Prefixes:
 
     @property
     def tokens(self) -> int:
-        """How many are kept."""
+        """The number of cached texts."""
         return sum(map(len, self._kept))
 
     def find(self, tokens: Tokens) -> tuple[int, Layers]:
-        """How many of the first tokens are known, and the layers whose first so many are theirs."""
+        """The number of leading tokens that are cached, and the layers whose first keys and values are theirs."""
         with self._lock:
-            best, found = 0, None
-            for known in self._kept:
-                size = _common(known, tokens, best)
+            best, nearest = 0, None
+            for prefix in self._kept:
+                size = _common(prefix, tokens, best)
                 if size > best:
-                    best, found = size, known
-            if found is None:
+                    best, nearest = size, prefix
+            if nearest is None:
                 return 0, ()
-            self._kept.move_to_end(found)
-            return best, self._kept[found]
+            self._kept.move_to_end(nearest)
+            return best, self._kept[nearest]
 
     def has_room(self, tokens: int) -> bool:
         return tokens <= self._most
 
     def keep(self, tokens: Tokens, layers: Layers) -> None:
-        """Keep what was read of these tokens; the oldest make room, and what is longer than all room is not kept."""
+        """Cache the keys and values of these tokens and drop the oldest texts; one larger than the cache is ignored."""
         if not self.has_room(len(tokens)):
             return
         with self._lock:
-            for known in [known for known in self._kept if tokens[: len(known)] == known]:
-                del self._kept[known]
+            for shorter in [shorter for shorter in self._kept if tokens[: len(shorter)] == shorter]:
+                del self._kept[shorter]
             self._kept[tokens] = layers
             while self.tokens > self._most:
                 self._kept.popitem(last=False)
@@ -61,7 +61,7 @@ class Prefixes:
 
 
 def _common(known: Tokens, tokens: Tokens, least: int) -> int:
-    """The length of the common beginning, where it is longer than `least`."""
+    """The length of the common prefix, if it is longer than `least`."""
     if known[:least] != tokens[:least]:
         return 0
     shortest = min(len(known), len(tokens))

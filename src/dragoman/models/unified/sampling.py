@@ -1,7 +1,7 @@
-"""The next tokens of several responses at once: the most probable ones, or drawn by numbers of each response's own.
+"""Greedy and random choice of the next tokens of several responses.
 
-Numbers come from a hash of seed and step, not from a generator that rows would share: what is drawn for a response does
-not depend on what is written beside it.
+Random numbers come from a hash of seed and step, not from a generator that rows would share, so that a response does
+not depend on its batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dragoman.models.unified.model import TOP_P, Writing
 
 
 def number(seed: int, step: int) -> float:
-    """The number in [0, 1) of a seed at a step."""
+    """The random number in [0, 1) of a seed and a step."""
     return int.from_bytes(blake2b(f"{seed}:{step}".encode(), digest_size=4).digest()) / 2**32
 
 
@@ -36,18 +36,18 @@ def next_tokens(logits: Tensor, asked: Sequence[Writing], step: int) -> Tensor:
 
 
 def nucleus(chances: Tensor, share: float) -> Tensor:
-    """Probabilities (B, V) with 0 for all but the fewest most probable tokens that have `share` of them together."""
+    """Nucleus of probabilities (B, V): 0 for all but the fewest most probable tokens that together have `share`."""
     ordered, order = chances.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
     return torch.zeros_like(chances).scatter(-1, order, ordered.where(before < share, 0.0))
 
 
 def drawn(chances: Tensor, numbers: Tensor) -> Tensor:
-    """The token of each row at which the sum of its probabilities, in the vocabulary's order, exceeds a number (B,).
+    """The token of each row at which the cumulative probability exceeds a number (B,).
 
-    The order is the vocabulary's, since that by probability changes with the last digit of two that are alike.
+    Tokens are summed in the vocabulary's order: a sort by probability depends on the last digit of near ties.
     """
     sums = chances.cumsum(-1)
-    found = torch.searchsorted(sums, (numbers * sums[:, -1])[:, None], right=True).clamp(max=chances.shape[-1] - 1)
+    tokens = torch.searchsorted(sums, (numbers * sums[:, -1])[:, None], right=True).clamp(max=chances.shape[-1] - 1)
     # a GPU adds in an order of its own, by which a sum may exceed the number where nothing was added
-    return torch.where(chances.gather(-1, found) > 0, found, chances.argmax(-1, keepdim=True))[:, 0]
+    return torch.where(chances.gather(-1, tokens) > 0, tokens, chances.argmax(-1, keepdim=True))[:, 0]

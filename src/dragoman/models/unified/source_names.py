@@ -1,4 +1,4 @@
-"""A unified part whose sources have other names in an agent than where it was trained."""
+"""Rename the sources of a unified part to those of an agent."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dragoman.core.errors import ConfigError
 from dragoman.models.part import Head, Part
 
 BETWEEN = ">"
-"""Between the sources of an order where it is a key of JSON; NULL is the empty text."""
+"""Separator of sources in an order as a JSON key; NULL is the empty string."""
 
 
 def renamed(part: Part, names: Mapping[str, str]) -> Part:
-    """The part with its sources by an agent's names, {its own: the agent's}: tokens, offsets, calibrations."""
+    """The part with renamed sources, {part's name: agent's name}, in tokens, offsets and calibrations."""
     if not names:
         return part
     own = list(part.options["shape"]["sources"])
     strange = sorted(names.keys() - set(own))
-    given = [names.get(name, name) for name in own]
-    if strange or len(set(given)) < len(given):
+    new = [names.get(name, name) for name in own]
+    if strange or len(set(new)) < len(new):
         wrong = f"it knows no {', '.join(strange)}" if strange else "two sources would have one name"
         raise ConfigError(
             f"The sources of the part '{part.folder}' cannot be named {dict(names)}: {wrong}.",
             remedy=f"Give names for some of {', '.join(own)}, each another.",
         )
     options = dict(part.options)
-    options["shape"] = {**options["shape"], "sources": given}
+    options["shape"] = {**options["shape"], "sources": new}
     options["spelling"] = _spelling(options["spelling"], names)
     options["offsets"] = {
         way: {_order(order, names): value for order, value in table.items()}
@@ -37,7 +37,10 @@ def renamed(part: Part, names: Mapping[str, str]) -> Part:
 
 
 def _spelling(table: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    ids = [[kind, names.get(name, name) if kind == "acting" else name, said] for kind, name, said in table["ids"]]
+    ids = [
+        [kind, names.get(name, name) if kind == "acting" else name, ids_of_token]
+        for kind, name, ids_of_token in table["ids"]
+    ]
     return {**table, "ids": ids}
 
 
@@ -46,4 +49,6 @@ def _order(order: str, names: Mapping[str, str]) -> str:
 
 
 def _head(head: Head, names: Mapping[str, str]) -> Head:
-    return replace(head, calibrations={names.get(name, name): found for name, found in head.calibrations.items()})
+    return replace(
+        head, calibrations={names.get(name, name): calibration for name, calibration in head.calibrations.items()}
+    )

@@ -1,4 +1,4 @@
-"""How the tokens of a grammar are said in a vocabulary: as new rows, as tokens kept in reserve, or as plain text."""
+"""The ids of a grammar's special tokens in a vocabulary: new rows, reserved tokens, or plain text."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _KINDS = {"evaluation": "similarity", "acting": "source", "indicator": "indicato
 
 
 class TokenVocabulary(Protocol):
-    """What a spelling needs to know of a tokenizer."""
+    """Protocol of a tokenizer for spelling."""
 
     @property
     def size(self) -> int:
-        """The rows of the embedding that the base has; new ones follow."""
+        """The number of rows of the base's embedding; new ones follow."""
         ...
 
     @property
     def reserved(self) -> Sequence[int]:
-        """Tokens that no text becomes and that the base has no use for, in order."""
+        """Ids that no text is tokenised to and that the base does not use, in order."""
         ...
 
     def encode(self, text: str) -> list[int]:
-        """The ids of plain text: what spells a control token is text too."""
+        """The ids of plain text; the name of a control token is plain text too."""
         ...
 
 
@@ -43,8 +43,8 @@ class Spelling:
 
     def one(self, token: Token) -> int:
         """The single id of a token that is chosen among others."""
-        (found,) = self.ids[token]
-        return found
+        (single,) = self.ids[token]
+        return single
 
     def to_json(self) -> dict[str, Any]:
         return {"way": self.way, "ids": [[token.kind, token.name, list(ids)] for token, ids in self.ids.items()]}
@@ -58,7 +58,7 @@ class Spelling:
 
 
 def spell(grammar: Grammar, way: Way, vocabulary: TokenVocabulary, *, apart: Sequence[int] | None = None) -> Spelling:
-    """The spelling of all tokens of a grammar in one of the three ways.
+    """Spell all tokens of a grammar in one of the three ways.
 
     Reserved tokens may be too few: then similarities, which are only ever read at a place of their own, are said as
     single characters, and the others take the reserved ones. `apart` are those of the reserved tokens whose embeddings
@@ -74,11 +74,11 @@ def spell(grammar: Grammar, way: Way, vocabulary: TokenVocabulary, *, apart: Seq
     if len(differing) >= len(grammar.tokens):
         return Spelling(way, {token: (spare,) for token, spare in zip(grammar.tokens, differing, strict=False)})
     others: tuple[Token, ...] = (*grammar.indicators, *grammar.acting)
-    said = _tenths(grammar, vocabulary)
+    ids = _tenths(grammar, vocabulary)
     if len(differing) < len(others) and len(reserved) >= len(grammar.indicators):
         others = grammar.indicators
         reserved = [*differing, *(spare for spare in reserved if spare not in differing)]
-        said |= _letters(grammar, vocabulary)
+        ids |= _letters(grammar, vocabulary)
     if len(reserved) < len(others):
         raise WeightsError(
             f"The base keeps {len(reserved)} tokens in reserve, and {len(others)} are needed for "
@@ -86,17 +86,20 @@ def spell(grammar: Grammar, way: Way, vocabulary: TokenVocabulary, *, apart: Seq
             remedy='Set model.tokens = "rows" or "text".',
         )
     named = {token: (spare,) for token, spare in zip(others, reserved, strict=False)}
-    return _checked(Spelling(way, said | named), grammar)
+    return _checked(Spelling(way, ids | named), grammar)
 
 
 def _tenths(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[int, ...]]:
-    return {token: tuple(vocabulary.encode(said)) for token, said in zip(grammar.evaluation, _TENTHS, strict=False)}
+    return {
+        token: tuple(vocabulary.encode(character))
+        for token, character in zip(grammar.evaluation, _TENTHS, strict=False)
+    }
 
 
 def _letters(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[int, ...]]:
-    """A letter for each acting token: the first of its name that is free, else of the alphabet."""
+    """A letter for each acting token: the first free one of its name, else of the alphabet."""
     free = dict.fromkeys(letter for letter in ascii_uppercase + ascii_lowercase if letter not in _TENTHS)
-    found: dict[Token, tuple[int, ...]] = {}
+    letters: dict[Token, tuple[int, ...]] = {}
     for token in grammar.acting:
         letter = next((one for one in (*token.name, *free) if one in free), None)
         if letter is None:
@@ -104,8 +107,8 @@ def _letters(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple
                 f"There are more sources than letters: {len(grammar.sources)}.", remedy='Set model.tokens = "rows".'
             )
         del free[letter]
-        found[token] = tuple(vocabulary.encode(letter))
-    return found
+        letters[token] = tuple(vocabulary.encode(letter))
+    return letters
 
 
 def _plain(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[int, ...]]:
@@ -113,7 +116,7 @@ def _plain(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[i
 
 
 def _checked(spelling: Spelling, grammar: Grammar) -> Spelling:
-    """Refuse a vocabulary in which a similarity takes several tokens, or two tokens are spelt alike."""
+    """Raise an error where a similarity takes several tokens, or two tokens have the same spelling."""
     chosen = grammar.evaluation if spelling.way == "text" else (*grammar.evaluation, *grammar.acting)
     for token in chosen:
         if len(spelling.ids[token]) != 1:

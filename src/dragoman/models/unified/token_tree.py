@@ -1,4 +1,4 @@
-"""A turn as a tree of token segments: the dialogue is the trunk, what is judged or written are branches.
+"""A turn as a tree of token segments: the dialogue is the trunk, candidates and responses are branches.
 
 A token sees what stands before it in its own segment, and the whole of its segment's ancestors; segments that a segment
 `sees` besides are visible to it whole. Positions go on after what is seen. So one pass over the tree gives every branch
@@ -16,7 +16,7 @@ from dragoman.core.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens that follow those of `parent` (None: a trunk), which also see the segments of `sees`, all earlier ones."""
+    """Tokens after those of `parent` (None: a trunk), which also attend to the earlier segments `sees`."""
 
     tokens: tuple[int, ...]
     parent: int | None = None
@@ -71,11 +71,11 @@ def laid_out(segments: Sequence[Segment]) -> Layout:
 
 
 def joined(trees: Sequence[Sequence[Segment]]) -> list[Segment]:
-    """Several trees as one list of segments, none of which sees another tree's."""
-    found: list[Segment] = []
+    """Join trees into one list of segments; trees do not attend to each other."""
+    segments: list[Segment] = []
     for tree in trees:
-        first = len(found)
+        first = len(segments)
         for segment in tree:
             parent = None if segment.parent is None else segment.parent + first
-            found.append(Segment(segment.tokens, parent, tuple(other + first for other in segment.sees)))
-    return found
+            segments.append(Segment(segment.tokens, parent, tuple(other + first for other in segment.sees)))
+    return segments

@@ -33,7 +33,7 @@ from dragoman.models.unified.turn_trees import Planted
 _TENTHS = torch.arange(STEPS + 1) / STEPS
 _JUDGED_TRUNKS = 64
 _KEPT = {"cpu": 4096, "cuda": 32768}
-"""Tokens whose keys and values are kept, by device."""
+"""Size of the prefix cache in tokens, by device."""
 _PACKED = {"cpu": 1024, "cuda": 4096}
 """Tokens of candidates in one row: attention is dense, so that a longer row costs more than two shorter ones."""
 _PASS = {"cpu": 4096, "cuda": 32768}
@@ -42,7 +42,7 @@ _PASS = {"cpu": 4096, "cuda": 32768}
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A loaded model with what makes tokens of turns."""
+    """A loaded model with its passes and the tokens of turns."""
 
     causal: Causal
     turns: TurnTokens
@@ -52,7 +52,7 @@ class TorchUnified:
     """The runtime of a unified model in torch; `load` is called on first use, and again after `close`.
 
     Inputs:
-        kept_tokens: for so many tokens of dialogues keys and values are kept; by device where not given.
+        kept_tokens: size of the prefix cache in tokens; by device where not given.
         packed_tokens: candidates of more tokens than this are judged in several rows.
     """
 
@@ -88,12 +88,12 @@ class TorchUnified:
 
     @property
     def turns(self) -> TurnTokens:
-        """What makes tokens of turns; loads the model."""
+        """The converter of turns to tokens; loads the model."""
         return self._ready()[0].turns
 
     @property
     def fed(self) -> int:
-        """The tokens that went through the model so far, for who counts what a turn costs."""
+        """The number of tokens that went through the model so far, for measuring the cost of a turn."""
         return self._opened[1].fed if self._opened else 0
 
     def warm_up(self) -> None:
@@ -107,7 +107,7 @@ class TorchUnified:
             self._said.clear()
 
     def clear_cache(self) -> None:
-        """Forget all dialogues that were read."""
+        """Drop all cached dialogues."""
         with self._lock:
             self._said.clear()
             if self._opened:
@@ -119,7 +119,7 @@ class TorchUnified:
             if not tree.forks:
                 return [tree.probabilities(()) for _ in contexts]
             planted = [turn_trees.trunk(opened.turns, context) for context in contexts]
-            rows = [self._choosing(tree, found.grown(*tree.planted(0, 1)), 1) for found in planted]
+            rows = [self._choosing(tree, prepared.grown(*tree.planted(0, 1)), 1) for prepared in planted]
             return [self._chosen(passes, tree, states) for states in passes.read(rows)]
 
     def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
@@ -139,15 +139,15 @@ class TorchUnified:
             if not tree.forks:
                 return [(tree.probabilities(()), scores) for scores in self._judge_trees(planted)]
             rows = []
-            for found in planted:
-                first = len(found.segments)
-                row = self._choosing(tree, found.grown(*tree.planted(0, first, found.candidates)), first)
-                rows.append(replace(row, places=(*((place, -1) for place in found.candidates), *row.places)))
+            for prepared in planted:
+                first = len(prepared.segments)
+                row = self._choosing(tree, prepared.grown(*tree.planted(0, first, prepared.candidates)), first)
+                rows.append(replace(row, places=(*((place, -1) for place in prepared.candidates), *row.places)))
             answers = []
-            for found, states in zip(planted, passes.read(rows), strict=True):
-                count = len(found.candidates)
+            for prepared, states in zip(planted, passes.read(rows), strict=True):
+                count = len(prepared.candidates)
                 scores = self._similarities(passes, states[:count])
-                self._remember(found, range(count), scores)
+                self._remember(prepared, range(count), scores)
                 answers.append((self._chosen(passes, tree, states[count:]), scores))
             return answers
 
@@ -183,42 +183,42 @@ class TorchUnified:
         return turn_trees.judging(self._ready()[0].turns, asked)
 
     def _judge_trees(self, planted: Sequence[Planted]) -> list[list[float]]:
-        """Scores of all candidates; those that were judged on the same dialogue before are known."""
+        """Scores of all candidates; scores on the same dialogue are cached."""
         passes = self._ready()[1]
         waves: list[list[Pack]] = []
-        known: list[dict[int, float]] = []
-        for turn, found in enumerate(planted):
-            said = self._said.get(found.segments[0].tokens, {})
-            lines = lines_of(found)
-            known.append({i: said[line] for i, line in enumerate(lines) if line in said})
-            wanted = [i for i in range(len(lines)) if i not in known[turn]]
-            for place, pack in enumerate(packs(turn, found, wanted, self._most_packed())):
+        by_turn: list[dict[int, float]] = []
+        for turn, prepared in enumerate(planted):
+            cached = self._said.get(prepared.segments[0].tokens, {})
+            lines = lines_of(prepared)
+            by_turn.append({i: cached[line] for i, line in enumerate(lines) if line in cached})
+            missing = [i for i in range(len(lines)) if i not in by_turn[turn]]
+            for place, pack in enumerate(packs(turn, prepared, missing, self._most_packed())):
                 waves += [[]] if place == len(waves) else []
                 waves[place].append(pack)
         for wave in waves:  # a turn's second pack finds its trunk read by the first
             for pack, states in zip(wave, passes.read([pack.row for pack in wave]), strict=True):
                 scores = self._similarities(passes, states)
-                known[pack.turn].update(zip(pack.owned, scores, strict=True))
+                by_turn[pack.turn].update(zip(pack.owned, scores, strict=True))
                 self._remember(planted[pack.turn], pack.owned, scores)
-        return [[scores[i] for i in range(len(scores))] for scores in known]
+        return [[scores[i] for i in range(len(scores))] for scores in by_turn]
 
     def _judge_in_lines(self, asked: Sequence[Judging]) -> list[list[float]]:
-        """Each candidate after those before it and what was said of them, all turns side by side.
+        """Score each candidate after the earlier ones and their similarities, all turns side by side.
 
         A line that would take more than half of the window begins again at the dialogue.
         """
         opened, passes = self._ready()
         turns = opened.turns
         lines = [PlainLine(turns, one) for one in asked]
-        found: list[list[float]] = [[] for _ in asked]
+        values: list[list[float]] = [[] for _ in asked]
         for step in range(max((len(one.candidates) for one in asked), default=0)):
             going = [i for i, one in enumerate(asked) if step < len(one.candidates)]
             rows = [TreeRow((Segment(lines[i].upto(step)),), ((0, -1),)) for i in going]
             for i, states in zip(going, passes.read(rows), strict=True):
                 logits = passes.logits(states, self._evaluation())
-                found[i].append(float(logits.softmax(-1)[0] @ _TENTHS))
+                values[i].append(float(logits.softmax(-1)[0] @ _TENTHS))
                 lines[i].say(turns.spelling.one(EVALUATION[int(logits[0].argmax())]))
-        return found
+        return values
 
     def _similarities(self, passes: Passes, states: Tensor) -> list[float]:
         """The expected value over the eleven evaluation tokens, for each hidden state."""
@@ -233,8 +233,8 @@ class TorchUnified:
 
     def _remember(self, found: Planted, owned: Sequence[int], scores: Sequence[float]) -> None:
         trunk, lines = found.segments[0].tokens, lines_of(found)
-        said = self._said.setdefault(trunk, {})
-        said.update((lines[i], score) for i, score in zip(owned, scores, strict=True))
+        cached = self._said.setdefault(trunk, {})
+        cached.update((lines[i], score) for i, score in zip(owned, scores, strict=True))
         self._said.move_to_end(trunk)
         while len(self._said) > _JUDGED_TRUNKS:
             self._said.popitem(last=False)
@@ -259,20 +259,20 @@ class TorchUnified:
 
     @staticmethod
     def _chosen(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
-        told = []
+        probabilities = []
         for fork, state in zip(tree.forks, states, strict=True):
             logits = passes.logits(state[None], fork.tokens)[0].tolist()
-            told.append(dict(zip(fork.tokens, logits, strict=True)))
-        return tree.probabilities(told)
+            probabilities.append(dict(zip(fork.tokens, logits, strict=True)))
+        return tree.probabilities(probabilities)
 
     # writing
 
     def _prepared(self, opened: Opened, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
-        """The row of a response, and what had to be left out."""
+        """The row of a response, and notes on what found no room."""
         fitted, dropped = turn_trees.fitted(opened.turns, asked)
-        found = turn_trees.writing(opened.turns, fitted)
-        notes = turn_trees.lost(opened.turns, fitted, found, dropped)
-        return TreeRow(found.segments, ((len(found.segments) - 1, -1),)), notes
+        prepared = turn_trees.writing(opened.turns, fitted)
+        notes = turn_trees.lost(opened.turns, fitted, prepared, dropped)
+        return TreeRow(prepared.segments, ((len(prepared.segments) - 1, -1),)), notes
 
     def _tokens(
         self,
@@ -284,8 +284,9 @@ class TorchUnified:
         asked: Sequence[Writing],
         max_tokens: int,
     ) -> Iterator[None]:
-        """Token after token for all rows at once; yields after each. Rows that are the same are read once, and those
-        that have ended are let go when they are half of all.
+        """Decode one token at a time for all rows together and yield after each.
+
+        Equal rows are read once; rows that have ended are dropped when they are half of all.
         """
         ends, read = frozenset((opened.turns.end,)), {row: place for place, row in enumerate(dict.fromkeys(rows))}
         with self._lock:
@@ -320,7 +321,7 @@ class TorchUnified:
 
     @staticmethod
     def _marks(opened: Opened) -> tuple[str, ...]:
-        """Where special tokens are plain text, a response ends before one."""
+        """Cut a response before a special token, where those are plain text."""
         turns = opened.turns
         return tuple(map(str, turns.shape.grammar.indicators)) if turns.spelling.way == "text" else ()
 
@@ -331,10 +332,10 @@ class TorchUnified:
             if self._opened is None:
                 opened = self._load()
                 kind = _kind(opened.causal)
-                kept = _KEPT[kind] if self._kept_tokens is None else self._kept_tokens
+                room = _KEPT[kind] if self._kept_tokens is None else self._kept_tokens
                 tokens = self._pass_tokens or _PASS[kind]
                 self._silent = _unspoken(opened)
-                self._opened = opened, Passes(opened.causal, kept_tokens=kept, pass_tokens=tokens)
+                self._opened = opened, Passes(opened.causal, kept_tokens=room, pass_tokens=tokens)
             return self._opened
 
     def _most_packed(self) -> int:
@@ -350,7 +351,7 @@ def _size(row: TreeRow) -> int:
 
 
 def _unspoken(opened: Opened) -> list[int]:
-    """The special tokens that no text has: a response never says them."""
+    """The special tokens, which a response must not contain."""
     turns, way = opened.turns, opened.turns.spelling.way
     if way == "text":
         return []

@@ -1,4 +1,4 @@
-"""FlexAttention as an attention of transformers' models: masks by blocks, compiled once on a GPU, plain on a CPU."""
+"""FlexAttention for transformers models: block masks, compiled once on a GPU, eager on a CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def use_tree_attention(model: Any) -> None:
-    """Let a model attend by block masks; the mask that it is given is used as it is."""
+    """Make a model attend by block masks, which are passed to it as they are."""
     interface = importlib.import_module("transformers").AttentionInterface
     interface.register(NAME, attend)
     model.set_attn_implementation(NAME)
@@ -43,7 +43,7 @@ def attend(
     if shared & (shared - 1):  # keys that are not shared by 2, 4, 8 .. heads are repeated
         key, value, shared = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1), 1
     # rotary positions are added in full precision, which autocast does not take back for this function
-    found = _flex(query.device.type)(
+    attended = _flex(query.device.type)(
         query.to(value.dtype),
         key.to(value.dtype),
         value,
@@ -51,12 +51,12 @@ def attend(
         scale=scaling,
         enable_gqa=shared > 1,
     )
-    return found.transpose(1, 2).contiguous(), None
+    return attended.transpose(1, 2).contiguous(), None
 
 
 @cache
 def can_attend(device: str) -> bool:
-    """Whether FlexAttention runs there: it is compiled, for which a compiler and Triton must be installed."""
+    """Whether FlexAttention runs on a device, which needs Triton and a compiler."""
     from torch.nn.attention.flex_attention import create_block_mask
 
     def earlier(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
@@ -67,8 +67,8 @@ def can_attend(device: str) -> bool:
         row = torch.zeros((1, 1, 128, 64), device=device, dtype=torch.bfloat16, requires_grad=True)
         _flex(device.partition(":")[0])(row, row, row, block_mask=mask).sum().backward()
     except Exception as error:  # noqa: BLE001 - whatever a compiler says, there is another way
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        log.warning("FlexAttention cannot be compiled here, so that attention is dense: %s", told)
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        log.warning("FlexAttention cannot be compiled here, so that attention is dense: %s", reason)
         return False
     return True
 

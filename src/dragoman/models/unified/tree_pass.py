@@ -1,7 +1,7 @@
-"""Passes of a causal model over trees of tokens: hidden states at the places asked for, keys and values kept.
+"""Passes of a causal model over trees of tokens: hidden states at given places, with a cache of keys and values.
 
-A tree is one row. What its trunk has in common with what was read before is not read again; the rest goes through the
-model in one pass, several trees as padded rows, with a dense mask and positions from the layout.
+A tree is one row. The cached prefix of its trunk is not read again; the rest goes through the model in one pass, with
+several trees as padded rows, a dense mask, and positions from the layout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """A tree, and the places in it whose hidden states are wanted."""
+    """A tree, and the places whose hidden states the caller needs."""
 
     segments: tuple[Segment, ...]
     places: tuple[Place, ...]
@@ -43,7 +43,7 @@ class TreeRow:
 
 @dataclass(slots=True)
 class TreeReading:
-    """Some rows after one pass over them, from where their last segments can be continued token by token.
+    """State of rows after a pass, from which their last segments can be continued token by token.
 
     `states` are the hidden states of each row's places; `seen` says which of the cache's keys a row's last token sees,
     (B, K); `next` is the position that follows it, (B,). All of it lies where the model is.
@@ -69,7 +69,7 @@ class Passes:
 
     def read(self, rows: Sequence[TreeRow]) -> list[Tensor]:
         """The hidden states at the places of each row, (places, width), whatever rows lie beside it."""
-        found: list[Tensor] = [torch.empty(0)] * len(rows)
+        hidden: list[Tensor] = [torch.empty(0)] * len(rows)
         waiting = list(self.batches(rows))
         while waiting:
             chosen = waiting.pop(0)
@@ -83,11 +83,11 @@ class Passes:
                 waiting[:0] = [chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]]
                 continue
             for number, states in zip(chosen, reading.states, strict=True):
-                found[number] = states
-        return found
+                hidden[number] = states
+        return hidden
 
     def batches(self, rows: Sequence[TreeRow]) -> Iterator[list[int]]:
-        """The numbers of the rows, those of like length together, so many that a pass stays within its tokens."""
+        """Batches of row numbers, rows of similar length together, within the tokens of a pass."""
         sizes = [sum(len(segment.tokens) for segment in row.segments) for row in rows]
         order = sorted(range(len(rows)), key=lambda i: sizes[i])
         batch: list[int] = []
@@ -103,20 +103,20 @@ class Passes:
         """One pass over some rows."""
         layouts = [laid_out(row.segments) for row in rows]
         places = [[layout.place(*place) for place in row.places] for row, layout in zip(rows, layouts, strict=True)]
-        known = [self._known(row, min(wanted)) for row, wanted in zip(rows, places, strict=True)]
-        starts = [start for start, _ in known]
+        prefixes = [self._known(row, min(columns)) for row, columns in zip(rows, places, strict=True)]
+        starts = [start for start, _ in prefixes]
         past = max(starts)
         width = max(len(layout.tokens) - start for layout, start in zip(layouts, starts, strict=True))
         ids, positions, mask = _padded(layouts, starts, past, width, device=self._causal.device)
-        cache = self._cache(known, past)
+        cache = self._cache(prefixes, past)
         states = self.forward(ids, positions, mask, cache)  # (B, Q, width of the model)
         self.fed += sum(len(layout.tokens) - start for layout, start in zip(layouts, starts, strict=True))
         self._keep(rows, starts, past, cache)
         last = [len(layout.tokens) - start - 1 for layout, start in zip(layouts, starts, strict=True)]
         return TreeReading(
             [
-                states[i, torch.tensor(wanted, device=states.device) - start]
-                for i, (wanted, start) in enumerate(zip(places, starts, strict=True))
+                states[i, torch.tensor(columns, device=states.device) - start]
+                for i, (columns, start) in enumerate(zip(places, starts, strict=True))
             ],
             cache,
             mask[torch.arange(len(rows)), last],
@@ -129,18 +129,18 @@ class Passes:
         All of it lies where the model is.
         """
         with torch.inference_mode(), plain_attention(self._causal.device), allow_tf32(self._causal.device):
-            told = self._decoder(
+            output = self._decoder(
                 input_ids=ids,
                 attention_mask=mask[:, None],
                 position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
             )
-        found: Tensor = told.last_hidden_state
-        return found
+        hidden: Tensor = output.last_hidden_state
+        return hidden
 
     def spread(self, reading: TreeReading, rows: Sequence[int]) -> None:
-        """Make a reading go on by other rows: each is one of those that were read, which may come several times."""
+        """Select rows of a reading, with repetitions, to continue them."""
         reading.cache.batch_select_indices(torch.tensor(list(rows), device=reading.states[0].device))
         reading.states = [reading.states[row] for row in rows]
         reading.seen, reading.next = reading.seen[list(rows)], reading.next[list(rows)]
@@ -165,18 +165,18 @@ class Passes:
             if tokens is not None and type(self._head) is torch.nn.Linear and weight is not None:
                 rows = torch.tensor(list(tokens), device=weight.device)
                 bias = self._head.bias
-                told = states.float() @ weight[rows].float().T + (0.0 if bias is None else bias[rows].float())
-                return scaled(self._owner.config, told).cpu()
-            told = self.spoken(states).cpu()
-            return told if tokens is None else told[:, list(tokens)]
+                logits = states.float() @ weight[rows].float().T + (0.0 if bias is None else bias[rows].float())
+                return scaled(self._owner.config, logits).cpu()
+            logits = self.spoken(states).cpu()
+            return logits if tokens is None else logits[:, list(tokens)]
 
     def _known(self, row: TreeRow, first_place: int) -> tuple[int, Layers]:
-        """How much of a row's trunk need not be read: what is known of it, up to the first place that is wanted."""
-        known, layers = self.prefixes.find(row.trunk)
-        return min(known, first_place), layers
+        """The cached prefix of a row's trunk, up to the first place that is needed."""
+        prefix, layers = self.prefixes.find(row.trunk)
+        return min(prefix, first_place), layers
 
     def _cache(self, known: Sequence[tuple[int, Layers]], past: int) -> Any:
-        """The known beginnings as one cache of `past` keys; a shorter one is filled up with keys that nobody sees."""
+        """Join cached prefixes into one cache of `past` keys; shorter ones are padded with masked keys."""
         cache = _library().DynamicCache()
         if not past:
             return cache
@@ -196,23 +196,23 @@ class Passes:
         return cache
 
     def _keep(self, rows: Sequence[TreeRow], starts: Sequence[int], past: int, cache: Any) -> None:
-        """Keep the trunks that were read on."""
+        """Cache the trunks of the rows that were read."""
         for i, (row, start) in enumerate(zip(rows, starts, strict=True)):
             rest = len(row.trunk) - start
             if rest <= 0 or not self.prefixes.has_room(len(row.trunk)):
                 continue
-            kept = []
+            layers = []
             for layer in cache.layers:
                 pair = [
                     torch.cat((whole[i : i + 1, :, :start], whole[i : i + 1, :, past : past + rest]), dim=2)
                     for whole in (layer.keys, layer.values)
                 ]
-                kept.append((pair[0], pair[1]))
-            self.prefixes.keep(row.trunk, kept)
+                layers.append((pair[0], pair[1]))
+            self.prefixes.keep(row.trunk, layers)
 
 
 def out_of_memory(segments: int, error: Exception) -> ModelError:
-    """What is said where not even one turn finds room."""
+    """The error for a device without enough memory for a single turn."""
     return ModelError(
         f"The device has no memory for a turn of {segments} segments: {str(error).splitlines()[0][:120]}",
         remedy='Judge fewer candidates (pool, small), give device = "cpu", or a smaller model.',

@@ -1,4 +1,4 @@
-"""The candidates of a turn as lines of tokens: each behind what it depends on, or one after another."""
+"""The candidates of a turn as plain sequences of tokens: each after its ancestors, or all in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Line: TypeAlias = tuple[int, ...]
 
 
 class PlainLine:
-    """The line of a turn's candidates in the plain layout, as far as it was judged."""
+    """The line of a turn's candidates in the plain layout, up to the last judged one."""
 
     def __init__(self, turns: TurnTokens, asked: Judging) -> None:
         self._branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
@@ -23,7 +23,7 @@ class PlainLine:
         self._after: Line = ()
 
     def upto(self, step: int) -> Line:
-        """The line up to where the similarity of a candidate is said."""
+        """The line up to the place of a candidate's similarity."""
         if len(self._after) + len(self._branches[step]) + 1 > self._room:
             self._after = ()
         self._after = (*self._after, *self._branches[step])
@@ -34,7 +34,7 @@ class PlainLine:
 
 
 def lines_of(planted: Planted) -> list[Line]:
-    """Each candidate's tokens after those that it stands on: with the trunk, all that its score depends on."""
+    """Each candidate's tokens after those of its ancestors: with the trunk, all that its score depends on."""
     whole: dict[int, Line] = {0: ()}
     for place in planted.candidates:
         segment = planted.segments[place]

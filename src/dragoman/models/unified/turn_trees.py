@@ -14,7 +14,7 @@ from dragoman.models.unified.token_tree import Segment
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """The segments of a turn; `candidates` are the judged ones, whose similarity is said after their last token.
+    """The segments of a turn; `candidates` are those to judge, whose similarity stands after their last token.
 
     `left_out` is the number of the dialogue's oldest turns that found no room; where the newest one alone was too long,
     its beginning is `cut`.
@@ -33,20 +33,20 @@ class Planted:
 def trunk(turns: TurnTokens, context: Context, plan: Order | None = None, *, room: int | None = None) -> Planted:
     """The dialogue, in the paper's and the plain layout with its plan; `room` is for what follows it in a line."""
     after = turns.plan(plan) if plan is not None and turns.shape.layout != "tree" else ()
-    kept = turns.shape.window - len(after) - (turns.shape.response if room is None else room)
-    said, left_out = turns.trunk(context, kept)
-    cut = len(said) == kept and turns.is_cut(context, kept)
-    return Planted((Segment((*said, *after)),), left_out=left_out, cut=cut)
+    room_left = turns.shape.window - len(after) - (turns.shape.response if room is None else room)
+    ids, left_out = turns.trunk(context, room_left)
+    cut = len(ids) == room_left and turns.is_cut(context, room_left)
+    return Planted((Segment((*ids, *after)),), left_out=left_out, cut=cut)
 
 
 def judging(turns: TurnTokens, asked: Judging) -> Planted:
-    """Trunk and candidates: each is a branch on the trunk; in the tree one with a parent is a branch on that."""
+    """Trunk and candidates: each is a branch on the trunk, or, in the tree layout, on its parent."""
     if turns.shape.layout == "plain":
         raise InputError("A plain line has no branches.", remedy="Judge its candidates one after another.")
     branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
-    found = trunk(turns, asked.context, asked.plan, room=_deepest(asked.candidates, branches))
+    tree = trunk(turns, asked.context, asked.plan, room=_deepest(asked.candidates, branches))
     places: list[int] = []
-    segments = list(found.segments)
+    segments = list(tree.segments)
     for number, (candidate, branch) in enumerate(zip(asked.candidates, branches, strict=True)):
         on = 0
         if candidate.parent is not None and turns.shape.layout == "tree":
@@ -58,13 +58,13 @@ def judging(turns: TurnTokens, asked: Judging) -> Planted:
             on = places[candidate.parent]
         places.append(len(segments))
         segments.append(Segment(branch, on))
-    return replace(found, segments=tuple(segments), candidates=tuple(places))
+    return replace(tree, segments=tuple(segments), candidates=tuple(places))
 
 
 def checking(turns: TurnTokens, asked: Judging, order: Order) -> Planted:
     """Trunk, candidates, and a plan that sees them all: its segment is the last one."""
-    found = judging(turns, asked)
-    return found.grown(Segment(turns.check(order), 0, found.candidates))
+    tree = judging(turns, asked)
+    return tree.grown(Segment(turns.check(order), 0, tree.candidates))
 
 
 def writing(turns: TurnTokens, asked: Writing) -> Planted:
@@ -75,12 +75,12 @@ def writing(turns: TurnTokens, asked: Writing) -> Planted:
     written = asked.written
     if turns.shape.layout != "paper":
         after = (*turns.plan(written.plan), *turns.evidence(written.evidence))
-        found = trunk(turns, asked.context, room=len(after) + turns.shape.response)
-        return replace(found, segments=(Segment((*found.segments[0].tokens, *after)),))
+        tree = trunk(turns, asked.context, room=len(after) + turns.shape.response)
+        return replace(tree, segments=(Segment((*tree.segments[0].tokens, *after)),))
     branches = [judged(turns, shown) for shown in written.evidence]
     room = max(map(len, branches), default=0) + turns.shape.response
-    found = trunk(turns, asked.context, written.plan, room=room)
-    grown = found.grown(*(Segment(branch, 0) for branch in branches))
+    tree = trunk(turns, asked.context, written.plan, room=room)
+    grown = tree.grown(*(Segment(branch, 0) for branch in branches))
     places = tuple(range(1, len(grown.segments)))
     return replace(grown, candidates=places).grown(Segment(turns.ids((END_OF_EVIDENCE,)), 0, places))
 
@@ -88,21 +88,21 @@ def writing(turns: TurnTokens, asked: Writing) -> Planted:
 def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
     """The response with as much evidence as leaves room for `dialogue` tokens, the least similar left out; how many."""
     written, paper = asked.written, turns.shape.layout == "paper"
-    kept = list(written.evidence)
+    rows = list(written.evidence)
     room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue
 
     def needed() -> int:
-        return max((len(judged(turns, shown)) for shown in kept), default=0) if paper else len(turns.evidence(kept))
+        return max((len(judged(turns, shown)) for shown in rows), default=0) if paper else len(turns.evidence(rows))
 
-    while kept and needed() > room:
-        worst = min(reversed(range(len(kept))), key=lambda i: kept[i].tenths or 0)
-        del kept[worst]
-    dropped = len(written.evidence) - len(kept)
-    return (replace(asked, written=replace(written, evidence=tuple(kept))) if dropped else asked), dropped
+    while rows and needed() > room:
+        worst = min(reversed(range(len(rows))), key=lambda i: rows[i].tenths or 0)
+        del rows[worst]
+    dropped = len(written.evidence) - len(rows)
+    return (replace(asked, written=replace(written, evidence=tuple(rows))) if dropped else asked), dropped
 
 
 def lost(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
-    """What found no room, as a reply's notes say it: `asked` is what was written, without the `dropped` evidence."""
+    """Notes on a reply about text that found no room; `asked` is the request without the `dropped` evidence."""
     counts = {
         "turns_left_out": planted.left_out,
         "turn_cut": planted.cut,
@@ -113,15 +113,15 @@ def lost(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> d
 
 
 def judged(turns: TurnTokens, shown: Shown) -> tuple[int, ...]:
-    """A piece of evidence with the similarity that was said of it: [EVIDENCE] K text [EOE] similarity."""
+    """A piece of evidence with its similarity: [EVIDENCE] K text [EOE] similarity."""
     return (*turns.branch(shown.source, shown.text), turns.spelling.one(similarity(shown.tenths)))
 
 
 def _deepest(candidates: Sequence[CandidatePassage], branches: Sequence[tuple[int, ...]]) -> int:
-    """The length of the longest line of branches, one on another, and of a plan after them."""
+    """The length of the longest chain of branches with a plan after it."""
     depths: list[int] = []
     for candidate, branch in zip(candidates, branches, strict=True):
         above = candidate.parent
-        known = above is not None and 0 <= above < len(depths)
-        depths.append(len(branch) + (depths[above] if known and above is not None else 0))
+        has_parent = above is not None and 0 <= above < len(depths)
+        depths.append(len(branch) + (depths[above] if has_parent and above is not None else 0))
     return max(depths, default=0) + 32

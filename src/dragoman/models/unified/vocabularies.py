@@ -1,7 +1,7 @@
 """Vocabularies that special tokens are spelt in (`token_spelling.py`): of a transformers tokenizer, of llama.cpp.
 
-Both give the same ids for the same text, whatever it spells: a control token is never made of text. Nothing of
-transformers is imported here, and the vocabulary of a GGUF file needs only the embedded server.
+Both give the same ids for the same text, and text never becomes a control token. This module does not import
+transformers, and the vocabulary of a GGUF file needs only the embedded server.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dragoman.models.llamacpp.server import LlamaServer
 
 _NAMED = ("bos", "eos", "pad", "unk", "sep", "cls", "mask")
 _NAMED_IDS = (*_NAMED, "eot", "eom", "unknown", "padding", "separator", "seperator")
-"""What a GGUF file calls tokens with a use of their own; the format itself misspells one."""
+"""Metadata keys of a GGUF file for tokens with a use of their own; the format itself misspells one."""
 _CHAT = frozenset(("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>"))
-"""Tokens that a base has a use for, also where neither its tokenizer nor its chat template says so."""
+"""Names of tokens that bases use, even where neither tokenizer nor chat template shows it."""
 _TOKENS, _TYPES, _TEMPLATE = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.chat_template"
 _CONTROL, _UNUSED = 3, 5
-"""Types of tokens in a GGUF file that no text becomes."""
+"""Types of tokens in a GGUF file that text is never tokenised to."""
 _CONTROL_LIKE = re.compile(r"<[|｜].*[|｜]>", re.DOTALL)
 
 
@@ -43,8 +43,8 @@ class HfVocabulary:
     def reserved(self) -> tuple[int, ...]:
         """Control tokens that neither begin, end nor pad a text, nor order a chat; then rows that are no token's."""
         named = {getattr(self._tokenizer, f"{name}_token_id", None) for name in _NAMED}
-        known = getattr(self._tokenizer, "added_tokens_decoder", {})
-        control = {int(i): token.content for i, token in known.items() if token.special or _is_control(token.content)}
+        added = getattr(self._tokenizer, "added_tokens_decoder", {})
+        control = {int(i): token.content for i, token in added.items() if token.special or _is_control(token.content)}
         rows = set(range(self._size)) - set(map(int, self._tokenizer.get_vocab().values()))
         return _spare(control, named, str(self._tokenizer.chat_template or ""), self._size, rows)
 
@@ -105,7 +105,7 @@ def tokenizer_vocabulary(tokenizer: Any, size: int | None = None) -> HfVocabular
 
 
 def sound(text: str) -> str:
-    """Text that has a UTF-8 form, composed: some tokenizers compose it by themselves, llama.cpp never does."""
+    """Text in NFC without lone surrogates: some tokenizers compose characters, llama.cpp never does."""
     return unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -117,7 +117,7 @@ def _spare(
 
 
 def _is_control(text: str) -> bool:
-    """Whether a token that its tokenizer does not call special is one all the same, as GGUF's converter has it."""
+    """Whether GGUF's converter treats a token as special though its tokenizer does not."""
     return bool(_CONTROL_LIKE.fullmatch(text))
 
 

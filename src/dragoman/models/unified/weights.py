@@ -28,9 +28,9 @@ Kept: TypeAlias = Literal["lora", "full"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 WHOLE, ROWS = "model.safetensors", "rows.safetensors"
 _ALIKE = 0.05
-"""Rows nearer to each other than this share of their length are one to the model."""
+"""Embedding rows nearer to each other than this share of their length count as equal."""
 _NOISE = 0.1
-"""How far new rows are moved by chance, as a share of how far the base's rows spread."""
+"""Noise on new rows, as a share of the standard deviation of the base's rows."""
 _INDICATORS = {
     "SOURCE": "which sources of knowledge to ask",
     "EOS": "end of the sources",
@@ -46,7 +46,7 @@ _INDICATORS = {
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What of a model is trained: an adapter of a shape, or everything; `checkpointing` saves memory for time."""
+    """What is trained: an adapter, or all weights; `checkpointing` recomputes activations to save memory."""
 
     kept: Kept = "lora"
     lora: LoraSpec = field(default_factory=LoraSpec)
@@ -54,14 +54,14 @@ class Tuning:
 
 
 def told_apart(causal: Causal, ids: Sequence[int]) -> tuple[int, ...]:
-    """Those of some tokens whose embeddings differ from those before: rows that no training touched are all alike."""
+    """The tokens whose embeddings differ from all earlier ones: rows that no training touched are all alike."""
     rows = _owner(causal.model).get_input_embeddings().weight.detach()
-    found: list[int] = []
+    distinct: list[int] = []
     for token in ids:
         mine = rows[token].float()
-        near = [float((mine - rows[other].float()).norm()) < _ALIKE * float(mine.norm()) for other in found]
-        found += [] if any(near) else [token]
-    return tuple(found)
+        near = [float((mine - rows[other].float()).norm()) < _ALIKE * float(mine.norm()) for other in distinct]
+        distinct += [] if any(near) else [token]
+    return tuple(distinct)
 
 
 def vocabulary_rows(causal: Causal) -> int:
@@ -71,9 +71,9 @@ def vocabulary_rows(causal: Causal) -> int:
 
 def end_of(causal: Causal, spelling: Spelling) -> int:
     """The token that ends a response: the tokenizer's own, else the one that ends a plan."""
-    for told in (causal.tokenizer.eos_token_id, *sorted(causal.ends)):
-        if told is not None:
-            return int(told)
+    for token in (causal.tokenizer.eos_token_id, *sorted(causal.ends)):
+        if token is not None:
+            return int(token)
     spelt = spelling.ids[END_OF_SOURCES]
     if len(spelt) == 1:
         return spelt[0]
@@ -84,14 +84,14 @@ def end_of(causal: Causal, spelling: Spelling) -> int:
 
 
 def descriptions(spelling: Spelling, sources: Mapping[str, str]) -> dict[Token, str]:
-    """What each token means in words, by which new rows begin; `sources` describes the sources by name."""
-    found = {}
+    """A description of each token, from which its new row is initialised; `sources` describes sources by name."""
+    words = {}
     for token in spelling.ids:
         if token.kind == "evaluation":
-            found[token] = f"relevance {token.name}, {round(float(token.name) * STEPS)} of {STEPS}"
+            words[token] = f"relevance {token.name}, {round(float(token.name) * STEPS)} of {STEPS}"
         else:
-            found[token] = _INDICATORS.get(token.name, "") or f"{token.name}: {sources.get(token.name, '')}"
-    return found
+            words[token] = _INDICATORS.get(token.name, "") or f"{token.name}: {sources.get(token.name, '')}"
+    return words
 
 
 def for_training(
@@ -103,7 +103,7 @@ def for_training(
     sources: Mapping[str, str] | None = None,
     vocabulary: TokenVocabulary | None = None,
 ) -> Causal:
-    """The model as it is trained: with a fresh adapter or all of it, and new rows where the spelling has them."""
+    """The model for training: a fresh adapter or all weights, and new rows where the spelling needs them."""
     begun = None
     if spelling.way == "rows":
         if vocabulary is None:
@@ -125,7 +125,7 @@ def for_training(
 def first_rows(
     causal: Causal, spelling: Spelling, vocabulary: TokenVocabulary, meant: Mapping[Token, str], *, seed: int
 ) -> dict[str, Tensor]:
-    """Where new rows begin: at the mean of what describes them, a little moved; `outputs` where they are not tied."""
+    """Initial new rows: the mean embedding of each description plus noise; `outputs` too where they are not tied."""
     size = vocabulary_rows(causal)
     numbers = [spelling.one(token) for token in spelling.ids]
     if sorted(numbers) != list(range(size, size + len(numbers))):
@@ -139,17 +139,17 @@ def first_rows(
     layers = {"rows": owner.get_input_embeddings()}
     if not _is_tied(owner):
         layers["outputs"] = owner.get_output_embeddings()
-    found = {}
+    rows = {}
     for name, layer in layers.items():
         weight = layer.weight.detach().float().cpu()
         spread = weight[:: max(1, len(weight) // 4096)].std()
         means = torch.stack([weight[vocabulary.encode(meant[token])].mean(0) for token in tokens])
-        found[name] = means + _NOISE * spread * torch.randn(means.shape, generator=chance)
-    return found
+        rows[name] = means + _NOISE * spread * torch.randn(means.shape, generator=chance)
+    return rows
 
 
 def save_weights(causal: Causal, folder: Path, *, kept: Kept, base: str) -> tuple[str, ...]:
-    """Write what was trained; the names of the files."""
+    """Write the trained weights and return the names of the files."""
     owner = _owner(causal.model)
     if kept == "full":
         tied = _is_tied(owner)
@@ -173,16 +173,16 @@ def save_weights(causal: Causal, folder: Path, *, kept: Kept, base: str) -> tupl
 
 
 def open_weights(part: Part, *, device: str = "cpu", precision: Precision = "auto") -> Causal:
-    """The model of a part, ready to run: the base with the adapter merged into it, or with the part's own weights."""
+    """Load the model of a part: the base with the adapter merged into it, or the part's own weights."""
     base = str(part.options["base"])
-    wanted = part.options["base_sha256"]
-    if base_digest(base) != wanted:
+    expected = part.options["base_sha256"]
+    if base_digest(base) != expected:
         raise WeightsError(
-            f"The part '{part.folder}' was trained on other weights than '{base}' holds: their SHA-256 was {wanted}.",
+            f"The part '{part.folder}' was trained on other weights than '{base}' holds: their SHA-256 was {expected}.",
             remedy="Give the same weights as base, or train the part again on these.",
         )
-    kept = (WHOLE,) if part.options.get("weights", "lora") == "full" else ADAPTER
-    if not set(kept) & set(part.files):
+    files = (WHOLE,) if part.options.get("weights", "lora") == "full" else ADAPTER
+    if not set(files) & set(part.files):
         raise WeightsError(
             f"The part '{part.folder}' came without its weights for torch: it runs in llama.cpp alone.",
             remedy='Leave runtime = "auto" and do without `aware`, or train such a part: dragoman train unims.',
@@ -205,7 +205,7 @@ def open_weights(part: Part, *, device: str = "cpu", precision: Precision = "aut
 
 
 class GrownEmbedding(nn.Module):
-    """A frozen embedding with further rows after its own, which alone are trained."""
+    """A frozen embedding with additional rows that are trained."""
 
     def __init__(self, base: nn.Module, rows: nn.Parameter) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class GrownEmbedding(nn.Module):
 
 
 class GrownOutput(nn.Module):
-    """A frozen output layer with further rows after its own."""
+    """A frozen output layer with additional rows."""
 
     def __init__(self, base: nn.Module, rows: nn.Parameter) -> None:
         super().__init__()
@@ -252,7 +252,7 @@ class GrownOutput(nn.Module):
 
 
 def _grow_beside(causal: Causal, begun: Mapping[str, Tensor]) -> None:
-    """Give the model new rows that are trained, beside its own that are not."""
+    """Add trained rows to the model's frozen embedding and output layer."""
     owner = _owner(causal.model)
     inputs, outputs = owner.get_input_embeddings(), owner.get_output_embeddings()
     rows = nn.Parameter(begun["rows"].to(causal.device))
@@ -263,7 +263,7 @@ def _grow_beside(causal: Causal, begun: Mapping[str, Tensor]) -> None:
 
 
 def _grow(causal: Causal, rows: Mapping[str, Tensor]) -> None:
-    """Put new rows behind the model's own, so that it is a plain model with a larger vocabulary."""
+    """Append new rows to the model's own, which makes a plain model with a larger vocabulary."""
     owner = _owner(causal.model)
     size, more = vocabulary_rows(causal), len(rows["rows"])
     owner.resize_token_embeddings(size + more, mean_resizing=False)
@@ -278,11 +278,11 @@ def _put_whole(causal: Causal, state: dict[str, Tensor]) -> Causal:
     name = next((name for name in state if name.endswith("embed_tokens.weight") or name.endswith("wte.weight")), None)
     if name is not None and len(state[name]) > vocabulary_rows(causal):
         owner.resize_token_embeddings(len(state[name]), mean_resizing=False)
-    told = owner.load_state_dict(state, strict=False)
-    missing = [key for key in told.missing_keys if not (key == "lm_head.weight" and _is_tied(owner))]
-    if missing or told.unexpected_keys:
+    result = owner.load_state_dict(state, strict=False)
+    missing = [key for key in result.missing_keys if not (key == "lm_head.weight" and _is_tied(owner))]
+    if missing or result.unexpected_keys:
         raise WeightsError(
-            f"The part's weights are of another model: '{[*missing, *told.unexpected_keys][0]}' does not fit.",
+            f"The part's weights are of another model: '{[*missing, *result.unexpected_keys][0]}' does not fit.",
             remedy="Give the base that it was trained on.",
         )
     owner.requires_grad_(False)
@@ -296,7 +296,7 @@ def _rows_of(owner: Any, side: Literal["input", "output"]) -> Tensor | None:
 
 
 def _is_tied(owner: Any) -> bool:
-    """Whether the output is the embedding; asked of the layers, since a config may say otherwise."""
+    """Whether output and embedding share weights; read from the layers, since a config may be wrong."""
     inputs, outputs = owner.get_input_embeddings(), owner.get_output_embeddings()
     if isinstance(inputs, GrownEmbedding):
         return inputs.rows is getattr(outputs, "rows", None)
@@ -304,5 +304,5 @@ def _is_tied(owner: Any) -> bool:
 
 
 def _owner(model: Any) -> Any:
-    """The causal model itself, whose layers may carry an adapter."""
+    """The causal model inside a PEFT wrapper; its layers may carry an adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model

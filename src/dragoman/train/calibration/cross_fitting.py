@@ -47,20 +47,20 @@ def held_out_scores(job: Job, fit_and_score: FitAndScore) -> Scores:
             f"{len(set(places))} dialogues cannot be cut into {folds} folds.",
             remedy="Set calibrate.folds lower (0: calibrate on dev alone), or give more dialogues.",
         )
-    found: Scores = [[] for _ in examples]
+    by_example: Scores = [[] for _ in examples]
     for fold in range(folds):
-        kept = tuple(example for example, place in zip(examples, places, strict=True) if place != fold)
+        rest = tuple(example for example, place in zip(examples, places, strict=True) if place != fold)
         rows = [row for row, place in enumerate(places) if place == fold]
         folder = job.folder / f"fold-{fold}"
-        inner = replace(job, train=replace(job.train, examples=kept))
+        inner = replace(job, train=replace(job.train, examples=rest))
         of = identity(inner)
         scores = _kept(of, folder)
         if not scores:
             scores = [list(map(float, row)) for row in fit_and_score(inner, folder, [examples[row] for row in rows])]
             _keep(of, folder, scores)
         for row, score in zip(rows, scores, strict=True):
-            found[row] = score
-    return found
+            by_example[row] = score
+    return by_example
 
 
 def _keep(of: Mapping[str, str], folder: Path, scores: Scores) -> None:
@@ -82,8 +82,10 @@ def _kept(of: Mapping[str, str], folder: Path) -> Scores | None:
         raise TrainingError(
             f"'{folder / FILE}' cannot be read: {error}.", remedy=f"Remove '{folder}' and run it again."
         ) from error
-    said = table.get("of")
-    if not said or any(said.get(name, digest) != digest for name, digest in of.items()):  # older versions said less
+    identity = table.get("of")
+    if not identity or any(
+        identity.get(name, digest) != digest for name, digest in of.items()
+    ):  # older versions said less
         raise TrainingError(
             f"'{folder}' is of another training.", remedy="Give --fresh to begin anew, or another --out."
         )

@@ -1,4 +1,4 @@
-"""Scores of turns that were not trained on, made into probabilities, and the threshold from which one is a yes."""
+"""Fit calibrations, and decision thresholds, on the scores of held-out turns."""
 
 from __future__ import annotations
 
@@ -22,95 +22,94 @@ _FEWEST_ROWS = 8
 _LEAST_SCALE = 1e-3
 _EDGE = 1e-12
 _EQUAL = 1e-6
-"""Fits and sums of the same numbers differ in their last digits."""
+"""Tolerance for fits and sums of the same numbers, which differ in their last digits."""
 
 
 def fit_calibration(scores: Sequence[float], labels: Sequence[bool], method: Method) -> Calibration:
-    """How the scores of a model become probabilities, fitted on turns that it was not trained on.
+    """Fit a calibration on the scores and labels of turns that the model was not trained on.
 
-    The order of scores is always kept. Where the labels are all alike, or there are none, there is nothing to fit a
-    slope to: Platt's bias alone is fitted, and temperature leaves the score as the log-odds that it is. Where there are
-    too few of a label for steps, isotonic is Platt's.
+    It never changes the order of scores. With labels of one class, or none, no slope can be fitted: Platt fits its bias
+    alone, and temperature leaves scores as they are. With too few labels of a class, isotonic falls back to Platt.
     """
-    given, true = _checked(scores, labels)
-    if method == "none" or not len(given):
+    values, true = _checked(scores, labels)
+    if method == "none" or not len(values):
         return Logistic()
     if method == "isotonic" and min(true.sum(), len(true) - true.sum()) >= _FEWEST_ROWS:
-        stepped = _isotonic(given, true)
+        stepped = _isotonic(values, true)
         if len(stepped.scores) > 1:
             return stepped
     one_class = not 0 < true.sum() < len(true)
     if method == "temperature":
-        return Logistic() if one_class else _logistic(given, true, slope=True, intercept=False)
-    return _logistic(given, true, slope=not one_class, intercept=True)
+        return Logistic() if one_class else _logistic(values, true, slope=True, intercept=False)
+    return _logistic(values, true, slope=not one_class, intercept=True)
 
 
 def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> float:
-    """The probability from which on a yes has the best F1, as it is to be expected on turns like these.
+    """The threshold with the best expected F1 on turns like these.
 
-    The probabilities are made to fit the labels (Platt) and then speak for them, so that the threshold hangs on all
-    turns and not on the few labels next to it. On KETOD's training dialogues, with the threshold from a part of them,
-    that gave a better F1 on the others than the best cut of the labels themselves, and than the best mean of bootstraps
-    by dialogue, the more so the fewer they were. Where no label is true the threshold is 0.5.
+    Probabilities are fitted to the labels first (Platt) and then stand in for them, so that the threshold depends on
+    all turns and not on the few labels next to it. On KETOD's training dialogues, with the threshold from a part of
+    them, that gave a better F1 on the others than the best cut of the labels themselves, and than the best mean of
+    bootstraps by dialogue, the more so the fewer there were. Where no label is true the threshold is 0.5.
     """
     import numpy as np
 
-    given, true = _checked(probabilities, labels)
+    values, true = _checked(probabilities, labels)
     if not true.sum():
         return 0.5
-    order = np.lexsort((true, given))  # sums in another order would decide between equal cuts
-    given, true = given[order], true[order]
-    inside = np.clip(given, _EDGE, 1 - _EDGE)
+    order = np.lexsort((true, values))  # sums in another order would decide between equal cuts
+    values, true = values[order], true[order]
+    inside = np.clip(values, _EDGE, 1 - _EDGE)
     odds = np.log(inside) - np.log1p(-inside)
     fitted = fit_calibration(odds.tolist(), [bool(label) for label in true], "platt")
-    return _best_cut(given, np.array([fitted.probability(value) for value in odds]))
+    return _best_cut(values, np.array([fitted.probability(value) for value in odds]))
 
 
 def chosen_threshold(
     probabilities: Sequence[float], labels: Sequence[bool], wanted: Literal["f1", "half"] | float
 ) -> float:
-    """The threshold that a recipe asks for: fitted for the best F1, a half, or a number."""
+    """The threshold of a recipe: fitted for the best F1, 0.5, or a number."""
     if wanted == "f1":
         return best_threshold(probabilities, labels)
     return 0.5 if wanted == "half" else float(wanted)
 
 
 def common_threshold(probabilities: Sequence[float], labels: Sequence[bool], sets: Sequence[str]) -> float:
-    """One threshold for several sets: the best mean of the F1 that is to be expected on each, whatever its size.
+    """One threshold for several sets: the best mean of their expected F1, whatever their sizes.
 
-    As `best_threshold`, set by set; a set without a yes says nothing.
+    As `best_threshold`, set by set; a set without a true label does not count.
     """
     import numpy as np
 
-    given, true = _checked(probabilities, labels)
+    values, true = _checked(probabilities, labels)
     names = np.array(sets)
-    cuts = np.unique(given)[::-1]
+    cuts = np.unique(values)[::-1]
     gains = np.zeros(len(cuts))
     for name in dict.fromkeys(sets):
-        mine = given[names == name]
-        told = true[names == name]
-        if not told.sum():
+        mine = values[names == name]
+        truth = true[names == name]
+        if not truth.sum():
             continue
         inside = np.clip(mine, _EDGE, 1 - _EDGE)
         odds = np.log(inside) - np.log1p(-inside)
-        fitted = fit_calibration(odds.tolist(), [bool(label) for label in told], "platt")
+        fitted = fit_calibration(odds.tolist(), [bool(label) for label in truth], "platt")
         chances = np.array([fitted.probability(value) for value in odds])
-        said = mine[None, :] >= cuts[:, None]  # (cuts, turns)
-        gains += 2 * (said @ chances) / (said.sum(1) + chances.sum())
+        positive = mine[None, :] >= cuts[:, None]  # (cuts, turns)
+        gains += 2 * (positive @ chances) / (positive.sum(1) + chances.sum())
     if not gains.any():
         return 0.5
     return _middle(cuts, int(np.flatnonzero(gains >= gains.max() - _EQUAL)[0]))
 
 
 def expected_threshold(probabilities: Sequence[float]) -> float:
-    """The threshold with the best F1 that is to be expected where the probabilities are right: no label is needed.
+    """The threshold with the best expected F1 if the probabilities are right; it needs no labels.
 
     Above a cut the sum of the probabilities is the expected number of true positives; the best threshold is half of
     the best F1 (Lipton et al. 2014). It lies in the middle between two neighbours; of equal cuts the highest is taken,
-    which says yes the least.
+    which has the fewest positives.
     """
-    given, _ = _checked(probabilities, [False] * len(probabilities))
-    return _best_cut(given, given)
+    values, _ = _checked(probabilities, [False] * len(probabilities))
+    return _best_cut(values, values)
 
 
 def _best_cut(given: Floats, chances: Floats) -> float:
@@ -118,23 +117,23 @@ def _best_cut(given: Floats, chances: Floats) -> float:
 
     if not chances.sum():
         return 0.5
-    values, hits, said = _cuts(given, chances)
-    gains = 2 * hits / (said + chances.sum())
+    values, hits, counts = _cuts(given, chances)
+    gains = 2 * hits / (counts + chances.sum())
     return _middle(values, int(np.flatnonzero(gains >= gains.max() - _EQUAL)[0]))
 
 
 def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
-    """Distinct probabilities from the highest down; at each, what is true and how many there are from it upwards."""
+    """Distinct probabilities in falling order, each with the sum of truths and the count from it upwards."""
     import numpy as np
 
     values, places = np.unique(-given, return_inverse=True)
     hits = np.cumsum(np.bincount(places, weights=true, minlength=len(values)), dtype=np.float64)
-    said = np.cumsum(np.bincount(places, minlength=len(values)), dtype=np.float64)
-    return -values, hits, said
+    counts = np.cumsum(np.bincount(places, minlength=len(values)), dtype=np.float64)
+    return -values, hits, counts
 
 
 def _middle(values: Floats, place: int) -> float:
-    """Between a probability that is still a yes and the next one below, which is not."""
+    """The middle between the lowest positive probability and the next one below."""
     above = float(values[place])
     below = float(values[place + 1]) if place + 1 < len(values) else 0.0
     middle = below + (above - below) / 2
@@ -144,7 +143,7 @@ def _middle(values: Floats, place: int) -> float:
 def _logistic(scores: Floats, true: Floats, *, slope: bool, intercept: bool) -> Logistic:
     """The most likely scale and bias, with Platt's targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2) for 1 and 0.
 
-    The targets keep the fit finite where one threshold parts the labels, and careful where there are few turns.
+    The targets keep the fit finite where a threshold separates the labels, and cautious for few turns.
     """
     import numpy as np
     from scipy.optimize import minimize
@@ -161,18 +160,18 @@ def _logistic(scores: Floats, true: Floats, *, slope: bool, intercept: bool) -> 
         slopes = np.array([wrong @ spread if slope else 0.0, wrong.sum() if intercept else 0.0])
         return float((np.logaddexp(0, odds) - target * odds).mean()), slopes / len(target)
 
-    held = [(_LEAST_SCALE * unit, None) if slope else (unit, unit), (None, None) if intercept else (0.0, 0.0)]
+    bounds = [(_LEAST_SCALE * unit, None) if slope else (unit, unit), (None, None) if intercept else (0.0, 0.0)]
     start = np.array([max(unit, _LEAST_SCALE * unit), 0.0])
     options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-10}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=held, options=options)
-    scale, bias = (float(value) for value in found.x)
+    fit = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    scale, bias = (float(value) for value in fit.x)
     return Logistic(scale / unit, bias)
 
 
 def _isotonic(scores: Floats, true: Floats) -> Isotonic:
-    """The rising steps nearest to the labels, as a line through the middle of few of them.
+    """Isotonic regression, interpolated between the centres of its steps.
 
-    Small steps are joined with a neighbour, and the ends stay as far from 0 and 1 as Platt's targets do.
+    Small steps are merged with a neighbour, and the ends stay as far from 0 and 1 as Platt's targets do.
     """
     import numpy as np
     from sklearn.isotonic import isotonic_regression
@@ -206,14 +205,15 @@ def _isotonic(scores: Floats, true: Floats) -> Isotonic:
 def _checked(numbers: Sequence[float], labels: Sequence[bool]) -> tuple[Floats, Floats]:
     import numpy as np
 
-    given, true = np.asarray(numbers, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    if given.shape != true.shape or given.ndim != 1:
+    values, true = np.asarray(numbers, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    if values.shape != true.shape or values.ndim != 1:
         raise TrainingError(
-            f"{given.shape} scores do not fit {true.shape} labels.", remedy="Give one score a label, in the same order."
+            f"{values.shape} scores do not fit {true.shape} labels.",
+            remedy="Give one score a label, in the same order.",
         )
-    if not np.isfinite(given).all():
-        where = int(np.flatnonzero(~np.isfinite(given))[0])
+    if not np.isfinite(values).all():
+        where = int(np.flatnonzero(~np.isfinite(values))[0])
         raise TrainingError(
-            f"The score of turn {where} is {given[where]}.", remedy="The model is broken: train it with a lower rate."
+            f"The score of turn {where} is {values[where]}.", remedy="The model is broken: train it with a lower rate."
         )
-    return given, true
+    return values, true

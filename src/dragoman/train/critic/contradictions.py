@@ -1,10 +1,9 @@
-"""A reply and what it rests on, made to contradict each other by one edit, or to go on agreeing by an edit of both.
+"""Edits of a reply and its evidence: of one side, so that they contradict each other, or of both, so that they agree.
 
-An edit touches only what the two have in common, so that they really disagree afterwards. A number or a name that
-stands in both is changed in one. A sentence is denied where half of its words stand in the other text; a word is
-replaced by one that it excludes where the other text has the word, or one that means as much. Questions are left alone.
-Where several pieces of evidence stand together, a denial goes into the reply (the other pieces would still support it),
-and not at all where they contradict each other already.
+An edit touches only what the two have in common, so that they really disagree afterwards. A number or name of both is
+changed in one. A sentence is negated if the other text has half of its words; a word is replaced by one that it
+excludes if the other text has the word or a synonym. Questions are left alone. With several pieces of evidence only the
+reply is negated, since the other pieces would still support it, and nothing where they contradict each other already.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ Edit: TypeAlias = Literal["number", "name", "negation", "opposite"]
 EDITS: tuple[Edit, ...] = ("number", "name", "negation", "opposite")
 
 _SHARED = 0.5
-"""How much of a sentence the other text must hold before its denial contradicts that text."""
+"""The share of a sentence's words that the other text must have for the negation to contradict it."""
 _TRIES = 8
 _IDIOMS = frozenset("01")
-"""Numbers that mostly count nothing: one of them, a person."""
+"""Numbers that are mostly no counts: "one of them"."""
 _COMMON = 3
-"""A word in so many titles (hotel, house) names nothing by itself."""
+"""A word in so many titles (hotel, house) is no name."""
 _BOOK = re.compile(r"《([^《》]{1,30})》")
 _FACT = re.compile(
     r"(?P<subject>[^，。；、：\s]{2,16}?)的(?P<about>[^的，。；、：\s]{2,8}?)(?:是|为|有|叫|：)(?P<value>[^，。；、：\s]{2,16})"
@@ -51,8 +50,8 @@ _QUESTION = re.compile(r"[?？]\s*[\"'”’)）]*$")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a reply rests on, and the reply. `title` is what the grounding is about, where that has a name; `pieces` is
-    how many pieces of evidence stand in it."""
+    """A reply with its evidence, the `grounding`. `title` names what the evidence is about, if it has a name; `pieces`
+    is the number of pieces of evidence."""
 
     grounding: str
     reply: str
@@ -62,7 +61,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class NamePools:
-    """The names of a set by what they are names of, so that one is exchanged for another of its kind."""
+    """The names of a dataset by kind, so that a name is exchanged for another of its kind."""
 
     by_kind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: frozenset[str] = frozenset()
@@ -70,31 +69,31 @@ class NamePools:
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> NamePools:
-        found: dict[str, dict[str, None]] = {}
+        by_kind: dict[str, dict[str, None]] = {}
         titles: dict[str, None] = {}
         for pair in pairs:
             titles.setdefault(pair.title.casefold())
             for kind, name in named(pair):
-                found.setdefault(kind, {}).setdefault(name)
+                by_kind.setdefault(kind, {}).setdefault(name)
         seen = Counter(word for title in titles for word in set(title.split()))
         common = frozenset(word for word, count in seen.items() if count >= _COMMON)
-        kept = {
-            kind: tuple(sorted(name for name in known if name.casefold() not in common))
-            for kind, known in found.items()
+        pools = {
+            kind: tuple(sorted(name for name in names if name.casefold() not in common))
+            for kind, names in by_kind.items()
         }
-        return cls(kept, common)
+        return cls(pools, common)
 
     def other(self, kind: str, dice: random.Random, *, absent: Sequence[str]) -> str | None:
-        """Another name of a kind that stands in none of some texts."""
-        known = self.by_kind.get(kind, ())
-        for name in dice.sample(known, min(_TRIES, len(known))):
+        """Another name of a kind that none of the texts has."""
+        names = self.by_kind.get(kind, ())
+        for name in dice.sample(names, min(_TRIES, len(names))):
             if not any(has_name(text, name) for text in absent):
                 return name
         return None
 
 
 def contradicted(pair: Pair, edit: Edit, known: NamePools, dice: random.Random) -> Pair | None:
-    """The pair with one side edited so that the two contradict each other; None where this edit cannot do it."""
+    """The pair with one side edited so that the two contradict each other; None where the edit does not apply."""
     return _FINDERS[edit](pair, known, dice, both=False)
 
 
@@ -102,30 +101,32 @@ def echoed(pair: Pair, known: NamePools, dice: random.Random) -> Pair | None:
     """The pair with the same number or name exchanged on both sides: strange, and as consistent as before."""
     edits = [_number, _name, _opposite]
     dice.shuffle(edits)
-    return next((found for edit in edits if (found := edit(pair, known, dice, both=True)) is not None), None)
+    return next(
+        (pair_with_edit for edit in edits if (pair_with_edit := edit(pair, known, dice, both=True)) is not None), None
+    )
 
 
 def named(pair: Pair) -> list[tuple[str, str]]:
-    """The names that stand on both sides, with their kinds: titles, works, what a fact is of, its value, and others."""
-    found: dict[str, str] = {}
+    """The names on both sides with their kinds: titles, works, subjects and values of facts, and others."""
+    kinds: dict[str, str] = {}
     if pair.title and has_name(pair.reply, pair.title):
-        found[pair.title] = "title"
+        kinds[pair.title] = "title"
     for match in _BOOK.finditer(pair.grounding):
-        found.setdefault(match[1], "work")
+        kinds.setdefault(match[1], "work")
     for match in _FACT.finditer(pair.grounding):
-        found.setdefault(match["value"], f"value of {match['about']}")
-        found.setdefault(match["subject"].removeprefix("《").removesuffix("》"), f"subject of {match['about']}")
+        kinds.setdefault(match["value"], f"value of {match['about']}")
+        kinds.setdefault(match["subject"].removeprefix("《").removesuffix("》"), f"subject of {match['about']}")
     title = pair.title.casefold()
     for name in sorted(names(pair.reply)):
-        found.setdefault(name.capitalize(), "name in a title" if has_name(title, name) else "name")
+        kinds.setdefault(name.capitalize(), "name in a title" if has_name(title, name) else "name")
     both = [
-        (kind, name) for name, kind in found.items() if has_name(pair.reply, name) and has_name(pair.grounding, name)
+        (kind, name) for name, kind in kinds.items() if has_name(pair.reply, name) and has_name(pair.grounding, name)
     ]
     return [(kind, name) for kind, name in both if len(name) > 1]
 
 
 def shared(sentence: str, other: str) -> float:
-    """The share of a sentence's words that another text holds too."""
+    """The share of a sentence's words that another text has."""
     words = set(analyse(sentence))
     return len(words & set(analyse(other))) / len(words) if words else 0.0
 
@@ -138,9 +139,9 @@ def _number(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) ->
         for _ in range(_TRIES):
             new = other_number(old, dice)
             if new not in stands:
-                found = _applied(pair, partial(change_number, old=old, new=new), dice, both=both)
-                if found is not None:
-                    return found
+                edited = _applied(pair, partial(change_number, old=old, new=new), dice, both=both)
+                if edited is not None:
+                    return edited
     return None
 
 
@@ -150,9 +151,9 @@ def _name(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> P
     for kind, old in candidates:
         new = known.other(kind, dice, absent=(pair.grounding, pair.reply))
         if new is not None:
-            found = _applied(pair, partial(exchange_name, old=old, new=new), dice, both=both)
-            if found is not None:
-                return found
+            edited = _applied(pair, partial(exchange_name, old=old, new=new), dice, both=both)
+            if edited is not None:
+                return edited
     return None
 
 
@@ -170,8 +171,8 @@ def _opposite(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) 
         return _swapped(pair, words, dice)
     for in_reply, sentence in _deniable(pair, dice, share=0.0):
         other_side = pair.grounding if in_reply else pair.reply
-        found = [entry for entry in opposites(sentence) if not has_name(pair.title, entry.word)]
-        for entry in dice.sample(found, len(found)):
+        entries = [entry for entry in opposites(sentence) if not has_name(pair.title, entry.word)]
+        for entry in dice.sample(entries, len(entries)):
             if not any(has_name(other_side, word) for word in entry.alike):
                 continue  # the other side does not speak of it
             fitting = [other for other in entry.others if not has_name(other_side, other)]
@@ -182,33 +183,33 @@ def _opposite(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) 
 
 
 def _swapped(pair: Pair, words: Sequence[Excluded], dice: random.Random) -> Pair | None:
-    """One word that stands on both sides, replaced on both."""
+    """The pair with a common word replaced on both sides."""
     for entry in dice.sample(words, len(words)):
         fitting = [other for other in entry.others if not has_name(f"{pair.grounding}\n{pair.reply}", other)]
         if fitting:
             new = dice.choice(fitting)
-            found = _applied(pair, partial(oppose, word=entry.word, other=new), dice, both=True)
-            if found is not None:
-                return found
+            edited = _applied(pair, partial(oppose, word=entry.word, other=new), dice, both=True)
+            if edited is not None:
+                return edited
     return None
 
 
 def _deniable(pair: Pair, dice: random.Random, *, share: float = _SHARED) -> list[tuple[bool, str]]:
-    """Sentences that can be denied, the most shared first: whether it is the reply's, and the sentence."""
+    """Sentences that can be negated, by falling overlap, each with whether it is the reply's."""
     if pair.pieces > 1 and torn(pair.grounding):
         return []
     sides = [(True, pair.reply, pair.grounding)]
     if pair.pieces == 1:
         sides.append((False, pair.grounding, pair.reply))
     dice.shuffle(sides)
-    found = [
+    candidates = [
         (in_reply, sentence, shared(sentence, other))
         for in_reply, text, other in sides
         for sentence in sentences(text)
         if not _QUESTION.search(sentence)
     ]
-    found.sort(key=lambda entry: -entry[2])
-    return [(in_reply, sentence) for in_reply, sentence, held in found if held >= share]
+    candidates.sort(key=lambda entry: -entry[2])
+    return [(in_reply, sentence) for in_reply, sentence, overlap in candidates if overlap >= share]
 
 
 def _applied(pair: Pair, edit: Callable[[str], str | None], dice: random.Random, *, both: bool) -> Pair | None:

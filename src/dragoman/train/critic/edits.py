@@ -1,8 +1,7 @@
-"""Edits that make a text say something else: another number, another name, the denial, the opposite.
+"""Edits that change the meaning of a text: another number, another name, negation, antonyms.
 
-Each is a pure function of a text, in English and Chinese; words lie in `words/`, one file a language. An edit gives
-None where there is nothing for it to change, and never the same text. What it is applied to, and when the result
-contradicts another text, is decided in `contradictions.py`.
+Each is a pure function of a text, in English and Chinese, with word lists in `words/`. An edit returns None where it
+has nothing to change, and never the same text. `contradictions.py` decides where to apply them.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _LATIN = re.compile(f"[^\\W_{CJK}]")
 
 
 def number_places(text: str, number: str) -> list[tuple[int, int]]:
-    """Where a number stands in a text, in whichever spelling; `number` is spelt as `claims.numbers` spells it."""
-    found = [match.span() for pattern in (_DIGITS, _SPELT, _ZH_SPELT) for match in pattern.finditer(text)]
-    return sorted(place for place in found if number in _numbers_at(text, place))
+    """The spans of a number in a text, in digits or words; `number` is in the form of `claims.numbers`."""
+    spans = [match.span() for pattern in (_DIGITS, _SPELT, _ZH_SPELT) for match in pattern.finditer(text)]
+    return sorted(place for place in spans if number in _numbers_at(text, place))
 
 
 def change_number(text: str, old: str, new: str) -> str | None:
-    """The text with a number put in another's place, in its spelling: digits, or words where there are words for both.
+    """The text with a number replaced in the same spelling: digits, or words where both numbers have words.
 
     >>> change_number("It has two rooms, 34 francs each.", "34", "36")
     'It has two rooms, 36 francs each.'
@@ -50,12 +49,12 @@ def change_number(text: str, old: str, new: str) -> str | None:
     edited = text
     for start, end in reversed(number_places(text, old)):
         edited = edited[:start] + _spelt_like(text[start:end], new) + edited[end:]
-    kept = numbers(edited)
-    return edited if edited != text and old not in kept and new in kept else None
+    numbers_after = numbers(edited)
+    return edited if edited != text and old not in numbers_after and new in numbers_after else None
 
 
 def other_number(number: str, dice: random.Random) -> str:
-    """A number near another one and never the same: years stay years, times stay times, small stays small."""
+    """A different number near another one: years stay years, times stay times, small numbers stay small."""
     number = unicodedata.normalize("NFKC", number)  # digits of full width are digits
     if ":" in number:
         hours, _, minutes = number.partition(":")
@@ -71,7 +70,7 @@ def other_number(number: str, dice: random.Random) -> str:
 
 
 def _numbers_at(text: str, place: tuple[int, int]) -> frozenset[str]:
-    """The numbers of a piece of text; a Chinese one is known by the measure word behind it."""
+    """The numbers at a place of a text; with the next character, since a Chinese numeral needs its measure word."""
     return numbers(text[place[0] : place[1] + 1]) | numbers(text[place[0] : place[1]])
 
 
@@ -95,12 +94,12 @@ def _chinese(value: int) -> str:
 
 
 def has_name(text: str, name: str) -> bool:
-    """Whether a text names something, in whichever case."""
+    """Whether a text has a name, in any case."""
     return _named(name).search(text) is not None
 
 
 def exchange_name(text: str, old: str, new: str) -> str | None:
-    """The text with a name in another's place, everywhere; the case follows the old one's.
+    """The text with every occurrence of a name replaced, in the case of the old one.
 
     >>> exchange_name("The gonville hotel is full.", "GONVILLE HOTEL", "Acorn House")
     'The Acorn House is full.'
@@ -113,7 +112,7 @@ def exchange_name(text: str, old: str, new: str) -> str | None:
 
 @cache
 def _named(name: str) -> re.Pattern[str]:
-    """A name as a word of its own, where its script has words."""
+    """The pattern of a name between word boundaries, where its script has them."""
     before = r"(?<!\w)" if _LATIN.match(name[:1]) else ""
     after = r"(?!\w)" if _LATIN.match(name[-1:]) else ""
     return re.compile(before + re.escape(name) + after, re.IGNORECASE)
@@ -129,7 +128,7 @@ def _cased(new: str, old: str) -> str:
 
 
 def negate(sentence: str) -> str | None:
-    """The denial of a sentence; of one that denies, what it denies. So negating twice gives a simple sentence back.
+    """The negation of a sentence, or a negated sentence without its negation; twice restores a simple sentence.
 
     >>> negate("The room is clean.")
     'The room is not clean.'
@@ -149,41 +148,43 @@ def _negate_english(sentence: str) -> str | None:
         return _put(sentence, denied.span(), words.affirm(denied))
     if negated(sentence):
         return None  # "nothing", "without": one more "not" would say nothing clear
-    found = words.auxiliary.search(sentence)
-    if found:
-        return _put(sentence, found.span(), f"{found.group()} not")
-    found = words.verb.search(sentence)
-    return _put(sentence, found.span(), words.deny(found)) if found else None
+    match = words.auxiliary.search(sentence)
+    if match:
+        return _put(sentence, match.span(), f"{match.group()} not")
+    match = words.verb.search(sentence)
+    return _put(sentence, match.span(), words.deny(match)) if match else None
 
 
 def _negate_chinese(sentence: str) -> str | None:
     rules: list[tuple[str, str, str]] = [(plain, denied, where) for plain, denied, where in _words()["zh"]["denials"]]
-    said = [(sentence.find(denied), plain, denied) for plain, denied, _ in rules if denied in sentence]
-    if said:
-        start, plain, denied = min(said)
+    denials = [(sentence.find(denied), plain, denied) for plain, denied, _ in rules if denied in sentence]
+    if denials:
+        start, plain, denied = min(denials)
         return _put(sentence, (start, start + len(denied)), plain)
     if "不" in sentence or "没" in sentence:
         return None
-    found = [(match.start(), denied, plain) for plain, denied, where in rules if (match := re.search(where, sentence))]
-    if not found:
+    plain_places = [
+        (match.start(), denied, plain) for plain, denied, where in rules if (match := re.search(where, sentence))
+    ]
+    if not plain_places:
         return None
-    start, denied, plain = min(found)
+    start, denied, plain = min(plain_places)
     return _put(sentence, (start, start + len(plain)), denied)
 
 
 @dataclass(frozen=True, slots=True)
 class _English:
-    """How English denies: "is not", "isn't", "has no", "does not offer"; and the forms of verbs that need "do"."""
+    """English negation ("is not", "isn't", "has no", "does not offer") and the forms of verbs that need "do"."""
 
     denied: re.Pattern[str]
     auxiliary: re.Pattern[str]
     verb: re.Pattern[str]
     short: Mapping[str, str]
     forms: Mapping[str, tuple[str, str, str]]
-    """By each of its forms: base, third person, past."""
+    """Base form, third person and past of a verb, by each of these forms."""
 
     def affirm(self, match: re.Match[str]) -> str:
-        """What "isn't", "is not", "does not offer" deny."""
+        """The sentence without its "isn't", "is not" or "does not offer"."""
         helper = match["helper"].replace("’", "'")
         helper = self.short.get(helper.casefold(), helper)
         verb = (match["verb"] or "").strip()
@@ -229,7 +230,7 @@ def _english() -> _English:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A word of a text, the words that mean as much, and those that it excludes."""
+    """A word of a text with its synonyms and the words that it excludes."""
 
     word: str
     alike: tuple[str, ...]
@@ -252,10 +253,10 @@ def oppose(text: str, word: str, other: str) -> str | None:
 
 
 def torn(text: str) -> bool:
-    """Whether a text says of something both what it is and the opposite, as the reviews of several guests do."""
-    found = opposites(text)
-    words = {entry.word for entry in found}
-    return any(not words.isdisjoint(entry.others) for entry in found)
+    """Whether a text has a word and its opposite, as several reviews of one hotel do."""
+    entries = opposites(text)
+    words = {entry.word for entry in entries}
+    return any(not words.isdisjoint(entry.others) for entry in entries)
 
 
 @cache

@@ -1,15 +1,14 @@
-"""Pairs of what a reply rests on and the reply, consistent and not, from turns with gold evidence and a gold reply.
+"""Training pairs of the critic, evidence with a reply, from turns with gold evidence and a gold reply.
 
-Consistent: the gold evidence of one source, joined as P.C and K.C join it, and, where it has several pieces, each piece
-that agrees with the reply by itself, since the refiner asks for one piece at a time. Not consistent: the evidence of
-another dialogue (`random`, as in the papers), other evidence of the same persona, entity or candidates (`sibling`), and
-the pair itself with a number, a name, a denial or an opposite word edited on one side (`contradictions.py`).
+Consistent pairs have the gold evidence of one source, joined as P.C and K.C join it, and each of several pieces that
+agrees with the reply by itself, since the refiner asks for one piece at a time. Inconsistent pairs have evidence of
+another dialogue (`random`, as in the papers), other evidence of the same persona, entity or candidates (`sibling`), or
+an edit of a number, a name, a negation or an antonym on one side (`contradictions.py`).
 
-Other evidence may support a reply by accident. It is left out by these rules, over stemmed words without stop words:
-it says nothing that the gold does not say; a third of what it says beyond the gold is in the reply; or it shares as
-much with the reply as the gold does. Evidence of elsewhere is also left out where it shares 15 % of its words (or of
-the reply's) with the reply, unless the reply names what its own evidence is about and the other is about something
-else.
+Other evidence may support a reply by accident. These rules, over stemmed words without stop words, exclude it: it has
+no word beyond the gold; a third of its words beyond the gold are in the reply; or it shares as much with the reply as
+the gold does. Evidence of another dialogue is also excluded where it shares 15 % of its words (or of the reply's) with
+the reply, unless the reply names the subject of its own evidence and the other evidence has another subject.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _TRIES = 12
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """One row to learn from: `kind` is `gold`, `echo` or what made it inconsistent."""
+    """One training pair: `kind` is `gold`, `echo` or the kind of inconsistency."""
 
     grounding: str
     reply: str
@@ -55,7 +54,7 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True)
 class GroundedReply:
-    """Gold evidence of one source with its reply, and the other evidence that stands beside it."""
+    """Gold evidence of one source with its reply, and the other passages of the turn."""
 
     turn: str
     dialogue: str
@@ -77,13 +76,13 @@ class GroundedReply:
 
 
 def groundings(corpus: Corpus, *, single: bool = True) -> list[GroundedReply]:
-    """What each reply rests on, by source: joined, and, with `single`, each piece that agrees with the reply."""
+    """Replies with their evidence by source: joined, and, with `single`, each piece that agrees with the reply."""
     shelf = _Shelf(corpus.passages)
-    found: list[GroundedReply] = []
+    rows: list[GroundedReply] = []
     for example in corpus.examples:
         if example.gold.evidence and example.gold.reply and example.gold.reply.strip():
-            found.extend(_of_turn(example, shelf, single=single))
-    return found
+            rows.extend(_of_turn(example, shelf, single=single))
+    return rows
 
 
 def labelled(
@@ -94,10 +93,10 @@ def labelled(
     echo: float,
     seed: int,
 ) -> list[LabelledPair]:
-    """Every positive, some with an echo, each followed by so many negatives, of kinds drawn by their shares.
+    """Every positive, some with an echo, each followed by negatives of kinds that are drawn by their shares.
 
-    A kind that a pair does not allow (no number to edit) is drawn no more for it; `random` and `sibling` may be drawn
-    again and again. The order and choice depend on the seed and on each turn's id alone.
+    A kind that does not apply to a pair (no number to edit) is not drawn again for it; `random` and `sibling` may be
+    drawn repeatedly. Order and choice depend only on the seed and each turn's id.
     """
     maker = Maker(found, seed=seed)
     rows: list[LabelledPair] = []
@@ -111,17 +110,21 @@ def labelled(
 
 
 def every_kind(found: Sequence[GroundedReply], *, seed: int) -> list[LabelledPair]:
-    """Every positive with one negative of each kind that it allows, and its echo: what dev is measured on."""
+    """Every positive with its echo and one negative of each kind that applies: the pairs that dev is measured on."""
     maker = Maker(found, seed=seed)
     rows: list[LabelledPair] = []
     for grounded in found:
-        made = [maker.positive(grounded), maker.echo(grounded), *(maker.negative(grounded, kind) for kind in NEGATIVES)]
-        rows += [row for row in made if row is not None]
+        pairs = [
+            maker.positive(grounded),
+            maker.echo(grounded),
+            *(maker.negative(grounded, kind) for kind in NEGATIVES),
+        ]
+        rows += [row for row in pairs if row is not None]
     return rows
 
 
 class Maker:
-    """Makes the rows of pairs, each by a chance of its own: what one pair gets does not depend on the others' draws."""
+    """Makes the rows of pairs, each with its own random generator, so that pairs do not depend on each other."""
 
     def __init__(self, found: Sequence[GroundedReply], *, seed: int) -> None:
         self._seed = seed
@@ -143,7 +146,7 @@ class Maker:
         return None if pair is None else _row(grounded, pair, "echo")
 
     def negative(self, grounded: GroundedReply, kind: Negative, *, number: int = 0) -> LabelledPair | None:
-        """A row of a kind, None where the pair does not allow it; `number` tells several of a kind apart."""
+        """A row of a kind, None where it does not apply; `number` distinguishes several of a kind."""
         dice = self.dice(grounded, f"{kind}/{number}")
         if kind == "random":
             return self._random(grounded, dice)
@@ -162,27 +165,27 @@ class Maker:
 
 
 def supports(passages: Sequence[Passage], grounded: GroundedReply, *, elsewhere: bool = False) -> bool:
-    """Whether other evidence may support a reply too, by the rules above."""
+    """Whether other evidence may support a reply too, by the rules of the module."""
     other = joined(passages)
-    words, said = _words(other.indexed), _words(grounded.reply)
+    words, reply_words = _words(other.indexed), _words(grounded.reply)
     gold = frozenset[str]().union(*(_words(passage.indexed) for passage in grounded.gold))
     beyond = words - gold
     if not beyond or {passage.text for passage in passages} & {passage.text for passage in grounded.gold}:
         return True
-    common = len(words & said)
-    if len(beyond & said) >= _BEYOND * len(beyond) or (common and common >= len(gold & said)):
+    common = len(words & reply_words)
+    if len(beyond & reply_words) >= _BEYOND * len(beyond) or (common and common >= len(gold & reply_words)):
         return True
     title = joined(grounded.gold).title
     if not elsewhere or (title and title != other.title and has_name(grounded.reply, title)):
         return False
-    return common >= _ELSEWHERE * min(len(words), len(said) or 1)
+    return common >= _ELSEWHERE * min(len(words), len(reply_words) or 1)
 
 
 def agrees(passage: Passage, reply: str) -> bool:
     """Whether one of several pieces supports a reply by itself: it shares a fifth of its words (or of the reply's)
-    beyond the title, and no word of the one excludes a word of the other."""
-    words, said = _words(passage.text) - _words(passage.title), _words(reply) - _words(passage.title)
-    if not words or not said or len(words & said) < _NEAR * min(len(words), len(said)):
+    beyond the title, and no word of either excludes a word of the other."""
+    words, reply_words = _words(passage.text) - _words(passage.title), _words(reply) - _words(passage.title)
+    if not words or not reply_words or len(words & reply_words) < _NEAR * min(len(words), len(reply_words)):
         return False
     return not any(has_name(reply, other) for entry in opposites(passage.text) for other in entry.others)
 
@@ -196,8 +199,8 @@ def _of_turn(example: Example, shelf: _Shelf, *, single: bool) -> Iterator[Groun
             by_source.setdefault(passage.source, []).append(passage)
     reply = (example.gold.reply or "").strip()
     where = example.id, example.context.dialogue or example.id, example.context.scope.tenant
-    for found in by_source.values():
-        gold = tuple(found)
+    for passages in by_source.values():
+        gold = tuple(passages)
         siblings = shelf.siblings(gold, example.candidates)
         yield GroundedReply(*where, gold, reply, gold, siblings)
         if single and len(gold) > 1:
@@ -207,7 +210,7 @@ def _of_turn(example: Example, shelf: _Shelf, *, single: bool) -> Iterator[Groun
 
 
 class _Shelf:
-    """The passages that turns share, by id and by what they stand under."""
+    """Shared passages by id, and by parent or title."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._by_id = {passage.id: passage for passage in passages}
@@ -233,7 +236,7 @@ def _place(passage: Passage) -> tuple[object, ...]:
 
 
 def _sibling(grounded: GroundedReply, dice: random.Random) -> LabelledPair | None:
-    """As many siblings as the pair has pieces, so that length tells nothing; fewer where there are not so many."""
+    """As many siblings as the pair has pieces, if there are so many, so that length gives nothing away."""
     fitting: list[Passage] = []
     for passage in dice.sample(grounded.siblings, len(grounded.siblings)):
         if not supports([passage], grounded):

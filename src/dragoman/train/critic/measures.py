@@ -1,4 +1,4 @@
-"""How well a critic tells consistent pairs from others, kind by kind, and the rows that it is calibrated on."""
+"""Accuracy of a critic by kind of pair, and the rows for its calibration."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ def figures(rows: Sequence[LabelledPair], probabilities: Sequence[float]) -> dic
 
     `random` is what the papers print (as many random negatives as positives); `hard` takes all other negatives
     together; `accuracy` is the mean of the two. `sibling`, `number`, ... are of one kind of negative; `random/SOURCE`
-    and `hard/SOURCE` of one source. `accepted` is the share of gold pairs, `accepted_echo` of pairs whose two sides
-    were edited alike. What has no rows is left out.
+    and `hard/SOURCE` of one source. `accepted` is the share of accepted gold pairs, `accepted_echo` that of pairs with
+    the same edit on both sides. Measures without rows are left out.
     """
     right = [(probability >= _HALF) == row.consistent for row, probability in zip(rows, probabilities, strict=True)]
-    found: dict[str, float] = {}
+    measures: dict[str, float] = {}
     accepted = _share(rows, right, ("gold",))
     if accepted is None:
-        return found
-    found["accepted"] = accepted
+        return measures
+    measures["accepted"] = accepted
     echo = _share(rows, right, ("echo",))
     if echo is not None:
-        found["accepted_echo"] = echo
+        measures["accepted_echo"] = echo
     groups = {"random": ("random",), "hard": HARD} | {kind: (kind,) for kind in HARD}
     for name, kinds in groups.items():
         rejected = _share(rows, right, kinds)
         if rejected is not None:
-            found[name] = (accepted + rejected) / 2
+            measures[name] = (accepted + rejected) / 2
     for source in dict.fromkeys(row.source for row in rows):
         own = _share(rows, right, ("gold",), source)
         for name in ("random", "hard"):
             rejected = _share(rows, right, groups[name], source)
             if own is not None and rejected is not None:
-                found[f"{name}/{source}"] = (own + rejected) / 2
-    both = [found[name] for name in ("random", "hard") if name in found]
+                measures[f"{name}/{source}"] = (own + rejected) / 2
+    both = [measures[name] for name in ("random", "hard") if name in measures]
     if both:
-        found["accuracy"] = sum(both) / len(both)
-    return found
+        measures["accuracy"] = sum(both) / len(both)
+    return measures
 
 
 def balanced(rows: Sequence[LabelledPair], *, seed: int) -> list[int]:
-    """The rows to calibrate on: each gold pair, and one negative of it, in turn a random and a hard one.
+    """The rows for calibration: each gold pair with one of its negatives, alternately a random and a hard one.
 
-    So that one half is where a pair is as likely consistent as not, among as many of the one as of the other. `rows`
-    are as `every_kind` gives them: a gold pair, then what was made of it.
+    With as many consistent pairs as others, a probability of 0.5 is the even chance. `rows` are those of `every_kind`:
+    a gold pair, then the pairs made from it.
     """
     dice = random.Random(seed)
     groups: list[list[int]] = []
@@ -60,8 +60,8 @@ def balanced(rows: Sequence[LabelledPair], *, seed: int) -> list[int]:
             groups[-1].append(place)
     chosen: list[int] = []
     for number, group in enumerate(groups):
-        wanted = HARD if number % 2 else ("random",)
-        fitting = [place for place in group if rows[place].kind in wanted]
+        kinds = HARD if number % 2 else ("random",)
+        fitting = [place for place in group if rows[place].kind in kinds]
         other = fitting or [place for place in group if rows[place].kind in NEGATIVES]
         chosen += [group[0], dice.choice(other)] if other else [group[0]]
     return chosen

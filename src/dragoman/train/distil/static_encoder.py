@@ -1,14 +1,14 @@
-"""A static encoder from a neural one, its teacher: token vectors whose weighted mean is near the teacher's vector.
+"""Distil a static encoder from a neural teacher: token vectors whose weighted mean is near the teacher's vector.
 
-1. The teacher reads each token of its vocabulary alone: E, a row a token, without what all rows have in common.
+1. The teacher reads each token of its vocabulary alone: E, a row a token, centred.
 2. A token that is frequent in the sample weighs less: w(t) = a / (a + p(t)) (SIF, Arora et al. 2017). A passage is the
    weighted mean of its tokens' rows: X E, with a row of X for each passage; Y are the teacher's vectors of them.
-3. One matrix for all rows, min |X E W - Y|^2 + r |W - c I|^2: it moves tokens too that no passage of the sample holds,
-   and leaves directions as they are of which the sample says nothing; c I is the best of those that only scale.
-4. An offset for each token that some passage holds, min |X (E W + D) - Y|^2 + s |D|^2, by conjugate gradients, for as
-   long as passages that are held out come nearer to the teacher's.
+3. One matrix for all rows, min |X E W - Y|^2 + r |W - c I|^2: it also moves tokens that no passage of the sample has,
+   and leaves directions that the sample does not cover as they are; c I is the best scaling.
+4. An offset for each token of the sample, min |X (E W + D) - Y|^2 + s |D|^2, by conjugate gradients, as long as
+   held-out passages come nearer to the teacher's.
 
-The table is w (E W + D). numpy is all that is needed.
+The table is w (E W + D). Only numpy is needed.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _LIBRARIES = ("dragoman", "numpy", "onnxruntime", "tokenizers")
 
 @dataclass(frozen=True, slots=True)
 class Bags:
-    """Passages as the tokens they hold, with the tokens' weights; what `X` and its transpose do to a matrix."""
+    """Passages as bags of weighted tokens: the matrix `X` of the module's text, and products with it."""
 
     passages: Sequence[Sequence[int]]
     holders: Sequence[NDArray[np.int64]]
-    """For each token the passages that hold it, as often as they do."""
+    """For each token its passages, repeated by its count in them."""
     weights: FloatArray
     totals: FloatArray
-    """For each passage the weights of its tokens added up."""
+    """For each passage the sum of its tokens' weights."""
 
     @classmethod
     def of(cls, passages: Sequence[Sequence[int]], weights: FloatArray) -> Bags:
@@ -76,13 +76,13 @@ class Bags:
         return summed(table * self.weights[:, None], self.passages) / self.totals[:, None]
 
     def spread(self, rows: FloatArray) -> FloatArray:
-        """X^T rows: what the passages that hold a token have, added up for it."""
+        """X^T rows: the sum over each token's passages."""
         return summed(rows / self.totals[:, None], self.holders) * self.weights[:, None]
 
     def squares(self) -> FloatArray:
         """About the diagonal of X^T X: exact for tokens that no passage holds twice."""
-        found: FloatArray = summed(1.0 / self.totals[:, None] ** 2, self.holders)[:, 0] * self.weights**2
-        return found
+        squares: FloatArray = summed(1.0 / self.totals[:, None] ** 2, self.holders)[:, 0] * self.weights**2
+        return squares
 
 
 def distil(
@@ -99,8 +99,8 @@ def distil(
 ) -> Part:
     """Fit a table to a sample of passages, and write it as a part into a folder.
 
-    What the teacher has read is kept in `work` below the folder until all is done: a run that was broken off goes on.
-    One process at a time may write in it (`claimed`). `files` are what is said of where the texts come from.
+    The teacher's vectors stay in `work` below the folder until the end, so that a stopped run resumes. One process at a
+    time may write in it (`claimed`). `files` describe the origin of the texts.
     """
     import numpy as np
 
@@ -117,8 +117,8 @@ def distil(
     bags = [encoding.ids for encoding in tokenizer.encode_batch([clean(text, limit) for text in sample])]
     size = tokenizer.get_vocab_size()
     alone = _kept(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
-    wanted = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
-    table, metrics = fitted(alone, bags, wanted, report=report)
+    targets = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
+    table, metrics = fitted(alone, bags, targets, report=report)
     with writing(folder):
         partial = folder / f".{TABLE}"
         with partial.open("wb") as opened:
@@ -144,7 +144,7 @@ def distil(
 
 
 def sampled(texts: Sequence[str], *, most: int, seed: int) -> list[str]:
-    """Different texts in an order of chance, at most so many; too few are refused."""
+    """Distinct texts in random order, at most `most`; raise an error for too few."""
     import numpy as np
 
     different = sorted({text for text in texts if text.strip()})
@@ -160,36 +160,36 @@ def sampled(texts: Sequence[str], *, most: int, seed: int) -> list[str]:
 def fitted(
     alone: FloatArray, passages: Sequence[Sequence[int]], wanted: FloatArray, *, report: Report = lambda progress: None
 ) -> tuple[FloatArray, dict[str, float]]:
-    """The table for the teacher's vectors of tokens and of passages, and how near it comes to those held out.
+    """Fit the table to the teacher's vectors of tokens and passages, and measure it on held-out passages.
 
-    The passages stand in an order of chance; the first of them are held out.
+    Passages are in random order; the first ones are held out.
     """
     import numpy as np
 
     count = min(_MOST_HELD_OUT, max(1, round(_HELD_OUT * len(passages))))
-    held, target = passages[:count], wanted[:count]
+    held_out, target = passages[:count], wanted[:count]
     weights = inverse_frequencies(passages[count:], len(alone))
     bags, truth = Bags.of(passages[count:], weights), wanted[count:]
     rows = unit(alone)
     rows = unit(rows - rows.mean(axis=0))
-    before = nearness(rows * weights[:, None], held, target)
+    before = nearness(rows * weights[:, None], held_out, target)
     rows = rows @ mapped(bags.means(rows), truth)
-    metrics = {"cosine/vocabulary": before, "cosine/map": nearness(rows * weights[:, None], held, target)}
+    metrics = {"cosine/vocabulary": before, "cosine/map": nearness(rows * weights[:, None], held_out, target)}
     best, table = metrics["cosine/map"], rows * weights[:, None]
     for step, offsets in enumerate(descent(bags, truth - bags.means(rows)), 1):
         report(Progress("Fitting", step, _STEPS, metric=best))
         if step % _EVERY:
             continue
-        tried = (rows + offsets) * weights[:, None]
-        near = nearness(tried, held, target)
+        candidate = (rows + offsets) * weights[:, None]
+        near = nearness(candidate, held_out, target)
         enough = near < best + _GAIN
         if near > best:
-            best, table = near, tried
+            best, table = near, candidate
         if enough or step >= _STEPS:
             break
     report(Progress("Fitting", _STEPS, _STEPS, metric=best))
     metrics["cosine"] = best
-    share = neighbours(unit(summed(table, held)), target)
+    share = neighbours(unit(summed(table, held_out)), target)
     if share is not None:
         metrics["neighbours"] = share
     return table.astype(np.float32), metrics
@@ -208,18 +208,18 @@ def mapped(means: FloatArray, truth: FloatArray) -> FloatArray:
     """W of min |means W - truth|^2 + r |W - c I|^2."""
     import numpy as np
 
-    given, wanted = means.astype(np.float64), truth.astype(np.float64)
-    scale = (given * wanted).sum() / max(_SMALLEST, (given * given).sum())  # c
+    inputs, targets = means.astype(np.float64), truth.astype(np.float64)
+    scale = (inputs * targets).sum() / max(_SMALLEST, (inputs * inputs).sum())  # c
     alike = np.eye(means.shape[1])
-    change = np.linalg.solve(given.T @ given + _MAP * alike, given.T @ (wanted - scale * given))
+    change = np.linalg.solve(inputs.T @ inputs + _MAP * alike, inputs.T @ (targets - scale * inputs))
     found: FloatArray = (scale * alike + change).astype(np.float32)
     return found
 
 
 def descent(bags: Bags, missing: FloatArray, strength: float = _OFFSETS) -> Iterator[FloatArray]:
-    """D of min |X D - missing|^2 + s |D|^2, a step of conjugate gradients nearer each time; each column by itself.
+    """D of min |X D - missing|^2 + s |D|^2 by conjugate gradients, column by column; yields D after each step.
 
-    Rows are scaled by how often their token is seen, else the frequent ones would be all that the first steps fit.
+    Rows are scaled by their token's frequency; otherwise the first steps would fit only the frequent ones.
     """
     import numpy as np
 
@@ -246,9 +246,9 @@ def nearness(table: FloatArray, passages: Sequence[Sequence[int]], wanted: Float
 
 
 def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
-    """Of the ten passages that are nearest to each by the teacher, the share that is found by the table's vectors.
+    """Recall of the teacher's ten nearest passages by the table's vectors; None for too few passages.
 
-    The one that asks is read by the teacher, as questions are. Among few passages it would say nothing: None.
+    The query vector is the teacher's, as for questions.
     """
     import numpy as np
 
@@ -256,10 +256,10 @@ def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
     if len(wanted) < _FEWEST:
         return None
     shares = []
-    for row, asked in enumerate(wanted):
+    for row, vector in enumerate(wanted):
         lists = []
         for rows in (wanted, vectors):
-            likeness = rows @ asked
+            likeness = rows @ vector
             likeness[row] = -np.inf
             lists.append(set(np.argpartition(-likeness, k - 1)[:k].tolist()))
         shares.append(len(lists[0] & lists[1]) / k)
@@ -267,7 +267,7 @@ def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
 
 
 def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
-    """Vectors made in chunks, each a file: what a broken run has made is not made again, unless it is damaged."""
+    """Compute vectors in chunks, each cached in a file; a resumed run computes only missing or damaged ones."""
     import numpy as np
 
     label = "Reading the vocabulary" if name == "vocabulary" else "Reading passages"
@@ -275,30 +275,30 @@ def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> Float
     for start in range(0, count, _CHUNK):
         end = min(count, start + _CHUNK)
         file = work / f"{name}-{start}.npy"
-        made = _read(file, end - start)
-        if made is None:
-            made = make(start, end)
+        chunk = _read(file, end - start)
+        if chunk is None:
+            chunk = make(start, end)
             partial = file.with_suffix(".part")
             with writing(file):
                 with partial.open("wb") as opened:
-                    np.save(opened, made)
+                    np.save(opened, chunk)
                 partial.replace(file)
-        parts.append(made)
+        parts.append(chunk)
         report(Progress(label, end, count))
     vectors: FloatArray = np.concatenate(parts)
     return vectors
 
 
 def _read(file: Path, rows: int) -> FloatArray | None:
-    """The vectors in a file; None where there are none, or not those that were written."""
+    """The vectors in a file; None where it is missing or damaged."""
     import numpy as np
 
     try:
         with file.open("rb") as opened:
-            found: FloatArray = np.lib.format.read_array(opened, allow_pickle=False)
+            vectors: FloatArray = np.lib.format.read_array(opened, allow_pickle=False)
     except (OSError, ValueError):
         return None
-    return found if found.ndim == 2 and len(found) == rows else None
+    return vectors if vectors.ndim == 2 and len(vectors) == rows else None
 
 
 def _versions() -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Dev as the exported model reads it, each text once: what decides on eight bits is what calibration is fitted on."""
+"""Dev's scores by the exported model, computed once for both the choice of bits and the calibration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_ONCE = 512
 
 
 class ReadOnce(Scorer):
-    """Scores as a `Scorer` does, tells how far it is, and keeps what it found: no text is read a second time."""
+    """A `Scorer` that reports progress and caches scores, so that no text is read twice."""
 
     def __init__(self, part: Part, job: Job) -> None:
         super().__init__(part)
@@ -31,8 +31,8 @@ class ReadOnce(Scorer):
         for start in range(0, len(new), _AT_ONCE):  # those of like length together: a pass takes texts of one length
             self._job.report(Progress(STAGE, start, len(new)))
             some = new[start : start + _AT_ONCE]
-            found = super().scores(some, head)
-            self._found |= {(head, text): row for text, row in zip(some, found, strict=True)}
+            scores = super().scores(some, head)
+            self._found |= {(head, text): row for text, row in zip(some, scores, strict=True)}
         rows = [self._found[head, text] for text in texts]
         return np.stack(rows) if rows else super().scores((), head)
 

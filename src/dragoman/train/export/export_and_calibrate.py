@@ -1,7 +1,7 @@
-"""The end of every training over a trunk: export it, calibrate what was exported, write the part.
+"""Last step of every training over a trunk: export it, calibrate the exported model, write the part.
 
-Calibration and thresholds are fitted on the scores of the exported model, which is the one that runs: what eight bits
-change is in them already. Torch is imported by what needs it: a linear gate takes its head from here without.
+Calibration and thresholds are fitted on the scores of the exported model, the one that runs, so that they account for
+eight-bit weights. Torch is imported inside functions, since the linear gate uses this module without it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NARROW = 8
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a head is calibrated and judged on: dev's texts with the truth, and held-out folds' scores with theirs.
+    """Held-out data of a head for calibration and measures: dev's texts and truth, and scores and truth of folds.
 
-    `scores` reads dev's scores off a model where they are not simply the head's scores of `texts`, (N, labels).
-    `folds` holds scores (M, labels) and truth like `truth`. `sets` names the set of each text, where there are several
-    and the threshold is to suit them all alike. `threshold` stands in for the recipe's.
+    `scores` computes dev's scores (N, labels) where they are not simply the head's scores of `texts`. `folds` has
+    scores (M, labels) and truth. `sets` names the dataset of each text, where one threshold must suit several.
+    `threshold` replaces the recipe's.
     """
 
     labels: tuple[str, ...]
@@ -68,12 +68,11 @@ def export_and_calibrate(
 ) -> Part:
     """Write the part of a trained trunk into the job's folder.
 
-    `options` is what the component that runs it needs; `max_tokens` is added. What decides between eight bits and
-    full ones is `measure` (the higher the better), or else the recipe's metric of the first head. `more_heads` are
-    outputs of the model that are not calibrated; `metrics` are added to those of the heads. The training folder gets
-    what `dragoman export` needs as well. The last thing written is `part.json`: what else belongs to the part, in it or
-    beside it, is done by `completed`, which is given the part as it would be written, and its scorer, which has read
-    dev already.
+    `options` are those of the component that runs it; `max_tokens` is added. `measure` (higher is better), or else the
+    recipe's metric of the first head, decides between eight-bit and full weights. `more_heads` are outputs without
+    calibration; `metrics` are added to those of the heads. The training folder also gets the files that
+    `dragoman export` needs. `part.json` is written last: `completed` may change the part, or write beside it, before
+    that; it gets the part and its scorer, which has cached dev's scores.
     """
     from dragoman.train.export.dev_reader import ReadOnce
     from dragoman.train.export.torch_to_onnx import MODEL
@@ -105,15 +104,19 @@ def export_and_calibrate(
     )
     scorer = read[0 if exported.bits > _NARROW else -1] if read else ReadOnce(draft, job)
     fitted: dict[str, Head] = dict(more_heads or {})
-    found: dict[str, float] = dict(metrics or {})
+    all_metrics: dict[str, float] = dict(metrics or {})
     for name, held in heads.items():
         scores = _scores(scorer, name, held)
         fitted[name] = fit_head(held, scores, job.recipe.calibrate)
         prefix = f"{name}/" if len(heads) > 1 else ""
-        found |= {f"{prefix}{key}": value for key, value in head_metrics(fitted[name], held, scores).items()}
+        all_metrics |= {f"{prefix}{key}": value for key, value in head_metrics(fitted[name], held, scores).items()}
     more = {"base": base, "bits": exported.bits, "bytes": exported.bytes}
-    told = {"full": exported.full, "narrow": exported.narrow}
-    made = made_from(job, found) | more | {"export": {key: value for key, value in told.items() if value is not None}}
+    export = {"full": exported.full, "narrow": exported.narrow}
+    made = (
+        made_from(job, all_metrics)
+        | more
+        | {"export": {key: value for key, value in export.items() if value is not None}}
+    )
     part = replace(draft, heads=fitted, made=made)
     if completed is not None:
         scorer.part = part
@@ -123,14 +126,14 @@ def export_and_calibrate(
 
 
 def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: CalibrationSpec) -> Head:
-    """A head with a calibration and a threshold for each label, from dev's scores and, where given, the folds'."""
+    """Fit a calibration and a threshold for each label, on dev's scores and, where given, the folds'."""
     calibrations, thresholds = {}, {}
     for place, label in enumerate(held.labels):
-        given, true = column(scores, place), truth_of(held.truth, place)
+        values, true = column(scores, place), truth_of(held.truth, place)
         if held.folds is not None:
-            given, true = given + column(held.folds[0], place), true + truth_of(held.folds[1], place)
-        calibrations[label] = fitted = fit_calibration(given, true, spec.method)
-        probabilities = [fitted.probability(score) for score in given]
+            values, true = values + column(held.folds[0], place), true + truth_of(held.folds[1], place)
+        calibrations[label] = fitted = fit_calibration(values, true, spec.method)
+        probabilities = [fitted.probability(score) for score in values]
         if held.threshold is not None:
             thresholds[label] = held.threshold
         elif held.sets is not None and spec.threshold == "f1" and held.folds is None:
@@ -141,26 +144,26 @@ def fit_head(held: Held, scores: Sequence[Sequence[float]] | FloatArray, spec: C
 
 
 def head_metrics(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
-    """Dev's metrics of a calibrated head: of its one label, or of each with the label's name before it.
+    """Dev's metrics of a calibrated head, with the label's name as a prefix where it has several.
 
-    Those at a threshold that was fitted on dev alone are a little too good; `folds/...` are those of the folds.
+    Metrics at a threshold fitted on dev alone are a little too good; `folds/...` are those of the folds.
     """
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for place, label in enumerate(held.labels):
         prefix = f"{label}/" if len(held.labels) > 1 else ""
         sides = [("", scores, held.truth)]
         if held.folds is not None:
             sides.append(("folds/", *held.folds))
-        for side, given, truth in sides:
-            probabilities = [head.probability(score, label) for score in column(given, place)]
+        for side, side_scores, truth in sides:
+            probabilities = [head.probability(score, label) for score in column(side_scores, place)]
             measured = binary(probabilities, truth_of(truth, place), head.threshold(label))
-            found |= {f"{side}{prefix}{name}": value for name, value in measured.items()}
-    found |= _together(head, held, scores)
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+            metrics |= {f"{side}{prefix}{name}": value for name, value in measured.items()}
+    metrics |= _together(head, held, scores)
+    return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 
 def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
-    """Where a part comes from: recipe, data with hashes, metrics on dev, versions, licence."""
+    """The origin of a part: recipe, data with hashes, metrics on dev, versions, licence."""
     sides = {"train": job.train, "dev": job.dev, "aux": job.aux}
     versions = {}
     for library in _LIBRARIES:
@@ -178,12 +181,12 @@ def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
 
 
 def told(corpus: Corpus) -> dict[str, Any]:
-    """What a part says of its data: how many examples, of which files."""
+    """A part's record of its data: the number of examples, and the files."""
     return {"examples": len(corpus.examples), "files": [dict(origin) for origin in corpus.origin]}
 
 
 def keep(trunk: Trunk, job: Job) -> None:
-    """Write a trunk's weights as the best ones, where it was not the loop that found them."""
+    """Write a trunk's weights as the best ones, for a training without the loop."""
     from safetensors.torch import save_file
 
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -211,10 +214,10 @@ def _deciding(job: Job, heads: Mapping[str, Held]) -> Callable[[Scorer], float]:
     metric = job.recipe.train.metric
 
     def measure(scorer: Scorer) -> float:
-        found = _measured(held, _scores(scorer, name, held))
-        if metric not in found:
-            raise UnknownNameError("train.metric", metric, found)
-        value = found[metric]
+        measures = _measured(held, _scores(scorer, name, held))
+        if metric not in measures:
+            raise UnknownNameError("train.metric", metric, measures)
+        value = measures[metric]
         return -value if metric == "loss" else value
 
     return measure
@@ -227,20 +230,20 @@ def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dic
     from dragoman.train.loop.text_task import numbered
 
     groups = None if held.groups is None else numbered(held.groups)
-    given = torch.tensor([[float(value) for value in row] for row in scores])
-    return measures_of(held.kind, given, torch.tensor(held.truth, dtype=torch.float32), groups)
+    tensor = torch.tensor([[float(value) for value in row] for row in scores])
+    return measures_of(held.kind, tensor, torch.tensor(held.truth, dtype=torch.float32), groups)
 
 
 def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
-    """What is measured over labels or lists together; decisions are those at the head's own thresholds."""
+    """Measures over all labels or lists; decisions use the head's own thresholds."""
     if held.kind == "binary":
         return {}
     from dragoman.train.loop.text_measures import decision_measures
 
-    found = _measured(held, scores)
+    measures = _measured(held, scores)
     if held.kind == "listwise":
-        return {name: found[name] for name in ("hit@1", "mrr")}
-    said = [
+        return {name: measures[name] for name in ("hit@1", "mrr")}
+    decisions = [
         [
             head.probability(float(score), label) >= head.threshold(label)
             for label, score in zip(held.labels, row, strict=True)
@@ -248,4 +251,4 @@ def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatA
         for row in scores
     ]
     true = [[float(value) > 0.5 for value in row] for row in held.truth]  # type: ignore[union-attr]
-    return {name: found[name] for name in ("loss", "auc", "ap")} | decision_measures(said, true)
+    return {name: measures[name] for name in ("loss", "auc", "ap")} | decision_measures(decisions, true)

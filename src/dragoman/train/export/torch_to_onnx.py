@@ -1,4 +1,4 @@
-"""A torch module as an ONNX file: weights in eight bits where what is measured on dev holds.
+"""Export a torch module to ONNX, with eight-bit weights where dev's metric does not suffer.
 
 A matrix is stored as bytes with a scale for each column, and its use is written as `Cast`, `Mul`, `MatMul`, which any
 runtime understands; ours multiplies the bytes as such (`models/onnx/int8_graph.py`).
@@ -29,7 +29,7 @@ _LARGE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written: bits a weight, bytes, and dev's metric before and after where it was measured."""
+    """The result of an export: bits a weight, bytes, and dev's metric of both versions where it was measured."""
 
     bits: int
     bytes: int
@@ -45,9 +45,9 @@ def to_onnx(
     *,
     lengths: Mapping[str, str] | None = None,
 ) -> None:
-    """Trace a module for any number of rows and any length; inputs are (B, T), named as they are given.
+    """Trace a module for any batch size and length; inputs are (B, T), with the given names.
 
-    All have one length, but for those to which `lengths` gives the name of another.
+    Inputs share one length, except those for which `lengths` names another dimension.
     """
     was, device = module.training, next(module.parameters()).device
     module.eval().cpu()
@@ -80,15 +80,15 @@ def narrow_where_it_holds(
     if int8 == "never":
         return Exported(32, model.stat().st_size, measure() if measure else None)
     full = measure() if measure else None
-    kept, narrow_file = folder / f".{MODEL}.full", folder / f".{MODEL}.narrow"
+    full_file, narrow_file = folder / f".{MODEL}.full", folder / f".{MODEL}.narrow"
     quantise(model, narrow_file)
-    model.replace(kept)
+    model.replace(full_file)
     narrow_file.replace(model)
     narrow = measure() if measure else None
     if int8 == "auto" and full is not None and narrow is not None and not narrow >= full - tolerance:
-        kept.replace(model)
+        full_file.replace(model)
         return Exported(32, model.stat().st_size, full, narrow)
-    kept.unlink()
+    full_file.unlink()
     return Exported(8, model.stat().st_size, full, narrow)
 
 
@@ -97,12 +97,12 @@ def quantise(source: Path, target: Path) -> None:
     import onnx
 
     model = onnx.load(str(source))
-    found = {tensor.name: tensor for tensor in model.graph.initializer}
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes: list[onnx.NodeProto] = []
     gone: set[str] = set()
     for node in model.graph.node:
         place = {"MatMul": 1, "Gather": 0}.get(node.op_type)
-        tensor = found.get(node.input[place]) if place is not None else None
+        tensor = tensors.get(node.input[place]) if place is not None else None
         if place is not None and tensor is not None and _is_large(tensor):
             nodes += _as_bytes(model, tensor, by_row=node.op_type == "Gather", again=tensor.name in gone)
             gone.add(tensor.name)
@@ -111,7 +111,7 @@ def quantise(source: Path, target: Path) -> None:
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     for name in gone:
-        model.graph.initializer.remove(found[name])
+        model.graph.initializer.remove(tensors[name])
     onnx.save(model, str(target))
 
 
@@ -149,7 +149,7 @@ def _as_bytes(model: onnx.ModelProto, tensor: onnx.TensorProto, *, by_row: bool,
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter talks of its own insides, on logs, warnings and standard output."""
+    """Silence the exporter's logs, warnings and output."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.__trace")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Trained trunks as ONNX for the light runtime, and a training folder exported anew."""
+"""Export trained trunks to ONNX, and export a training folder again."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def export_trunk(
     tolerance: float = 0.005,
     measure: Callable[[], float] | None = None,
 ) -> Exported:
-    """Write `model.onnx` and `tokenizer.json`; `measure` reads dev's metric off the model that lies in the folder.
+    """Write `model.onnx` and `tokenizer.json`; `measure` returns dev's metric of the model in the folder.
 
-    `states` gives the states of all tokens, as `encoder.onnx` wants them; `heads` the scores of each head by its name.
+    The output `states` has the states of all tokens, for `encoder.onnx`; `heads` gives each head's scores by its name.
     """
     (folder / TOKENIZER).write_bytes(tokens.file.read_bytes())
     rows = tokens.rows(tokens.encode(["a few words to trace", ("a pair", "of other words")]))
@@ -60,7 +60,7 @@ def export_trunk(
 
 
 def save_shape(trunk: Trunk, tokens: Tokens, folder: Path, *, max_tokens: int, output: str = "heads") -> None:
-    """Write what is needed to build the trunk again from its weights alone."""
+    """Write the settings from which the trunk can be rebuilt with its weights."""
     table = {
         "encoder": trunk.encoder.config.to_dict(),
         "heads": {name: int(head.out_features) for name, head in trunk.heads.items()},  # type: ignore[arg-type]
@@ -94,10 +94,9 @@ def rebuilt(folder: Path) -> tuple[Trunk, Tokens, dict[str, Any]]:
 
 
 def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
-    """Export a trained folder anew, and with it the parts that share its model. `auto` keeps to the bits it has.
+    """Export a trained folder again, with the parts that share its model. `auto` keeps the present bits.
 
-    A model that was damaged is made again. Nothing is fitted anew: calibration, thresholds and figures stay those of
-    training.
+    It replaces a damaged model. Nothing is fitted again: calibration, thresholds and figures stay those of training.
     """
     folder = find_part(folder)
     part = read_part(folder)
@@ -128,14 +127,14 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
 
 
 def _told(part: Part, exported: Exported) -> Part:
-    """A part that says what it has become, and at how many bits it was fitted."""
+    """The part with its new bits and bytes, and the bits that it was fitted at."""
     fitted = part.made.get("fitted_bits", part.made.get("bits"))
     made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
     return replace(part, made=made if fitted is None else {**made, "fitted_bits": fitted})
 
 
 def _write_down(part: Part) -> None:
-    """Say in the model card and beside the figures what was exported, where training left them."""
+    """Update the model card and the metrics file with the new export, if they exist."""
     card, metrics = part.folder / CARD, part.folder / METRICS
     if card.is_file():
         write_whole(card, exported_card(card.read_text(encoding="utf-8"), part))

@@ -1,4 +1,4 @@
-"""A task over prompts that a causal language model answers with one of two words; only the answer is learned."""
+"""Task of a causal language model that answers prompts with one of two words; only the answer has a loss."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Row = Sequence[int]
 
 
 class AnswerTask:
-    """Learn to say the first option where a label is 1 and the second where it is 0.
+    """Learn to answer with the first option for label 1 and the second for label 0.
 
-    The loss `vocabulary` is a language model's own, over all words at the answer; `options` is over the two alone.
+    The loss is over the whole vocabulary at the answer (`vocabulary`), or over the two options (`options`).
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class AnswerTask:
 
     @property
     def model(self) -> torch.nn.Module:
-        found: torch.nn.Module = self.causal.model
-        return found
+        model: torch.nn.Module = self.causal.model
+        return model
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """Rows by chance, in chunks sorted by length; seed and epoch alone decide."""
+        """Batches of shuffled rows, sorted by length in chunks; determined by seed and epoch."""
         spec = self._recipe.train
         lengths = [len(row) for row in self._rows]
         return shuffled([[row] for row in range(len(lengths))], lengths, spec.batch, seed=spec.seed, epoch=epoch)
@@ -75,11 +75,11 @@ class AnswerTask:
         """The log-odds of the first option against the second, (N,)."""
         was = self.model.training
         self.model.eval()
-        found = torch.zeros(len(rows))
+        scores = torch.zeros(len(rows))
         for chosen in by_length(rows, self._recipe.train.batch):
-            found[chosen] = self._odds(self.causal.logits([rows[row] for row in chosen])).cpu()
+            scores[chosen] = self._odds(self.causal.logits([rows[row] for row in chosen])).cpu()
         self.model.train(was)
-        return found
+        return scores
 
     def _odds(self, logits: Tensor) -> Tensor:
         yes, no = self._words
@@ -96,15 +96,15 @@ def answer_loss(
     logprobs = logits.float().log_softmax(-1)
     yes = targets > 0.5
     right = torch.where(yes, words[0], words[1])
-    found = logprobs.gather(-1, right[:, None])[:, 0]  # log p, (B,)
+    logprob = logprobs.gather(-1, right[:, None])[:, 0]  # log p, (B,)
     weights = torch.where(yes, positive, 1.0)
     if focal:
-        weights = weights * (1.0 - found.exp()).clamp(min=0.0) ** focal
-    return -(weights * found).mean()
+        weights = weights * (1.0 - logprob.exp()).clamp(min=0.0) ** focal
+    return -(weights * logprob).mean()
 
 
 def answer_tokens(causal: Causal, options: tuple[str, str]) -> tuple[int, int]:
-    """The first token of either option, by which they must differ."""
+    """The first tokens of the two options, which must differ."""
     first, second = (sequence[0] for sequence in causal.answers(options).values())
     if first == second:
         raise TrainingError(

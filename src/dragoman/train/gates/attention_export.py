@@ -23,7 +23,7 @@ def export_attention(
     tolerance: float = 0.005,
     measure: Callable[[], float] | None = None,
 ) -> Exported:
-    """Write `model.onnx`; `measure` reads dev's metric off the model that lies in the folder."""
+    """Write `model.onnx`; `measure` returns dev's metric of the model in the folder."""
     cross = encoder.shape.cross
     names = TURN_INPUTS + KNOWLEDGE_INPUTS if cross else TURN_INPUTS
     inputs = dict(zip(names, padded(_EXAMPLE, cross=cross), strict=True))
@@ -32,7 +32,7 @@ def export_attention(
 
 
 def export_again(part: Part, *, int8: Int8) -> Exported:
-    """Export a trained gate anew from its best weights."""
+    """Export a trained gate again from its best weights."""
     encoder = AttentionEncoder(EncoderShape(**part.options["shape"]))
     read_weights(encoder, part.folder / BEST)
     return export_attention(encoder, part.folder, int8=int8)

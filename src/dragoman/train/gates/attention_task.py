@@ -1,4 +1,4 @@
-"""What an attention gate learns: yes or no from labelled turns; before that, language from turns without labels."""
+"""Tasks of an attention gate: the decision from labelled turns, and pre-training on text without labels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _MASKED = 0.15
 class AttentionTask:
     """Learn the gate's score from rows with labels in [0, 1].
 
-    `unlabelled` are more rows with what a teacher holds likely for them, each of which counts `share` of a labelled
-    one; the weight of positives is taken from the labelled rows alone. Among the measures is `last`, the epoch's
-    number: as the metric it keeps the last weights, those that a falling rate ends with, where dev is too small to tell
-    epochs apart.
+    `unlabelled` are more rows with a teacher's probabilities, each with the weight `share` of a labelled one; the
+    weight of positives comes from the labelled rows alone. The measure `last` is the epoch's number: as the metric it
+    keeps the last weights, where dev is too small to tell epochs apart.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class AttentionTask:
 
 
 class _Before(nn.Module):
-    """The encoder with what only its pre-training needs."""
+    """The encoder with the head of its pre-training."""
 
     def __init__(self, encoder: AttentionEncoder, width: int) -> None:
         super().__init__()
@@ -87,10 +86,10 @@ class _Before(nn.Module):
 
 
 class LanguageTask:
-    """Learn language from rows without labels; dev rows say which epoch is the best, by their loss.
+    """Pre-train on rows without labels; the loss on dev rows decides the best epoch.
 
-    `tokens`: find the words that were hidden, one in seven, among all words of the vocabulary. `vectors`: give each
-    row the vector that a larger encoder gives its text, (N, D); the loss is 1 - cosine.
+    `tokens`: masked language modelling, one word in seven. `vectors`: predict a larger encoder's vector of each text,
+    (N, D); the loss is 1 - cosine.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class LanguageTask:
         return self._loss(self._rows, batch, self._vectors, f"{self._recipe.train.seed}/{self._epoch}")
 
     def measure(self) -> Mapping[str, float]:
-        """The mean loss of dev's rows, with the same words hidden each time."""
+        """The mean loss of dev's rows, with the same words masked each time."""
         size, total = self._recipe.train.batch, 0.0
         for start in range(0, len(self._dev_rows), size):
             batch = range(start, min(start + size, len(self._dev_rows)))
@@ -135,17 +134,17 @@ class LanguageTask:
 
     def _loss(self, rows: Sequence[TokenRow], batch: Sequence[int], vectors: Tensor | None, seed: str) -> Tensor:
         model, encoder = self._model, self._model.encoder
-        given = _tensors(encoder, rows, batch, self._device)
+        inputs = _tensors(encoder, rows, batch, self._device)
         if vectors is not None:
-            wanted = vectors[torch.tensor(list(batch))].to(self._device)
-            return (1 - nn.functional.cosine_similarity(model.out(encoder.pooled(given)), wanted)).mean()
-        ids = given[0]
+            targets = vectors[torch.tensor(list(batch))].to(self._device)
+            return (1 - nn.functional.cosine_similarity(model.out(encoder.pooled(inputs)), targets)).mean()
+        ids = inputs[0]
         hidden = torch.zeros_like(ids, dtype=torch.bool)
         for i, row in enumerate(batch):
             hidden[i, hidden_places(len(rows[row].turn[0]), f"{seed}/{row}")] = True
         if not bool(hidden.any()):
             return encoder.head.weight.sum() * 0.0  # rows without a word
-        states = encoder.states((ids.masked_fill(hidden, self._mask), *given[1:]))[hidden]  # (M, D)
+        states = encoder.states((ids.masked_fill(hidden, self._mask), *inputs[1:]))[hidden]  # (M, D)
         scores = (
             model.out(states) @ encoder.words.weight.T
         )  # (M, V): what goes in and what comes out are the same words
@@ -153,22 +152,22 @@ class LanguageTask:
 
 
 def hidden_places(length: int, seed: str) -> list[int]:
-    """Which of a row's words are hidden: one in seven, at least one, by the seed alone."""
+    """The masked words of a row: one in seven, at least one, determined by the seed."""
     return sorted(random.Random(seed).sample(range(length), max(1, round(_MASKED * length)))) if length else []
 
 
 def spread_of(scores: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of some scores; 1 where they do not differ."""
-    given = torch.tensor(scores, dtype=torch.float64)
-    spread = float(given.std(correction=0))
-    return float(given.mean()), spread if spread > 1e-9 else 1.0
+    values = torch.tensor(scores, dtype=torch.float64)
+    spread = float(values.std(correction=0))
+    return float(values.mean()), spread if spread > 1e-9 else 1.0
 
 
 def softened(probabilities: Sequence[float], temperature: float) -> list[float]:
     """A teacher's probabilities with their log-odds divided by a temperature: above 1 less sure, below 1 surer."""
     odds = torch.logit(torch.tensor(probabilities, dtype=torch.float64), eps=1e-6)
-    found: list[float] = torch.sigmoid(odds / temperature).tolist()
-    return found
+    softer: list[float] = torch.sigmoid(odds / temperature).tolist()
+    return softer
 
 
 @torch.inference_mode()
@@ -177,14 +176,14 @@ def attention_scores(
 ) -> Tensor:
     """The log-odds of many rows, (N, 1), batched by length."""
     order = sorted(range(len(rows)), key=lambda row: rows[row].lengths)
-    found = torch.zeros((len(rows), 1))
+    scores = torch.zeros((len(rows), 1))
     was = model.training
     model.eval()
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]
-        found[chosen] = model(*_tensors(model, rows, chosen, device)).float().cpu()
+        scores[chosen] = model(*_tensors(model, rows, chosen, device)).float().cpu()
     model.train(was)
-    return found
+    return scores
 
 
 def _tensors(

@@ -1,4 +1,4 @@
-"""The evidence that a gate is trained with where it reads knowledge: found by BM25, since use has no gold."""
+"""Evidence for training a gate that reads knowledge: retrieved by BM25, since there is no gold in use."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def found_knowledge(corpus: Corpus, k: int, *, language: str = "en", needed: boo
     analyse = Analyser(language=language if language in SNOWBALL else "auto")
     shared = _Pool(corpus.passages, analyse)
     own: tuple[tuple[Passage, ...], _Pool] = ((), _Pool((), analyse))
-    found = []
+    texts = []
     for example in corpus.examples:
         if example.candidates is not own[0]:  # turns of a dialogue mostly have one and the same
             own = example.candidates, _Pool(example.candidates, analyse)
         query = analyse(_query(example.context))
         ranked = sorted([*own[1].best(query, k), *shared.best(query, k)], key=lambda pair: -pair[0])
-        found.append(tuple(text for _, text in ranked[:k]))
-    if needed and corpus.examples and not any(found):
+        texts.append(tuple(text for _, text in ranked[:k]))
+    if needed and corpus.examples and not any(texts):
         raise TrainingError(
             "A gate that reads 'know' has nothing to read: no turn comes with passages.",
             remedy='Give a set with candidates or a knowledge file, or leave "know" out of input.fields.',
         )
-    return found
+    return texts
 
 
 def _query(context: Context) -> str:

@@ -1,7 +1,6 @@
-"""What a gate reads besides the dialogue, for training: gold replies, drafted ones, what a plain search finds.
+"""Training inputs of a gate besides the dialogue: gold replies, drafted replies, and passages of a BM25 search.
 
-Drafts are written once and kept in the training folder, by what was asked of whom, so that a training that goes on
-drafts only what is missing.
+Drafts are cached in the training folder by model and prompt, so that a resumed training writes only missing ones.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _AT_ONCE = 32
 
 
 def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[Given]:
-    """The examples as a gate reads them. `resp` is the gold reply, `know` what a plain search finds; `drafts` go by the
-    dialogue's key."""
-    found: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
+    """The examples as a gate reads them. `resp` is the gold reply, `know` the passages of a BM25 search; `drafts` are
+    by the dialogue's key."""
+    knowledge: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
     if inputs.reads_evidence:
-        found = found_knowledge(corpus, inputs.k, language=inputs.view.language)
+        knowledge = found_knowledge(corpus, inputs.k, language=inputs.view.language)
     return [
         Given(
             example.context,
@@ -38,7 +37,7 @@ def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = 
             evidence=evidence,
             sources=example.sources,
         )
-        for example, evidence in zip(corpus.examples, found, strict=True)
+        for example, evidence in zip(corpus.examples, knowledge, strict=True)
     ]
 
 
@@ -52,11 +51,11 @@ def kept_drafts(
     max_tokens: int,
     report: Report,
 ) -> dict[str, str]:
-    """A draft without evidence for every example, by its dialogue's key; those that the folder has are not redone."""
+    """A draft without evidence for every example, by its dialogue's key; the folder caches them."""
     of = f"{drafter} {max_tokens} {prompts.get('chat.v1', language).sha256}"
-    found = _read(folder / DRAFTS, of)
+    drafts = _read(folder / DRAFTS, of)
     contexts = {draft_key(example.context): example.context for example in examples}
-    missing = [key for key in contexts if key not in found]
+    missing = [key for key in contexts if key not in drafts]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / DRAFTS).open("a", encoding="utf-8") as file:
         for start in range(0, len(missing), _AT_ONCE):
@@ -64,22 +63,22 @@ def kept_drafts(
             keys = missing[start : start + _AT_ONCE]
             texts = drafted(language_model, [contexts[key] for key in keys], language, max_tokens)
             for key, text in zip(keys, texts, strict=True):
-                found[key] = text
+                drafts[key] = text
                 file.write(json.dumps({"of": of, "key": key, "draft": text}, ensure_ascii=False) + "\n")
             file.flush()
-    return {key: found[key] for key in contexts}
+    return {key: drafts[key] for key in contexts}
 
 
 def draft_key(context: Context) -> str:
-    """A dialogue by its words."""
-    told = json.dumps([(turn.speaker, turn.text) for turn in context.turns])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    """The key of a dialogue: a hash of its turns."""
+    text = json.dumps([(turn.speaker, turn.text) for turn in context.turns])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _read(file: Path, of: str) -> dict[str, str]:
     if not file.is_file():
         return {}
-    found = {}
+    drafts = {}
     with file.open("rb+") as opened:
         whole = 0
         for line in opened:
@@ -93,13 +92,13 @@ def _read(file: Path, of: str) -> dict[str, str]:
                     f"'{file}' cannot be read: {error}.", remedy="Remove it: it is made anew."
                 ) from error
             if row["of"] == of:
-                found[row["key"]] = row["draft"]
+                drafts[row["key"]] = row["draft"]
         opened.truncate(whole)
-    return found
+    return drafts
 
 
 def gold_reply(example: Example) -> str:
-    """What `resp` is in training: the reply that the set gives."""
+    """The field `resp` in training: the dataset's reply."""
     if example.gold.reply is None:
         raise TrainingError(
             f"The turn '{example.id}' has no reply, and the gate is to read 'resp'.",

@@ -1,4 +1,4 @@
-"""Gates that a language model decides: one number a turn, asked once, and what it is worth."""
+"""Gates that a language model decides: one cached number a turn, and its calibration."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _BATCH = 8
 
 
 class InputTable(RecipeTable):
-    """In which language the model is asked: the training set's where it is not given."""
+    """The language of the prompts: the training set's where it is not given."""
 
     language: str | None = None
 
     def spoken(self, job: Job) -> str:
-        return self.language or next((found.language for found in job.train.sets), "en")
+        return self.language or next((dataset.language for dataset in job.train.sets), "en")
 
 
 class ModelTable(RecipeTable):
-    """The language model that is asked, with its options.
+    """The language model with its options.
 
-    The calibration holds for this model alone: give the agent the same one.
+    The calibration holds for this model only: the agent must use the same one.
     """
 
     kind: str = "llamacpp"
     options: dict[str, Any] = Given(default_factory=dict)
 
     def extra(self) -> dict[str, Any]:
-        """Options of the model that the gate cannot do without."""
+        """Options of the model that the gate requires."""
         return {}
 
     def open(self) -> LanguageModel:
@@ -59,15 +59,15 @@ class ModelTable(RecipeTable):
 
     @property
     def identity(self) -> str:
-        """What answers hang on beside the question."""
+        """The settings, besides the prompt, that answers depend on."""
         options = sorted((key, repr(value)) for key, value in self.options.items())
         return f"{self.kind}/{options}"
 
 
 class AskedOnce:
-    """The numbers of a training, a line each in its folder, never what was said; a training that was stopped goes on.
+    """Cache of a training's numbers, one line each, without any text; a stopped training resumes from it.
 
-    `ask` gives a row of figures for each prompt, of which `value` is the one that counts.
+    `ask` returns a row of figures for each prompt, of which `value` picks one.
     """
 
     def __init__(
@@ -88,19 +88,19 @@ class AskedOnce:
         self._doing = doing
 
     def of(self, asked: Sequence[Prompt]) -> list[float]:
-        """The number of each turn; turns that were asked before are not asked again."""
+        """The number of each turn; the model is asked only for turns that are not cached."""
         keys = [self._key(prompt) for prompt in asked]
-        known = dict(self._kept())
-        missing = {key: prompt for key, prompt in zip(keys, asked, strict=True) if key not in known}
+        values = dict(self._kept())
+        missing = {key: prompt for key, prompt in zip(keys, asked, strict=True) if key not in values}
         done = len(set(keys)) - len(missing)
         self._job.report(Progress(self._doing, done, len(set(keys))))
         if missing:
-            known |= self._made(missing, done, len(set(keys)))
-        return [known[key] for key in keys]
+            values |= self._made(missing, done, len(set(keys)))
+        return [values[key] for key in keys]
 
     def _made(self, missing: dict[str, Prompt], done: int, total: int) -> dict[str, float]:
         model = self._table.open()
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         waiting = list(missing.items())
         self._job.folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -109,18 +109,18 @@ class AskedOnce:
                     batch = waiting[start : start + _BATCH]
                     rows = self._ask(model, [prompt for _, prompt in batch])
                     for (key, _), row in zip(batch, rows, strict=True):
-                        found[key] = row[self._value]
+                        values[key] = row[self._value]
                         file.write(json.dumps({"of": key, **row}) + "\n")
                     file.flush()
-                    self._job.report(Progress(self._doing, done + len(found), total))
+                    self._job.report(Progress(self._doing, done + len(values), total))
         finally:
             close = getattr(model, "close", None)
             if close is not None:
                 close()
-        return found
+        return values
 
     def _kept(self) -> Iterator[tuple[str, float]]:
-        """What was asked before; a line that was cut short by a kill is asked again."""
+        """The cached numbers; a line that a kill cut short is ignored."""
         try:
             lines = self._file.read_text(encoding="utf-8").splitlines(keepends=True)
         except FileNotFoundError:
@@ -143,8 +143,8 @@ class AskedOnce:
         partial.replace(self._file)
 
     def _key(self, prompt: Prompt) -> str:
-        said = "\x00".join(f"{message.role}\x00{message.content}" for message in prompt.messages)
-        return hashlib.sha256(f"{self._table.identity}\x00{said}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        text = "\x00".join(f"{message.role}\x00{message.content}" for message in prompt.messages)
+        return hashlib.sha256(f"{self._table.identity}\x00{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def fit_answers(
@@ -156,13 +156,13 @@ def fit_answers(
     kind: str,
     options: Mapping[str, Any],
 ) -> Part:
-    """A part of nothing but a calibration and a threshold, over the log-odds of what the model says of each turn."""
+    """Write a part that is only a calibration and a threshold on the log-odds of the model's answers."""
     from dragoman.train.calibration.cross_fitting import fold_of
     from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
 
     job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
     examples = (*job.train.examples, *job.dev.examples)
-    scores = [score(found) for found in answers.of([question(example) for example in examples])]
+    scores = [score(answer) for answer in answers.of([question(example) for example in examples])]
     learned, dev = scores[: len(job.train.examples)], scores[len(job.train.examples) :]
     # nothing but two numbers is fitted, on the training turns; so dev's figures are of turns that it never saw
     truth = gate_labels(job.train.examples)

@@ -1,4 +1,4 @@
-"""A trained gate as a teacher: its probabilities, mixed into the labels that another gate learns from."""
+"""A trained gate as a teacher: its probabilities are mixed into the labels of another gate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 256
 
 
 def teacher_probabilities(part: str | Path, turns: Sequence[Context]) -> list[float]:
-    """What a trained gate, of whatever kind, holds likely for some turns."""
+    """The probabilities of a trained gate, of any kind, for the given turns."""
     role, _, name = open_part(part).kind.partition(".")
     if role != "gate":
         raise TrainingError(f"The teacher '{part}' is a {role}, not a gate.", remedy="Give the folder of a gate.")
@@ -24,14 +24,14 @@ def teacher_probabilities(part: str | Path, turns: Sequence[Context]) -> list[fl
             f"The teacher '{part}' decides by what was found, and nothing is looked up for it here.",
             remedy="Give a gate that reads the dialogue alone.",
         )
-    found: list[float] = []
+    probabilities: list[float] = []
     for start in range(0, len(turns), _AT_ONCE):
-        found += [verdict.probability for verdict in gate.decide(turns[start : start + _AT_ONCE])]
-    return found
+        probabilities += [verdict.probability for verdict in gate.decide(turns[start : start + _AT_ONCE])]
+    return probabilities
 
 
 def refuse_folds(teacher: str | None, folds: int) -> None:
-    """A teacher has seen what folds hold out."""
+    """Raise an error for folds with a teacher, which has seen the held-out turns."""
     if teacher is not None and folds:
         raise ConfigError(
             "A teacher has learned from the turns that the folds hold out, so that their scores would not be honest.",
@@ -40,5 +40,5 @@ def refuse_folds(teacher: str | None, folds: int) -> None:
 
 
 def soft_labels(labels: Sequence[float], probabilities: Sequence[float], share: float) -> list[float]:
-    """(1 - share) x label + share x what the teacher holds likely."""
+    """(1 - share) x label + share x teacher's probability."""
     return [(1 - share) * label + share * soft for label, soft in zip(labels, probabilities, strict=True)]

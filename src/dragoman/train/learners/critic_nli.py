@@ -56,16 +56,16 @@ class NliLearner:
         from dragoman.train.loop.text_task import TextTask
         from dragoman.train.loop.training_loop import fit
 
-        given, model = typed(NliInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        inputs, model = typed(NliInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         seed = job.recipe.train.seed
         rows = labelled(
-            found_pairs(job.train, "train", single=given.single),
-            negatives=given.negatives,
-            shares=given.shares,
-            echo=given.echo,
+            found_pairs(job.train, "train", single=inputs.single),
+            negatives=inputs.negatives,
+            shares=inputs.shares,
+            echo=inputs.echo,
             seed=seed,
         )
-        judge = Judge(every_kind(found_pairs(job.dev, "dev", single=given.single), seed=seed), job)
+        judge = Judge(every_kind(found_pairs(job.dev, "dev", single=inputs.single), seed=seed), job)
         _check(rows, judge.rows)
         trunk, tokens = model.open({HEAD: 1}, seed=seed)
         task = TextTask(
@@ -125,29 +125,29 @@ class Judge:
         """The part with dev's figures, measured on what was exported."""
         from dragoman.train.critic.measures import figures
 
-        found = figures(self.rows, scorer.probabilities(self.texts, HEAD))
+        all_figures = figures(self.rows, scorer.probabilities(self.texts, HEAD))
         counts = {kind: sum(row.kind == kind for row in self.rows) for kind in dict.fromkeys(r.kind for r in self.rows)}
-        metrics = {**part.made["metrics"], **{name: round(value, 6) for name, value in found.items()}}
+        metrics = {**part.made["metrics"], **{name: round(value, 6) for name, value in all_figures.items()}}
         return replace(part, made={**part.made, "metrics": metrics, "dev_pairs": counts})
 
 
 def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[GroundedReply]:
-    found = groundings(corpus, single=single)
-    if not found:
+    grounded = groundings(corpus, single=single)
+    if not grounded:
         raise TrainingError(
             f"No turn of the {side} data has both gold evidence and a reply, so there is nothing to hold replies to.",
             remedy="Give a set with evidence and replies, as KBP, DSTC11 or a JSONL with `evidence` and `reply`.",
         )
-    return found
+    return grounded
 
 
 def _check(rows: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -> None:
     """Refuse what cannot be learned from."""
-    for side, given in (("training", rows), ("dev", dev)):
-        yes = sum(row.consistent for row in given)
-        if min(yes, len(given) - yes) < _FEWEST:
+    for side, pairs in (("training", rows), ("dev", dev)):
+        yes = sum(row.consistent for row in pairs)
+        if min(yes, len(pairs) - yes) < _FEWEST:
             raise TrainingError(
-                f"The {side} data gives {yes} consistent pairs and {len(given) - yes} others: {_FEWEST} of each are "
+                f"The {side} data gives {yes} consistent pairs and {len(pairs) - yes} others: {_FEWEST} of each are "
                 "the least.",
                 remedy="Give more dialogues: evidence of elsewhere needs other dialogues to come from.",
             )

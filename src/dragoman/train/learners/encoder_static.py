@@ -31,10 +31,10 @@ class EncoderStatic:
     """Fits the table to what the training side's turns may look up about the world."""
 
     def fit(self, job: Job) -> Part:
-        given = [*job.train.passages, *(row for example in job.train.examples for row in example.candidates)]
+        passages = [*job.train.passages, *(row for example in job.train.examples for row in example.candidates)]
         sources = [source for dataset in job.train.sets for source in dataset.sources]
         # the table reads nothing else: statements about the user and the bot are read as questions are
-        world = by_about(given, sources).get("world", [])
+        world = by_about(passages, sources).get("world", [])
         return distil(
             [passage.indexed for passage in world],
             job.folder,

@@ -143,7 +143,7 @@ class _Training:
         language = inputs.view.language
         know = found_knowledge(corpus, inputs.k, language=language, needed=needed) if inputs.reads_evidence else None
         replied = needed and "resp" in inputs.fields  # of which turns there is a reply would tell the label
-        given = [
+        contexts = [
             Given(
                 example.context,
                 reply=gold_reply(example) if replied else example.gold.reply or "",
@@ -151,21 +151,21 @@ class _Training:
             )
             for i, example in enumerate(corpus.examples)
         ]
-        texts = tuple(" ".join(text for text in inputs.texts(one).values() if text) for one in given)
-        return _Side(tuple(self._reading.pieces(one) for one in given), texts)
+        texts = tuple(" ".join(text for text in inputs.texts(one).values() if text) for one in contexts)
+        return _Side(tuple(self._reading.pieces(one) for one in contexts), texts)
 
     def _write_words(self) -> None:
         """The tokenizer, from the text of training and auxiliary turns; no label is looked at."""
         model = self._model
-        said = [piece.text for side in (self._train, self._aux) for pieces in side.pieces for piece in pieces]
+        texts = [piece.text for side in (self._train, self._aux) for pieces in side.pieces for piece in pieces]
         if model.words == "own":
             self._numbers: list[int] = []
-            made = word_tokenizer(said, marks=MARKS, least=model.least)
+            tokenizer = word_tokenizer(texts, marks=MARKS, least=model.least)
         else:
             base = weights.path(model.base)
-            made, self._numbers = piece_tokenizer(base, said, marks=MARKS, every=model.words == "all")
-        self._mask = int(made.token_to_id(MASK))
-        made.save(str(self._job.folder / TOKENIZER))
+            tokenizer, self._numbers = piece_tokenizer(base, texts, marks=MARKS, every=model.words == "all")
+        self._mask = int(tokenizer.token_to_id(MASK))
+        tokenizer.save(str(self._job.folder / TOKENIZER))
 
     def _teach(self) -> tuple[list[float], list[float]]:
         """The labels of training and auxiliary turns, with what the teacher holds of them."""
@@ -177,11 +177,11 @@ class _Training:
 
         examples = (*self._job.train.examples, *self._aux_examples)
         self._job.report(Progress("Asking the teacher", 0, len(examples)))
-        found = softened(
+        opinions = softened(
             teacher_probabilities(model.teacher, [example.context for example in examples]), model.temperature
         )
         self._job.report(Progress("Asking the teacher", len(examples), len(examples)))
-        return soft_labels(labels, found[: len(labels)], model.teacher_share), found[len(labels) :]
+        return soft_labels(labels, opinions[: len(labels)], model.teacher_share), opinions[len(labels) :]
 
     def _begin(self) -> None:
         """The weights that every training here begins with, kept in memory."""
@@ -307,19 +307,19 @@ class _Training:
             return [[score] for score in AttentionScorer(draft).scores(self._dev.pieces)]
 
         def metric() -> float:
-            found = yes_measures(torch.tensor(scores())[:, 0], torch.tensor(gate_labels(job.dev.examples)))
-            wanted = job.recipe.train.metric if job.recipe.train.metric != LAST else "auc"  # bits have no epoch
-            return -found[wanted] if wanted == "loss" else found[wanted]
+            measures = yes_measures(torch.tensor(scores())[:, 0], torch.tensor(gate_labels(job.dev.examples)))
+            name = job.recipe.train.metric if job.recipe.train.metric != LAST else "auc"  # bits have no epoch
+            return -measures[name] if name == "loss" else measures[name]
 
         spec = job.recipe.export
         exported = export_attention(encoder, job.folder, int8=spec.int8, tolerance=spec.tolerance, measure=metric)
-        given = scores()
+        dev_scores = scores()
         if folds is not None:
-            middle, spread = spread_of([score for (score,) in given])
+            middle, spread = spread_of([score for (score,) in dev_scores])
             moved = [[middle + spread * score for score in row] for row in folds]
             held = replace(held, folds=(moved, gate_labels(job.train.examples)))
-        head = fit_head(held, given, job.recipe.calibrate)
-        made = made_from(job, head_metrics(head, held, given))
+        head = fit_head(held, dev_scores, job.recipe.calibrate)
+        made = made_from(job, head_metrics(head, held, dev_scores))
         made |= {"bits": exported.bits, "bytes": exported.bytes}
         if self._model.words != "own" or self._model.pretrain == "vectors":
             made["base"] = self._model.base
@@ -332,7 +332,7 @@ def _some(examples: Sequence[Example], most: int) -> tuple[Example, ...]:
 
 
 def _refuse(job: Job, model: ModelTable) -> None:
-    """What cannot be meant."""
+    """Raise an error for contradictory options."""
     if model.embeddings != "none" and model.words == "own":
         raise ConfigError(
             f"model.embeddings = '{model.embeddings}' are of the base's word pieces, and the words are one's own.",

@@ -69,21 +69,21 @@ class GateEncoder:
 
     def fit(self, job: Job) -> Part:
         model = typed(ModelTable, job.recipe.model, "model")
-        given = typed(InputTable, job.recipe.input, "input")
-        _refuse(job, model, given)
+        inputs = typed(InputTable, job.recipe.input, "input")
+        _refuse(job, model, inputs)
         aux = None if job.aux is None else gate_side(job.aux, "auxiliary")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"), aux=aux)
-        options = {"view": given.view(job).to_json()} | ({"reply": True} if given.reply else {})
+        options = {"view": inputs.view(job).to_json()} | ({"reply": True} if inputs.reply else {})
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
 
 
 def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
-    """What cannot be meant is told before anything is learned."""
+    """Raise an error for contradictory options before training."""
     from dragoman.train.loop.text_measures import YES_MEASURES
 
-    wanted = job.recipe.train.metric
-    if wanted not in YES_MEASURES:
-        raise UnknownNameError("train.metric", wanted, YES_MEASURES, remedy="Set one of these.")
+    metric = job.recipe.train.metric
+    if metric not in YES_MEASURES:
+        raise UnknownNameError("train.metric", metric, YES_MEASURES, remedy="Set one of these.")
     refuse_folds(model.teacher, job.recipe.calibrate.folds)
     if not model.frozen:
         return
@@ -139,8 +139,8 @@ class _Tuned:
 
         trunk, tokens = self._trained(job, folder)
         texts = example_texts(held, self._options)
-        found: list[list[float]] = score(trunk, tokens, texts, HEAD, device=job.device).tolist()
-        return found
+        scores: list[list[float]] = score(trunk, tokens, texts, HEAD, device=job.device).tolist()
+        return scores
 
     def _trained(self, job: Job, folder: Path, *, taught: bool = True) -> tuple[Trunk, Tokens]:
         from dragoman.train.loop.text_task import TextTask
@@ -235,15 +235,15 @@ class _Frozen:
         from dragoman.models.torch.trunk import embed
 
         turns = [example.context for example in examples]
-        found = []
+        by_field = []
         self._trunk.to(self._job.device)
         for done, field in enumerate(self._model.fields):
             self._job.report(Progress("Encoding", done, len(self._model.fields)))
             texts = field_texts(turns, self._options, field)
             vectors = embed(self._trunk, self._tokens, texts, device=self._job.device, unit=False)
-            found.append(vectors.double().numpy())
-        self._job.report(Progress("Encoding", len(found), len(found)))
-        return np.concatenate(found, axis=1)
+            by_field.append(vectors.double().numpy())
+        self._job.report(Progress("Encoding", len(by_field), len(by_field)))
+        return np.concatenate(by_field, axis=1)
 
     def _regression(
         self, job: Job, vectors: NDArray[np.float64], place: dict[int, int]
@@ -265,17 +265,17 @@ class _Frozen:
         both = [*labels, *(1 - label for label in labels)]
         counts = [share * (positive if i < len(labels) else 1.0) for i, share in enumerate(both)]
         truth = [1] * len(labels) + [0] * len(labels)
-        known = [i for i, count in enumerate(counts) if count > 0]
-        if len({truth[i] for i in known}) < 2:
+        present = [i for i, count in enumerate(counts) if count > 0]
+        if len({truth[i] for i in present}) < 2:
             raise TrainingError(
                 "All turns of one label lie in one fold, so that nothing can be learned without it.",
                 remedy="Set calibrate.folds = 0 (dev alone is calibrated on), or label more dialogues.",
             )
-        given = ((vectors[rows] - centre) / spread)[[i % len(labels) for i in known]]
+        standardised = ((vectors[rows] - centre) / spread)[[i % len(labels) for i in present]]
         best: tuple[float, NDArray[np.float64], float] | None = None
         for strength in _STRENGTHS:
             fitted = LogisticRegression(C=strength, max_iter=2000, random_state=job.recipe.train.seed).fit(
-                given, [truth[i] for i in known], sample_weight=[counts[i] for i in known]
+                standardised, [truth[i] for i in present], sample_weight=[counts[i] for i in present]
             )
             weights = fitted.coef_[0] / spread
             bias = float(fitted.intercept_[0] - centre @ weights)

@@ -34,7 +34,7 @@ class InputTable(RecipeTable):
     language: str | None = None
 
     def features(self, job: Job) -> Features:
-        language = self.language or next((found.language for found in job.train.sets), "en")
+        language = self.language or next((dataset.language for dataset in job.train.sets), "en")
         return Features(self.fields, self.earlier, self.ngrams, self.structure, language)
 
 
@@ -97,7 +97,7 @@ class Trainer:
         read = [self._read(example) for example in examples]
         columns, terms, idfs = [], {}, {}
         for field in self._features.fields:
-            counted = _weighed([found[field] for found, _ in read], self._model)
+            counted = _weighed([counts_by_field[field] for counts_by_field, _ in read], self._model)
             terms[field], idfs[field] = counted.names, counted.idf
             columns.append(counted.matrix)
         shapes: list[str] = []
@@ -110,11 +110,13 @@ class Trainer:
             C=self._model.strength, class_weight=self._class_weight(), max_iter=5000, tol=1e-6, random_state=self._seed
         ).fit(hstack(columns).tocsr(), truth)
         weights = iter(regression.coef_[0].tolist())
-        known = {
+        idf_by_field = {
             field: {name: (idf, next(weights)) for name, idf in zip(terms[field], idfs[field], strict=True)}
             for field in self._features.fields
         }
-        return Linear(self._features, known, {name: next(weights) for name in shapes}, float(regression.intercept_[0]))
+        return Linear(
+            self._features, idf_by_field, {name: next(weights) for name in shapes}, float(regression.intercept_[0])
+        )
 
     def _read(self, example: Example) -> Read:
         """A turn's features, read once for all folds."""
@@ -156,9 +158,9 @@ def _held_out(job: Job, trainer: Trainer) -> tuple[list[float], list[int]]:
     """The score of each training turn by a model of the other folds, and its fold; nothing where there are no folds."""
     from dragoman.train.calibration.cross_fitting import fold_of
 
-    examples, wanted = job.train.examples, job.recipe.calibrate.folds
+    examples, count = job.train.examples, job.recipe.calibrate.folds
     dialogues = len({example.context.dialogue or example.id for example in examples})
-    folds = min(wanted, dialogues)
+    folds = min(count, dialogues)
     if folds < 2:
         return [], []
     places = fold_of(examples, folds, job.recipe.train.seed)

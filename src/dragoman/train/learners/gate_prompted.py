@@ -35,7 +35,7 @@ class GatePrompted:
         language = typed(InputTable, job.recipe.input, "input").spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
-            return [{"true": found} for found in chosen(model, asked)]
+            return [{"true": probability} for probability in chosen(model, asked)]
 
         return llm_scores.fit_answers(
             job,

@@ -90,30 +90,30 @@ class _Training:
         from dragoman.train.loop.training_loop import fit
 
         job = self._job
-        asked = self._prompts()
+        prompts = self._prompts()
         folds = None
         if job.recipe.calibrate.folds:
-            scores = held_out_scores(job, lambda inner, folder, held: self._fold(inner, folder, held, asked))
+            scores = held_out_scores(job, lambda inner, folder, held: self._fold(inner, folder, held, prompts))
             folds = scores, gate_labels(job.train.examples)
-        task = self._task(job, asked)
+        task = self._task(job, prompts)
         metrics = fit(task, job)
         self._save(task)
         del task
         if job.device != "cpu":
             gc.collect()  # the model is full of circles, and calibration may load another one
-        return self._finish([asked[id(example)] for example in job.dev.examples], metrics, folds)
+        return self._finish([prompts[id(example)] for example in job.dev.examples], metrics, folds)
 
     def _prompts(self) -> dict[int, Prompt]:
         """What the model is asked about each example, by the example's identity."""
         job = self._job
         examples = [*job.train.examples, *job.dev.examples]
         drafts = self._drafts(examples) if "syn-resp" in self._input.fields else {}
-        found: dict[int, Prompt] = {}
+        by_example: dict[int, Prompt] = {}
         for corpus in (job.train, job.dev):
-            given = gathered(corpus, self._inputs, drafts)
-            asked = tuned_prompts(self._inputs, given)
-            found |= {id(example): prompt for example, prompt in zip(corpus.examples, asked, strict=True)}
-        return found
+            inputs = gathered(corpus, self._inputs, drafts)
+            prompts = tuned_prompts(self._inputs, inputs)
+            by_example |= {id(example): prompt for example, prompt in zip(corpus.examples, prompts, strict=True)}
+        return by_example
 
     def _drafts(self, examples: Sequence[Example]) -> dict[str, str]:
         drafter = self._input.drafter or self._model.base
@@ -205,8 +205,8 @@ class _Training:
         scores = self._scores(part, asked)
         held = Held((LABEL,), (), gate_labels(job.dev.examples), folds=folds)
         head = fit_head(held, scores, job.recipe.calibrate)
-        found = head_metrics(head, held, scores)
-        made = made_from(job, {"loss": metrics["loss"], **found}) | {
+        figures = head_metrics(head, held, scores)
+        made = made_from(job, {"loss": metrics["loss"], **figures}) | {
             "base": table.base,
             "runtime": "llamacpp" if light else "torch",
         }
@@ -215,14 +215,14 @@ class _Training:
     def _scores(self, part: Part, asked: Sequence[Prompt]) -> list[list[float]]:
         runtime = self._model.scored if LIGHT_ADAPTER in part.files else "torch"
         chooser = Chooser(part, runtime=runtime, device="cuda" if self._job.device.startswith("cuda") else "cpu")
-        found: list[list[float]] = []
+        scores: list[list[float]] = []
         try:
             for start in range(0, len(asked), _AT_ONCE):
                 self._job.report(Progress("Calibrating", start, len(asked)))
-                found += [[score] for score in chooser.scores(asked[start : start + _AT_ONCE])]
+                scores += [[score] for score in chooser.scores(asked[start : start + _AT_ONCE])]
         finally:
             chooser.close()
-        return found
+        return scores
 
 
 def _drafting(weights: str, device: str) -> Any:

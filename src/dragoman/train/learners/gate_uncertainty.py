@@ -47,8 +47,8 @@ class GateUncertainty:
 
     def fit(self, job: Job) -> Part:
         table = typed(ModelTable, job.recipe.model, "model")
-        given = typed(InputTable, job.recipe.input, "input")
-        language = given.spoken(job)
+        inputs = typed(InputTable, job.recipe.input, "input")
+        language = inputs.spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
             drafts = model.generate(asked, max_tokens=table.max_tokens)
@@ -58,12 +58,12 @@ class GateUncertainty:
             job,
             table,
             llm_scores.AskedOnce(job, table, ask, file=FILE, value="doubt", doing="Drafting"),
-            lambda example: question(example.context, language, given.name),
+            lambda example: question(example.context, language, inputs.name),
             kind=KIND,
             options={
                 "measure": table.measure,
                 "max_tokens": table.max_tokens,
                 "language": language,
-                "name": given.name,
+                "name": inputs.name,
             },
         )

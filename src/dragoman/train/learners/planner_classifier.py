@@ -65,8 +65,8 @@ class _Fitting:
         from dragoman.models.torch.trunk import score
 
         trunk, tokens = self._trained(job, folder)
-        found: list[list[float]] = score(trunk, tokens, self._texts(held), HEAD, device=job.device).tolist()
-        return found
+        scores: list[list[float]] = score(trunk, tokens, self._texts(held), HEAD, device=job.device).tolist()
+        return scores
 
     def _trained(self, job: Job, folder: Path) -> tuple[Trunk, Tokens]:
         from dragoman.train.loop.text_task import TextTask
@@ -101,14 +101,14 @@ def source_names(corpus: Corpus) -> tuple[str, ...]:
     A source that no plan asks has nothing to be learned of, and is left out; so it is never chosen.
     """
     offered = dict.fromkeys(source.name for example in corpus.examples for source in example.sources)
-    asked = {name for example in corpus.examples for name in example.gold.plan or ()}
-    names = tuple(name for name in offered if name in asked) or tuple(sorted(asked))
+    planned = {name for example in corpus.examples for name in example.gold.plan or ()}
+    names = tuple(name for name in offered if name in planned) or tuple(sorted(planned))
     if not names:
         raise TrainingError(
             f"None of the {len(corpus.examples)} training turns asks a source: each plan is empty.",
             remedy="Label turns with the sources that they need as well.",
         )
-    if missing := sorted(asked - set(names)):
+    if missing := sorted(planned - set(names)):
         raise TrainingError(
             f"A plan asks '{missing[0]}', which no turn offers as a source.",
             remedy="Declare the source, or mend the plan.",

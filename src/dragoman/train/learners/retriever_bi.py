@@ -54,16 +54,16 @@ class BiEncoderLearner:
         from dragoman.train.ranking.bi_encoder import BiTask, Towers
         from dragoman.train.ranking.negatives import Mined
 
-        given = typed(Input, job.recipe.input, "input")
+        inputs = typed(Input, job.recipe.input, "input")
         spec = typed(BiModel, job.recipe.model, "model")
-        train, dev = asked(job, given)
+        train, dev = asked(job, inputs)
         analyse = analyser(job.train)
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
 
         def make(run: AveragedRun) -> BiTask:
             trunk, tokens = spec.open({}, seed=job.recipe.train.seed)
             return BiTask(
-                Towers(trunk, temperature=spec.temperature, mix=given.query == "mix", said=tuple(sources)),
+                Towers(trunk, temperature=spec.temperature, mix=inputs.query == "mix", said=tuple(sources)),
                 tokens,
                 train,
                 dev,
@@ -87,7 +87,7 @@ class BiEncoderLearner:
             job,
             kind=KIND,
             heads={"relevance": Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.cosines)},
-            options={**given.model_dump(), "pooling": spec.pooling, "mix": _shares(towers), **_told(towers)},
+            options={**inputs.model_dump(), "pooling": spec.pooling, "mix": _shares(towers), **_told(towers)},
             max_tokens=spec.max_tokens,
             output="states",
             measure=reading.hit,
@@ -152,5 +152,5 @@ def _shares(towers: Towers) -> dict[str, float]:
 
 def _told(towers: Towers) -> dict[str, object]:
     """What the part's options say of passages that were said already; nothing where that was not learned."""
-    said = {name: asdict(learned) for name, learned in towers.said().items()}
-    return {"said": said} if said else {}
+    penalties = {name: asdict(learned) for name, learned in towers.said().items()}
+    return {"said": penalties} if penalties else {}

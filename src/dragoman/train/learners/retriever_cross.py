@@ -45,14 +45,14 @@ class CrossEncoderLearner:
         from dragoman.train.ranking.cross_encoder import CrossTask
         from dragoman.train.ranking.negatives import Mined
 
-        given = typed(Input, job.recipe.input, "input")
+        inputs = typed(Input, job.recipe.input, "input")
         spec = typed(CrossModel, job.recipe.model, "model")
-        if given.query == "mix":
+        if inputs.query == "mix":
             raise ConfigError(
                 'A cross-encoder reads one text: query = "mix" is for vectors.', remedy='Use query = "history".'
             )
         seed = job.recipe.train.seed
-        train, dev = asked(job, given)
+        train, dev = asked(job, inputs)
         analyse = analyser(job.train)
         measured = small(dev, analyse, most=_MEASURED, seed=seed)
 
@@ -83,7 +83,7 @@ class CrossEncoderLearner:
             job,
             kind=KIND,
             heads={HEAD: held},
-            options={**given.model_dump(), "pooling": spec.pooling},
+            options={**inputs.model_dump(), "pooling": spec.pooling},
             max_tokens=spec.max_tokens,
             measure=reading.hit,
             metrics=metrics or task.measure(),
@@ -101,9 +101,9 @@ class ExportedReading:
 
     def scores(self, scorer: Scorer) -> FloatArray:
         """The scores of the pairs that are offered, (N, 1)."""
-        found = self._all(scorer)[offered(self._dev)]
-        self.last = found[:, 0].tolist()
-        return found
+        scores = self._all(scorer)[offered(self._dev)]
+        self.last = scores[:, 0].tolist()
+        return scores
 
     def hit(self, scorer: Scorer) -> float:
         """Hit@1 over what is offered."""

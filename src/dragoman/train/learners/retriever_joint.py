@@ -77,10 +77,10 @@ class RetrieverJoint:
         from dragoman.train.loop.text_task import TextTask
         from dragoman.train.loop.training_loop import fit
 
-        given = typed(InputTable, job.recipe.input, "input")
+        inputs = typed(InputTable, job.recipe.input, "input")
         model = typed(TrunkTable, job.recipe.model, "model")
-        train = grounded(job.train, given.query, "training", given.asking)
-        dev = grounded(job.dev, given.query, "dev", given.asking)
+        train = grounded(job.train, inputs.query, "training", inputs.asking)
+        dev = grounded(job.dev, inputs.query, "dev", inputs.asking)
         trunk, tokens = model.open({HEAD: 1}, seed=job.recipe.train.seed)
         task = TextTask(
             trunk,
@@ -100,16 +100,16 @@ class RetrieverJoint:
             job,
             kind=KIND,
             heads={HEAD: Held((LABEL,), dev.pairs, dev.labels)},
-            options=given.model_dump(),
+            options=inputs.model_dump(),
             max_tokens=model.max_tokens,
             base=model.base,
         )
 
 
 def _right(example: Example, shared: dict[str, Passage]) -> list[Passage]:
-    known = {passage.id: passage for passage in example.candidates}
-    found = [known.get(key) or shared.get(key) for key in example.gold.evidence or ()]
-    return [passage for passage in found if passage is not None]
+    by_id = {passage.id: passage for passage in example.candidates}
+    passages = [by_id.get(key) or shared.get(key) for key in example.gold.evidence or ()]
+    return [passage for passage in passages if passage is not None]
 
 
 def _about(example: Example, passage: Passage) -> str:

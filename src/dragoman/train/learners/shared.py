@@ -62,19 +62,19 @@ class SharedLearner:
         from dragoman.train.loop.multi_task import MEAN, MixedTask
         from dragoman.train.loop.training_loop import fit
 
-        given, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
-        for name in given.heads:
+        inputs, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        for name in inputs.heads:
             sides = [_replied(side) if name == "reply" else side for side in (job.train, job.dev)]
             check_sides(_KINDS[name], *sides)
-        trunk, tokens = model.open({_HEADS[name]: 1 for name in given.heads}, seed=job.recipe.train.seed)
+        trunk, tokens = model.open({_HEADS[name]: 1 for name in inputs.heads}, seed=job.recipe.train.seed)
         studies: dict[Name, Study] = {
-            name: _STUDIES[name](_own(job, given.tables.get(name, {})), trunk, tokens) for name in given.heads
+            name: _STUDIES[name](_own(job, inputs.tables.get(name, {})), trunk, tokens) for name in inputs.heads
         }
         task = MixedTask(
             trunk,
             {name: (study.task, study.rows) for name, study in studies.items()},
             deciding={name: _DECIDING[name] for name in studies},
-            weights={str(name): weight for name, weight in given.heads.items()},
+            weights={str(name): weight for name, weight in inputs.heads.items()},
             seed=job.recipe.train.seed,
         )
         metrics = fit(task, job)
@@ -135,10 +135,10 @@ def _gate(job: Job, trunk: Trunk, tokens: Tokens, *, head: str = gate.HEAD, repl
     from dragoman.train.learners.gate_encoder import example_texts
     from dragoman.train.loop.text_task import TextTask
 
-    given = typed(GateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
+    inputs = typed(GateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
     sides = [_replied(side) if reply else side for side in (job.train, job.dev)]
     train, dev = gate_side(sides[0], "training"), gate_side(sides[1], "dev")
-    options = {"view": given.view(job).to_json()} | ({"reply": True} if reply else {})
+    options = {"view": inputs.view(job).to_json()} | ({"reply": True} if reply else {})
     texts, truth = example_texts(dev.examples, options), gate_labels(dev.examples)
     task = TextTask(
         trunk,
@@ -165,17 +165,17 @@ def _replied(corpus: Corpus) -> Corpus:
     for example in corpus.examples:
         if example.gold.reply is not None and example.gold.retrieve is not None:
             by_set.setdefault(example.context.scope.tenant, set()).add(example.gold.retrieve)
-    kept = [
+    rows = [
         example
         for example in corpus.examples
         if example.gold.reply is not None and len(by_set.get(example.context.scope.tenant, ())) == 2
     ]
-    if not kept:
+    if not rows:
         raise TrainingError(
             "No set has replies to turns that need something and to turns that do not.",
             remedy="Give one that has, or leave the head 'reply' out.",
         )
-    return replace(corpus, examples=tuple(kept))
+    return replace(corpus, examples=tuple(rows))
 
 
 def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
@@ -186,7 +186,7 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
     from dragoman.train.ranking.negatives import Mined
     from dragoman.train.ranking.recipe_part import LABEL, Input, analyser, asked, labels, small
 
-    given = typed(Input, job.recipe.input, "input.tables.relevance.input")
+    inputs = typed(Input, job.recipe.input, "input.tables.relevance.input")
     spec = typed(CrossModel, job.recipe.model, "input.tables.relevance.model")
     own = sorted(spec.model_fields_set & {*TrunkTable.model_fields, "runs"})
     if own:
@@ -195,7 +195,7 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
             remedy="Leave it out there: [model] says which encoder it is.",
         )
     seed = job.recipe.train.seed
-    train, dev = asked(job, given)
+    train, dev = asked(job, inputs)
     analyse = analyser(job.train)
     task = CrossTask(
         trunk,
@@ -213,7 +213,7 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
     judged = small(dev, analyse, most=6_000, seed=seed)
     reading = ExportedReading(judged)
     held = Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.scores)
-    return Study(task, len(train.questions), held, given.model_dump(), reading.hit)
+    return Study(task, len(train.questions), held, inputs.model_dump(), reading.hit)
 
 
 def _critic(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
@@ -222,16 +222,16 @@ def _critic(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
     from dragoman.train.learners.critic_nli import Judge, NliInput, found_pairs
     from dragoman.train.loop.text_task import TextTask
 
-    given = typed(NliInput, job.recipe.input, "input.tables.critic.input")
+    inputs = typed(NliInput, job.recipe.input, "input.tables.critic.input")
     seed = job.recipe.train.seed
     rows = labelled(
-        found_pairs(job.train, "train", single=given.single),
-        negatives=given.negatives,
-        shares=given.shares,
-        echo=given.echo,
+        found_pairs(job.train, "train", single=inputs.single),
+        negatives=inputs.negatives,
+        shares=inputs.shares,
+        echo=inputs.echo,
         seed=seed,
     )
-    judge = Judge(every_kind(found_pairs(job.dev, "dev", single=given.single), seed=seed), job)
+    judge = Judge(every_kind(found_pairs(job.dev, "dev", single=inputs.single), seed=seed), job)
     task = TextTask(
         trunk,
         tokens,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dragoman.train.unified.task import UnifiedTask
 
 _TRIAL = "work"
-"""Where a part lies that is not done yet."""
+"""Folder of a part that is not finished yet."""
 
 
 @learners.register(KIND)
@@ -69,12 +69,12 @@ class _Training:
                 remedy='Set model.weights = "lora", or model.quantise = "none".',
             )
         grammar = Grammar(tuple(source.name for source in self._sources), table.style)
-        given = self._input
-        view = given.view(job)
-        self._shape = TreeShape(grammar, table.layout, view, given.window, given.candidate, given.response)
+        inputs = self._input
+        view = inputs.view(job)
+        self._shape = TreeShape(grammar, table.layout, view, inputs.window, inputs.candidate, inputs.response)
         self._refuse_small_window()
         self._refuse_unknown_metric()
-        files = (given.relevance,) if isinstance(given.relevance, str) else given.relevance
+        files = (inputs.relevance,) if isinstance(inputs.relevance, str) else inputs.relevance
         self._labels = tuple(resolve(file) for file in files)
 
     def _named(self, job: Job) -> Job:
@@ -83,8 +83,8 @@ class _Training:
         if not names:
             return job
         sides = [corpus for corpus in (job.train, job.dev, job.aux) if corpus is not None]
-        known = {source.name for corpus in sides for example in corpus.examples for source in example.sources}
-        check_names(names, frozenset(known))
+        offered = {source.name for corpus in sides for example in corpus.examples for source in example.sources}
+        check_names(names, frozenset(offered))
         aux = None if job.aux is None else renamed(job.aux, names)
         return replace(job, train=renamed(job.train, names), dev=renamed(job.dev, names), aux=aux)
 
@@ -108,15 +108,15 @@ class _Training:
     def _learned(self) -> tuple[UnifiedTask, TurnTokens, Mapping[str, float]]:
         from dragoman.train.loop.weight_average import AveragedRun, fit_runs
 
-        made: list[TurnTokens] = []
+        converters: list[TurnTokens] = []
 
         def make(run: AveragedRun) -> UnifiedTask:
             task, turns = self._task(run.number)
-            made.append(turns)
+            converters.append(turns)
             return task
 
         task, best = fit_runs(make, self._job, self._model.runs)
-        return task, made[-1], best
+        return task, converters[-1], best
 
     def _task(self, run: int = 0) -> tuple[UnifiedTask, TurnTokens]:
         """What is learned; another `run` of it begins with the same weights and takes turns in another order."""
@@ -175,16 +175,16 @@ class _Training:
         from dragoman.train.unified.sequences import Sequences
         from dragoman.train.unified.training_trees import Drawing
 
-        job, given, loss = self._job, self._input, self._model.loss
+        job, inputs, loss = self._job, self._input, self._model.loss
         drawing = Drawing(
             job.recipe.train.seed,
-            given.candidates,
-            given.distractors,
-            given.noise,
+            inputs.candidates,
+            inputs.distractors,
+            inputs.noise,
             check=loss.check > 0,
             closed=loss.over == "options",
             answer=loss.response > 0,
-            share=given.share,
+            share=inputs.share,
             run=run,
         )
         shared = {
@@ -227,8 +227,8 @@ class _Training:
         """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
         from dragoman.train.unified.losses import class_weights
 
-        told = self._job.recipe.balance.weight
-        power = {"none": 0.0, "balanced": 1.0}[told] if isinstance(told, str) else float(told)
+        weight = self._job.recipe.balance.weight
+        power = {"none": 0.0, "balanced": 1.0}[weight] if isinstance(weight, str) else float(weight)
         plans = [example.gold.plan for example in examples if example.gold.plan is not None]
         if len(plans) < LEAST:
             raise TrainingError(
@@ -259,7 +259,7 @@ class _Training:
         metrics = measures(outcomes, table.loss.model_dump(exclude={"soft", "over"}))
         dialogues = {example.id: example.context.dialogue for example in job.dev.examples}
         share = plan_share(outcomes)
-        offsets, told = plan_offsets(outcomes, dialogues, share=share)
+        offsets, figures = plan_offsets(outcomes, dialogues, share=share)
         options: dict[str, Any] = {
             "shape": self._shape.to_json(),
             "spelling": turns.spelling.to_json(),
@@ -271,7 +271,7 @@ class _Training:
             "weights": table.weights,
             "talks": self._talks(),
         }
-        made = made_from(job, metrics | told) | {
+        made = made_from(job, metrics | figures) | {
             "base": table.base,
             "runtime": "llamacpp" if LIGHT_ADAPTER in names else "torch",
         }
@@ -279,15 +279,16 @@ class _Training:
         return Part(job.folder, KIND, heads, options, made=made)
 
     def _ended(self, part: Part, names: tuple[str, ...], task: UnifiedTask) -> Part:
-        """The part with the end of its responses fitted, where that is wanted.
+        """Add the fitted bias on the end of responses to a part, where `model.endings` asks for it.
 
-        Until then it lies in a folder of its own, which shares the files: one that was stopped here is not finished.
+        Meanwhile a copy of the part lies in a folder of its own and shares the files, so that a training that is
+        stopped here does not count as finished.
         """
         from dragoman.models.unified.loading import Device, open_unified
-        from dragoman.train.unified.length_bias import fit_length_bias
+        from dragoman.train.unified.length_bias import ENOUGH_TURNS, fit_length_bias
 
-        asked = task.answered(self._model.endings) if self._model.endings else []
-        if not asked:
+        turns = task.answered(max(self._model.endings, ENOUGH_TURNS)) if self._model.endings else []
+        if not turns:
             return part
         job = self._job
         job.report(Progress("Fitting the end of responses", 0, 1))
@@ -296,40 +297,41 @@ class _Training:
         trial.mkdir(exist_ok=True)
         write_part(replace(part, folder=trial, shares=PARENT), names)
         runtime = open_unified(trial, runtime="torch", device=device).runtime
-        found = fit_length_bias(runtime, asked, max_tokens=self._shape.response)
+        bias = fit_length_bias(runtime, turns, max_tokens=self._shape.response)
         rmtree(trial)
-        told = {"ending/before": found.before, "ending/after": found.after}
-        made = {**part.made, "metrics": {**part.made["metrics"], **told}}
-        return replace(part, options={**part.options, "ending": found.value}, made=made)
+        low, high = bias.interval
+        ratios = {"ending/before": bias.before, "ending/low": low, "ending/high": high, "ending/after": bias.after}
+        made = {**part.made, "metrics": {**part.made["metrics"], **ratios}}
+        return replace(part, options={**part.options, "ending": bias.value}, made=made)
 
     def _refuse_unknown_metric(self) -> None:
-        """A slip in `train.metric` is told before anything is learned."""
+        """Raise an error for an unknown `train.metric` before training."""
         from dragoman.train.unified.measures import measure_names
 
-        wanted, known = self._job.recipe.train.metric, measure_names(self._shape.grammar.sources)
-        if wanted not in known:
-            raise UnknownNameError("train.metric", wanted, known, remedy="Set one of these.")
+        metric, names = self._job.recipe.train.metric, measure_names(self._shape.grammar.sources)
+        if metric not in names:
+            raise UnknownNameError("train.metric", metric, names, remedy="Set one of these.")
 
     def _refuse_small_window(self) -> None:
-        """A line of evidence on evidence and a little of the dialogue must fit."""
-        given = self._input
+        """Raise an error for a window without room for the evidence, a response and a little of the dialogue."""
+        inputs = self._input
         deep = 2 if any(source.needs for source in self._sources) else 1
-        needed = max(deep * (given.candidate + 8), given.candidate + given.response) + 32
-        if needed > given.window:
+        needed = max(deep * (inputs.candidate + 8), inputs.candidate + inputs.response) + 32
+        if needed > inputs.window:
             raise ConfigError(
-                f"A window of {given.window} tokens has no room for evidence of {given.candidate}, a response of "
-                f"{given.response} and the dialogue.",
+                f"A window of {inputs.window} tokens has no room for evidence of {inputs.candidate}, a response of "
+                f"{inputs.response} and the dialogue.",
                 remedy=f"Set input.window to {needed} or more, or lower input.candidate and input.response.",
             )
 
 
 def _remembering(encode: Any) -> Any:
-    """Texts are met again in each epoch: their tokens are kept."""
-    known: dict[str, list[int]] = {}
+    """Cache the tokens of texts, which return in every epoch."""
+    cache: dict[str, list[int]] = {}
 
     def remembered(text: str) -> list[int]:
-        if text not in known:
-            known[text] = encode(text)
-        return known[text]
+        if text not in cache:
+            cache[text] = encode(text)
+        return cache[text]
 
     return remembered

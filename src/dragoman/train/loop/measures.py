@@ -17,21 +17,21 @@ def binary(probabilities: Sequence[float], labels: Sequence[bool], threshold: fl
     import numpy as np
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    given, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=bool)
+    values, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=bool)
     nan = float("nan")
-    if not len(given):
+    if not len(values):
         return dict.fromkeys(("precision", "recall", "f1", "auc", "ap", "ece", "rate"), nan)
-    said = given >= threshold
-    hits, yes, positives = int((said & true).sum()), int(said.sum()), int(true.sum())
+    positive = values >= threshold
+    hits, yes, positives = int((positive & true).sum()), int(positive.sum()), int(true.sum())
     both = 0 < positives < len(true)
     return {
         "precision": hits / yes if yes else 0.0,
         "recall": hits / positives if positives else nan,
         "f1": 2 * hits / (yes + positives) if yes + positives else nan,
-        "auc": float(roc_auc_score(true, given)) if both else nan,
-        "ap": float(average_precision_score(true, given)) if positives else nan,
+        "auc": float(roc_auc_score(true, values)) if both else nan,
+        "ap": float(average_precision_score(true, values)) if positives else nan,
         "ece": calibration_error(probabilities, labels),
-        "rate": yes / len(given),
+        "rate": yes / len(values),
     }
 
 
@@ -39,19 +39,19 @@ def calibration_error(probabilities: Sequence[float], labels: Sequence[bool], *,
     """The sum over bins (a, b] of equal width of |B| / n |share that is true - mean probability|; NaN of nothing."""
     import numpy as np
 
-    given, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    if not len(given):
+    values, true = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    if not len(values):
         return float("nan")
-    places = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], given, side="left")
-    gaps = np.bincount(places, weights=given - true, minlength=bins)
-    return float(np.abs(gaps).sum() / len(given))
+    places = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], values, side="left")
+    gaps = np.bincount(places, weights=values - true, minlength=bins)
+    return float(np.abs(gaps).sum() / len(values))
 
 
 def cross_fitted(
     scores: Sequence[float], labels: Sequence[bool], folds: Sequence[int], spec: CalibrationSpec
 ) -> dict[str, float]:
     """The measures of held-out scores, each fold calibrated and cut as the other folds say: nothing judges itself."""
-    probabilities, said = [0.0] * len(scores), [False] * len(scores)
+    probabilities, decisions = [0.0] * len(scores), [False] * len(scores)
     for fold in sorted(set(folds)):
         others = [row for row, place in enumerate(folds) if place != fold]
         true = [labels[row] for row in others]
@@ -59,6 +59,6 @@ def cross_fitted(
         cut = chosen_threshold([fitted.probability(scores[row]) for row in others], true, spec.threshold)
         for row in (row for row, place in enumerate(folds) if place == fold):
             probabilities[row] = fitted.probability(scores[row])
-            said[row] = probabilities[row] >= cut
-    decided = binary([float(yes) for yes in said], labels, 0.5)
+            decisions[row] = probabilities[row] >= cut
+    decided = binary([float(yes) for yes in decisions], labels, 0.5)
     return binary(probabilities, labels, 0.5) | {name: decided[name] for name in ("precision", "recall", "f1", "rate")}

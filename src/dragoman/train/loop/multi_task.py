@@ -58,13 +58,13 @@ class MixedTask:
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
         """The batches of all tasks, by chance; each batch is of one task."""
-        found = [
+        mixed = [
             [begin + row for row in batch]
             for begin, task in zip(self._begins, self._tasks, strict=False)
             for batch in task.batches(epoch)
         ]
-        random.Random(f"{self._seed}/{epoch}/mixed").shuffle(found)
-        return found
+        random.Random(f"{self._seed}/{epoch}/mixed").shuffle(mixed)
+        return mixed
 
     def batch_setting(self, batch: Sequence[int]) -> str:
         """The setting that says how large a batch like this one is."""
@@ -79,10 +79,10 @@ class MixedTask:
         return bisect_right(self._begins, batch[0]) - 1
 
     def measure(self) -> Mapping[str, float]:
-        found: dict[str, float] = {}
+        measures: dict[str, float] = {}
         deciding = []
         for name, task in zip(self._names, self._tasks, strict=True):
             measured = task.measure()
-            found |= {f"{name}/{key}": value for key, value in measured.items()}
+            measures |= {f"{name}/{key}": value for key, value in measured.items()}
             deciding.append(measured[self._deciding[name]])
-        return found | {MEAN: math.fsum(deciding) / len(deciding)}
+        return measures | {MEAN: math.fsum(deciding) / len(deciding)}

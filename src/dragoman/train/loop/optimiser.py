@@ -26,10 +26,10 @@ def factor(schedule: str, step: int, *, total: int, warmup: float) -> float:
 
 def trainable(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """The parameters that are learned, by name."""
-    found = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    if not found:
+    parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    if not parameters:
         raise TrainingError("The model has no parameter that is trained.", remedy="Freeze less of it.")
-    return found
+    return parameters
 
 
 def adamw(model: torch.nn.Module, spec: LoopSpec, heads: Collection[str] = ()) -> torch.optim.AdamW:

@@ -1,4 +1,4 @@
-"""What to do when memory runs out: find the batch size that would have fitted, and say it."""
+"""Out of memory: find the batch size that fits, and name it in the error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def largest_fitting(batch: Sequence[int], attempt: Callable[[Sequence[int]], Non
 
 
 def release() -> None:
-    """Let go of memory that nothing holds any more."""
+    """Collect garbage and free the cached memory of a GPU."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

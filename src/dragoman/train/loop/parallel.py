@@ -67,9 +67,9 @@ class Ranks:
             return number
         import torch
 
-        held = torch.tensor([number], dtype=torch.float64, device=self._device)
-        torch.distributed.all_reduce(held)
-        return float(held)
+        tensor = torch.tensor([number], dtype=torch.float64, device=self._device)
+        torch.distributed.all_reduce(tensor)
+        return float(tensor)
 
     def told(self, value: T) -> T:
         """What the first process says; the others' own is not looked at."""
@@ -77,9 +77,9 @@ class Ranks:
             return value
         import torch
 
-        held = [value]
-        torch.distributed.broadcast_object_list(held, src=0)
-        return held[0]
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
 
     def wait(self) -> None:
         """Go on when all are here."""

@@ -1,4 +1,4 @@
-"""Every source of chance that a training draws from, as one value that can be set, saved and put back."""
+"""The random state of a training (Python, numpy, torch) as one value to set, save and restore."""
 
 from __future__ import annotations
 

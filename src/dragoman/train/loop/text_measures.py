@@ -34,8 +34,8 @@ def measures_of(
 def yes_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
     """Loss without class weights, area under the ROC curve, average precision, and F1 at the threshold for it."""
     probabilities, true = torch.sigmoid(scores.double()).tolist(), [value > 0.5 for value in labels.tolist()]
-    found = binary(probabilities, true, best_threshold(probabilities, true))
-    return {"loss": float(binary_loss(scores, labels)), **{name: found[name] for name in _KEPT}}
+    measures = binary(probabilities, true, best_threshold(probabilities, true))
+    return {"loss": float(binary_loss(scores, labels)), **{name: measures[name] for name in _KEPT}}
 
 
 def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
@@ -47,12 +47,12 @@ def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
     probabilities = torch.sigmoid(scores.double())
     true = labels > 0.5
     cuts = [best_threshold(probabilities[:, i].tolist(), true[:, i].tolist()) for i in range(labels.shape[1])]
-    said = probabilities >= torch.tensor(cuts, dtype=torch.float64)
+    decisions = probabilities >= torch.tensor(cuts, dtype=torch.float64)
     return {
         "loss": float(binary_loss(scores, labels)),
         "auc": _mean([column["auc"] for column in columns]),
         "ap": _mean([column["ap"] for column in columns]),
-        **decision_measures(said.tolist(), true.tolist()),
+        **decision_measures(decisions.tolist(), true.tolist()),
     }
 
 
@@ -77,9 +77,9 @@ def list_measures(scores: Tensor, labels: Tensor, groups: Sequence[int]) -> dict
     for row, group in enumerate(groups):
         members.setdefault(group, []).append(row)
     ranks: list[int] = []
-    given, true = scores.tolist(), labels.tolist()
+    values, true = scores.tolist(), labels.tolist()
     for rows in members.values():
-        order = sorted(rows, key=lambda row: (-given[row], true[row] > 0.5))
+        order = sorted(rows, key=lambda row: (-values[row], true[row] > 0.5))
         first = next((place for place, row in enumerate(order, start=1) if true[row] > 0.5), None)
         ranks += [first] if first is not None else []
     return {
@@ -90,5 +90,5 @@ def list_measures(scores: Tensor, labels: Tensor, groups: Sequence[int]) -> dict
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) / len(known) if known else math.nan
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else math.nan

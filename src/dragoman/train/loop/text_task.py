@@ -22,18 +22,18 @@ Measure: TypeAlias = Callable[[Tensor], Mapping[str, float]]
 """From the scores of dev's rows, (N, labels), to measures by name."""
 
 _CHUNK = 8
-"""So many batches' rows are drawn at a time and sorted by length: little padding, and still by chance."""
+"""Rows of so many batches are sorted by length together: little padding, and still random."""
 
 
 class TextTask:
-    """Learn one head of a trunk. Texts are tokenised once; a batch holds rows of nearly one length.
+    """Learn one head of a trunk. Texts are tokenised once; a batch has rows of similar length.
 
     Inputs:
         labels: in [0, 1], soft ones too; dev's are 0 or 1. `multi` wants a sequence a row.
         groups: for `listwise`, the list that each row belongs to; a list is never cut in two, and `train.batch` counts
             rows. `dev_groups` likewise.
         weights: how much each row counts (1 where they are not given).
-        measure: from dev's scores to measures, added to what `measures_of` gives for the kind.
+        measure: from dev's scores to measures, which are added to those of `measures_of`.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TextTask:
         return self._trunk.head_parameters
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """Rows by chance, in chunks sorted by length; seed and epoch alone decide."""
+        """Batches of shuffled rows, sorted by length in chunks; determined by seed and epoch."""
         lengths = [len(encoding.ids) for encoding in self._encodings]
         lists = [[row] for row in range(len(lengths))] if self._groups is None else _members(self._groups.tolist())
         return shuffled(lists, lengths, self._recipe.train.batch, seed=self._recipe.train.seed, epoch=epoch)
@@ -100,15 +100,15 @@ class TextTask:
 
     def measure(self) -> Mapping[str, float]:
         scores = self.dev_scores()
-        found = measures_of(self._kind, scores, self._dev_labels, self._dev_groups)
-        return {**found, **(self._measure(scores) if self._measure else {})}
+        measures = measures_of(self._kind, scores, self._dev_labels, self._dev_groups)
+        return {**measures, **(self._measure(scores) if self._measure else {})}
 
     def dev_scores(self) -> Tensor:
         """The scores of dev's rows, (N, labels)."""
         return score(self._trunk, self._tokens, self._dev_texts, self._head, device=self._device)
 
     def _check(self, rows: int, dev_rows: int) -> None:
-        """Refuse what cannot be learned from, before anything runs."""
+        """Raise an error for labels, groups or weights that do not fit, before anything runs."""
         dims = 2 if self._kind == "multi" else 1
         width = self._trunk.heads[self._head].out_features
         for name, texts, labels in (("training", rows, self._labels), ("dev", dev_rows, self._dev_labels)):
@@ -123,13 +123,13 @@ class TextTask:
                 raise TrainingError(f"A {name} label is not in [0, 1].", remedy="Mend the labels.")
         if self._kind == "listwise" and (self._groups is None or self._dev_groups is None):
             raise TrainingError("Lists need groups and dev_groups.", remedy="Give the list that each row belongs to.")
-        for name, given in (("groups", self._groups), ("weights", self._weights)):
-            if given is not None and len(given) != rows:
-                raise TrainingError(f"{len(given)} {name} do not fit {rows} texts.", remedy="Give one a text.")
+        for name, values in (("groups", self._groups), ("weights", self._weights)):
+            if values is not None and len(values) != rows:
+                raise TrainingError(f"{len(values)} {name} do not fit {rows} texts.", remedy="Give one a text.")
 
 
 def positive_weight(labels: Tensor, balance: BalanceSpec) -> Tensor:
-    """How much a positive counts, one number a label: what the recipe says, or negatives / positives."""
+    """The weight of positives, one number a label: the recipe's, or negatives / positives."""
     if balance.weight == "none":
         return torch.ones(labels.shape[1:])
     if balance.weight == "balanced":
@@ -148,13 +148,13 @@ def shuffled(
     longest = {id(rows): max(lengths[row] for row in rows) for rows in order}
     batches: list[list[int]] = []
     chunk: list[Sequence[int]] = []
-    held = 0
+    count = 0
     for rows in order:
         chunk.append(rows)
-        held += len(rows)
-        if held >= size * _CHUNK:
+        count += len(rows)
+        if count >= size * _CHUNK:
             batches += _packed(sorted(chunk, key=lambda rows: longest[id(rows)]), size)
-            chunk, held = [], 0
+            chunk, count = [], 0
     batches += _packed(sorted(chunk, key=lambda rows: longest[id(rows)]), size)
     dice.shuffle(batches)
     return batches
@@ -171,10 +171,10 @@ def _packed(lists: Sequence[Sequence[int]], size: int) -> list[list[int]]:
 
 
 def _members(groups: Sequence[int]) -> list[list[int]]:
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for row, group in enumerate(groups):
-        found.setdefault(group, []).append(row)
-    return list(found.values())
+        members.setdefault(group, []).append(row)
+    return list(members.values())
 
 
 def numbered(groups: Sequence[Hashable]) -> list[int]:

@@ -1,8 +1,7 @@
 """The loop: batches to loss to gradient to step, dev's measures after each epoch, the best weights kept.
 
-It reads top to bottom and knows nothing of what is learned: that is the task's. Killed at any moment, it goes on from
-its last checkpoint and ends with the same weights, because everything that it depends on is in the checkpoint and
-`task.batches` gives an epoch's batches by its number alone (from 0).
+The task defines model and loss. A training that is killed at any moment resumes from its last checkpoint and ends with
+the same weights: all its state is in the checkpoint, and `task.batches` depends only on the epoch's number (from 0).
 """
 
 from __future__ import annotations
@@ -148,22 +147,22 @@ class _Loop:
 
     def _judge(self) -> tuple[bool, dict[str, float]]:
         """Measure dev; keep the weights where they are the best so far."""
-        state, wanted = self._state, self._spec.metric
+        state, metric = self._state, self._spec.metric
         self._model.eval()
         measures: dict[str, float] = {}
         if self._ranks.is_first:
             measures = self._measured()
         measures = self._ranks.told(measures)
-        if wanted not in measures:
-            raise UnknownNameError("train.metric", wanted, measures, remedy="Set one of these, with --fresh.")
-        value = measures[wanted]
+        if metric not in measures:
+            raise UnknownNameError("train.metric", metric, measures, remedy="Set one of these, with --fresh.")
+        value = measures[metric]
         if math.isnan(value):
             raise TrainingError(
-                f"'{wanted}' on dev is not a number after epoch {state.epoch + 1}, so that no weights can be chosen.",
+                f"'{metric}' on dev is not a number after epoch {state.epoch + 1}, so that no weights can be chosen.",
                 remedy="Give a dev file that has every label, or another train.metric; then begin with --fresh.",
             )
         state.latest = value
-        is_best = state.best is None or (value < state.best if wanted == "loss" else value > state.best)
+        is_best = state.best is None or (value < state.best if metric == "loss" else value > state.best)
         if is_best:
             if self._ranks.is_first:
                 self._saved.keep_best(self._model)
@@ -183,9 +182,9 @@ class _Loop:
 
     def _autocast(self) -> AbstractContextManager[object]:
         """Half precision where it is asked for, or where it pays: on a GPU that computes in it."""
-        wanted = self._spec.precision
+        precision = self._spec.precision
         on_gpu = self._job.device != "cpu"
-        if wanted == "bfloat16" or (wanted == "auto" and on_gpu and torch.cuda.is_bf16_supported()):
+        if precision == "bfloat16" or (precision == "auto" and on_gpu and torch.cuda.is_bf16_supported()):
             return torch.autocast("cuda" if on_gpu else "cpu", dtype=torch.bfloat16)
         return nullcontext()
 
@@ -233,5 +232,5 @@ class _Loop:
 
 def _on(model: torch.nn.Module, device: str) -> torch.nn.Module:
     """The model on its device; one that is there is not touched (a quantised one refuses)."""
-    held = next(model.parameters(), None)
-    return model if held is None or held.device.type == device.partition(":")[0] else model.to(device)
+    parameter = next(model.parameters(), None)
+    return model if parameter is None or parameter.device.type == device.partition(":")[0] else model.to(device)

@@ -53,8 +53,8 @@ class Towers(Trunk):
     @property
     def coldness(self) -> Tensor:
         """What cosines are multiplied by: one over the temperature."""
-        found: Tensor = self.beside["coldness"].exp().clamp(max=_COLDEST)
-        return found
+        factor: Tensor = self.beside["coldness"].exp().clamp(max=_COLDEST)
+        return factor
 
     def shares(self) -> dict[str, Tensor]:
         """What each part of a query weighs; those without a share weigh 1."""
@@ -73,10 +73,10 @@ class Towers(Trunk):
 
     def lost(self, nearness: Tensor, sources: Sequence[SourceName]) -> Tensor:
         """What texts lose of their cosines, (Q, P), by how near the nearest reply is to them, (Q, P)."""
-        known = [self.sources.index(name) for name in sources]
-        slope, beyond = self.beside["slope"][known], self.beside["beyond"][known]
-        found: Tensor = slope[:, None] * (nearness - beyond[:, None]).clamp(min=0)
-        return found
+        places = [self.sources.index(name) for name in sources]
+        slope, beyond = self.beside["slope"][places], self.beside["beyond"][places]
+        loss: Tensor = slope[:, None] * (nearness - beyond[:, None]).clamp(min=0)
+        return loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class BiTask:
             )
         self._encoded = tokens.encode(train.texts)
         self._said = [dict(zip(q.said, tokens.encode(list(q.said.values())), strict=True)) for q in train.questions]
-        told = [q.replied if q.source in towers.sources else () for q in train.questions]
-        self._replied = [tokens.encode(list(replied)) for replied in told]
+        replies = [q.replied if q.source in towers.sources else () for q in train.questions]
+        self._replied = [tokens.encode(list(replied)) for replied in replies]
         self._words: Hard = by_words(train, analyse, negatives.words) if negatives.words else {}
         self._hard: Hard = self._words
 
@@ -142,8 +142,8 @@ class BiTask:
         """The questions by chance; from the epoch on that the recipe says, negatives are mined anew before."""
         self._epoch = epoch
         if self._negatives.mined and epoch >= self._negatives.after:
-            found = self._mined.get(epoch, self._mine)
-            self._hard = {row: (*found.get(row, ()), *self._words.get(row, ())) for row in self._rows}
+            negatives = self._mined.get(epoch, self._mine)
+            self._hard = {row: (*negatives.get(row, ()), *self._words.get(row, ())) for row in self._rows}
         order = list(self._rows)
         random.Random(f"{self._recipe.train.seed}/{epoch}").shuffle(order)
         size = self._recipe.train.batch
@@ -166,12 +166,12 @@ class BiTask:
 
     def _taken(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """What a question brings into its batch: its own (right and wrong), and mined ones."""
-        question, wanted = self._train.questions[row], self._negatives
+        question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")
         gold = sorted(question.gold)
         right = gold if len(gold) <= self._positives else dice.sample(gold, self._positives)
         hard = self._hard.get(row, ())
-        own, others = drawn(question, hard, own=wanted.own, mined=max(wanted.words, wanted.mined), dice=dice)
+        own, others = drawn(question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice)
         return (*right, *own), others
 
     def _masks(
@@ -217,20 +217,20 @@ class BiTask:
     def _vectors(self, encodings: Sequence[Encoded]) -> Tensor:
         """Unit vectors with their gradients, (N, D)."""
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
-        found = []
+        vectors = []
         size = at_once(self._device)
         for start in range(0, len(order), size):
             rows = self.tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
-            found.append(self._towers.vectors(rows).float())
+            vectors.append(self._towers.vectors(rows).float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)
-        return torch.cat(found)[back]
+        return torch.cat(vectors)[back]
 
     def _mine(self) -> Hard:
         """What this model takes for right and is not."""
-        found = self.embedded(self._train)
+        vectors = self.embedded(self._train)
         count, ceiling = self._negatives.mined, self._negatives.ceiling
-        return by_vectors(self._train, found.queries.numpy(), found.texts.numpy(), count, ceiling=ceiling)
+        return by_vectors(self._train, vectors.queries.numpy(), vectors.texts.numpy(), count, ceiling=ceiling)
 
     def embedded(self, pairs: Pairs) -> PairVectors:
         """What the model makes of some pairs as it is now."""
@@ -242,11 +242,11 @@ class BiTask:
         return PairVectors.of(pairs, read, shares, self._towers.said())
 
     def measure(self) -> Mapping[str, float]:
-        found = self.embedded(self._dev)
+        vectors = self.embedded(self._dev)
         coldness = float(self._towers.coldness.detach())
-        return found.measured() | {
-            "loss": found.loss(coldness),
+        return vectors.measured() | {
+            "loss": vectors.loss(coldness),
             "temperature": 1.0 / coldness,
             **{f"share/{name}": float(share.detach()) for name, share in self._towers.shares().items()},
-            **{f"said/{name}": said.slope for name, said in self._towers.said().items()},
+            **{f"said/{name}": penalty.slope for name, penalty in self._towers.said().items()},
         }

@@ -72,8 +72,8 @@ class CrossTask:
         """The questions by chance, those with long texts together."""
         self._epoch = epoch
         if self._negatives.mined and epoch >= self._negatives.after:
-            found = self._mined.get(epoch, self._mine)
-            self._hard = {row: (*found.get(row, ()), *self._words.get(row, ())) for row in self._rows}
+            negatives = self._mined.get(epoch, self._mine)
+            self._hard = {row: (*negatives.get(row, ()), *self._words.get(row, ())) for row in self._rows}
         dice = random.Random(f"{self._recipe.train.seed}/{epoch}")
         order = list(self._rows)
         dice.shuffle(order)
@@ -106,26 +106,26 @@ class CrossTask:
 
     def _taken(self, row: int) -> tuple[int, ...]:
         """A question's list in this epoch."""
-        question, wanted = self._train.questions[row], self._negatives
+        question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")
         gold = sorted(question.gold)
         right = gold if len(gold) <= self._positives else dice.sample(gold, self._positives)
         hard = self._hard.get(row, ())
-        own, others = drawn(question, hard, own=wanted.own, mined=max(wanted.words, wanted.mined), dice=dice)
+        own, others = drawn(question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice)
         return (*right, *own, *others)
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """The scores of pairs with their gradients, (N,)."""
         encodings = self.tokens.encode(pairs)
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
-        found = []
+        scores = []
         size = at_once(self._device)
         for start in range(0, len(order), size):
             rows = self.tokens.rows([encodings[row] for row in order[start : start + size]], self._device)
-            found.append(self._trunk(rows)[HEAD][:, 0].float())
+            scores.append(self._trunk(rows)[HEAD][:, 0].float())
         back = torch.empty(len(order), dtype=torch.long, device=self._device)
         back[torch.tensor(order, device=self._device)] = torch.arange(len(order), device=self._device)
-        return torch.cat(found)[back]
+        return torch.cat(scores)[back]
 
     def _mine(self) -> Hard:
         """Of each question's own candidates, those that this model takes for right and are not."""
@@ -142,7 +142,7 @@ class CrossTask:
         for (row, place), value in zip(looked, scores, strict=True):
             by_row.setdefault(row, []).append((-value, place))
         most = max(self._negatives.mined, self._negatives.own)
-        return {row: tuple(place for _, place in sorted(found)[:most]) for row, found in by_row.items()}
+        return {row: tuple(place for _, place in sorted(scored)[:most]) for row, scored in by_row.items()}
 
     def measure(self) -> Mapping[str, float]:
         texts = pair_texts(self._dev)
@@ -163,16 +163,16 @@ def measured(pairs: Pairs, scores: Sequence[float]) -> dict[str, float]:
         own = dict(zip(question.candidates, scores[at : at + len(question.candidates)], strict=True))
         at += len(question.candidates)
         right = torch.tensor([[place in question.gold for place in own]])
-        given = torch.tensor([list(own.values())])
-        lists.append(float(contrastive(given, right, ~right)) + float(judging(given, right, torch.ones_like(right))))
+        values = torch.tensor([list(own.values())])
+        lists.append(float(contrastive(values, right, ~right)) + float(judging(values, right, torch.ones_like(right))))
         if question.gold:
             rank = _rank(question.offered, own, question.gold)
             ranks[""].append(rank)
             ranks.setdefault(f"/{question.source}", []).append(rank)
             whole = _rank(question.candidates, own, question.gold)
             ranks.setdefault(f"/{question.source}/all", []).append(whole)
-    found = {f"{name}{suffix}": value for suffix, these in ranks.items() for name, value in ranked(these).items()}
-    return found | {"loss": sum(lists) / max(1, len(lists))}
+    measures = {f"{name}{suffix}": value for suffix, these in ranks.items() for name, value in ranked(these).items()}
+    return measures | {"loss": sum(lists) / max(1, len(lists))}
 
 
 def _rank(places: Sequence[int], own: Mapping[int, float], gold: frozenset[int]) -> int | None:

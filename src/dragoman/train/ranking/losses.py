@@ -41,10 +41,10 @@ def first_right(scores: Sequence[float], right: Sequence[bool]) -> int | None:
 
 def ranked(ranks: Iterable[int | None]) -> dict[str, float]:
     """`hit@1` and `mrr` of questions by the rank of the best that is right; one that is not there is a miss."""
-    found = list(ranks)
-    if not found:
+    values = list(ranks)
+    if not values:
         return {"hit@1": math.nan, "mrr": math.nan}
     return {
-        "hit@1": sum(rank == 1 for rank in found) / len(found),
-        "mrr": sum(1 / rank for rank in found if rank) / len(found),
+        "hit@1": sum(rank == 1 for rank in values) / len(values),
+        "mrr": sum(1 / rank for rank in values if rank) / len(values),
     }

@@ -1,4 +1,4 @@
-"""What is wrong but looks right: negatives that words find, and those that the model itself takes for right.
+"""Hard negatives: by BM25, and by the model's own cosines.
 
 In-batch negatives need no mining: `train/ranking/losses.py` masks what is right. Everything here depends on the data,
 the seed and, where the model mines, its weights at the beginning of an epoch; `Mined` keeps that on the disk, so that a
@@ -35,7 +35,7 @@ def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int,
     """The texts of a question's source with the highest BM25 that are not right, at most `count` each."""
     from dragoman.stores.bm25 import Bm25
 
-    found: dict[int, tuple[int, ...]] = {}
+    negatives: dict[int, tuple[int, ...]] = {}
     for source, places in _by_source(pairs).items():
         rows = pairs.of(source)
         index = Bm25([analyse(pairs.texts[row]) for row in rows])
@@ -43,8 +43,8 @@ def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int,
             question = pairs.questions[place]
             tokens = [token for text in dict.fromkeys(question.said.values()) for token in analyse(text)]
             scores = index.scores(tokens)
-            found[place] = _best(scores, rows, question, count, floor=0.0)
-    return found
+            negatives[place] = _best(scores, rows, question, count, floor=0.0)
+    return negatives
 
 
 def by_vectors(
@@ -57,7 +57,7 @@ def by_vectors(
     """
     import numpy as np
 
-    found: dict[int, tuple[int, ...]] = {}
+    negatives: dict[int, tuple[int, ...]] = {}
     for source, places in _by_source(pairs).items():
         rows = pairs.of(source)
         matrix = texts[list(rows)]  # (N, D)
@@ -69,8 +69,8 @@ def by_vectors(
                 cap = np.inf
                 if ceiling < 1.0 and question.gold:
                     cap = ceiling * max(0.0, float((texts[sorted(question.gold)] @ queries[place]).max()))
-                found[place] = _best(np.where(line > cap, -np.inf, line), rows, question, count, floor=-np.inf)
-    return found
+                negatives[place] = _best(np.where(line > cap, -np.inf, line), rows, question, count, floor=-np.inf)
+    return negatives
 
 
 def drawn(
@@ -83,8 +83,8 @@ def drawn(
     """
     wrong = question.wrong
     if len(wrong) > own:
-        known = set(wrong)
-        first = [place for place in hard if place in known][: own // 2]
+        own_wrong = set(wrong)
+        first = [place for place in hard if place in own_wrong][: own // 2]
         taken = set(first)
         wrong = (*first, *dice.sample([place for place in wrong if place not in taken], own - len(first)))
     present = set(wrong)
@@ -99,9 +99,9 @@ def narrowed(pairs: Pairs, analyse: Analyse, most: int) -> Pairs:
     likely = by_words(pairs, analyse, most)
     questions = []
     for place, question in enumerate(pairs.questions):
-        kept = {*likely[place], *question.gold} if len(question.candidates) > most else set(question.candidates)
-        candidates = tuple(each for each in question.candidates if each in kept)
-        offered = tuple(each for each in question.offered if each in kept)
+        places = {*likely[place], *question.gold} if len(question.candidates) > most else set(question.candidates)
+        candidates = tuple(each for each in question.candidates if each in places)
+        offered = tuple(each for each in question.offered if each in places)
         questions.append(replace(question, candidates=candidates, offered=offered))
     return replace(pairs, questions=tuple(questions))
 
@@ -116,14 +116,14 @@ class Mined:
     def get(self, epoch: int, mine: Callable[[], Hard]) -> dict[int, tuple[int, ...]]:
         """The negatives of an epoch; `mine` is asked where they are not there, or are another training's."""
         file = self._folder / f"{epoch}.json"
-        found = self._read(file)
-        if found is None:
-            found = {place: tuple(texts) for place, texts in mine().items()}
-            self._write(file, found)
+        negatives = self._read(file)
+        if negatives is None:
+            negatives = {place: tuple(texts) for place, texts in mine().items()}
+            self._write(file, negatives)
             for old in self._folder.glob("*.json"):
                 if old.stem.isdigit() and int(old.stem) < epoch:
                     old.unlink()
-        return found
+        return negatives
 
     def _read(self, file: Path) -> dict[int, tuple[int, ...]] | None:
         try:
@@ -143,10 +143,10 @@ class Mined:
 
 
 def _by_source(pairs: Pairs) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    by_source: dict[str, list[int]] = {}
     for place, question in enumerate(pairs.questions):
-        found.setdefault(question.source, []).append(place)
-    return found
+        by_source.setdefault(question.source, []).append(place)
+    return by_source
 
 
 def _best(
@@ -157,5 +157,5 @@ def _best(
 
     most = min(len(rows), count + len(question.gold))
     order = np.argsort(-scores, kind="stable")[:most]
-    kept = [rows[i] for i in order.tolist() if scores[i] > floor and rows[i] not in question.gold]
-    return tuple(kept[:count])
+    best = [rows[i] for i in order.tolist() if scores[i] > floor and rows[i] not in question.gold]
+    return tuple(best[:count])

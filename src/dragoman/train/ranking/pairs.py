@@ -76,13 +76,15 @@ def pairs(
     The given evidence of a dependent source is the gold of those it needs. `side` names the data in errors.
     """
     making = _Making(corpus.passages, query=query, dependency=dependency, pool=pool, empty=empty)
-    found = [question for example in corpus.examples for question in making.questions(example) if question.candidates]
-    if not any(question.gold for question in found):
+    questions = [
+        question for example in corpus.examples for question in making.questions(example) if question.candidates
+    ]
+    if not any(question.gold for question in questions):
         raise TrainingError(
             f"No turn of the {side or 'given'} data says which of its passages is right.",
             remedy="A retriever learns from turns with candidates and `evidence`: give a set that has both.",
         )
-    return Pairs(tuple(found), tuple(making.texts))
+    return Pairs(tuple(questions), tuple(making.texts))
 
 
 def joined(first: Pairs, second: Pairs) -> Pairs:
@@ -132,15 +134,15 @@ class _Making:
         """A turn's questions, one a source; none where the set does not say what is right."""
         if example.gold.evidence is None:
             return
-        known = {passage.id: passage for passage in example.candidates}
-        right = [known.get(key) or self._by_id.get(key) for key in example.gold.evidence]
+        by_id = {passage.id: passage for passage in example.candidates}
+        right = [by_id.get(key) or self._by_id.get(key) for key in example.gold.evidence]
         gold = [passage for passage in right if passage is not None]
         for source in example.sources:
             mine = [passage for passage in gold if passage.source == source.name]
             if not mine and not self._empty:
                 continue
             own = tuple(passage for passage in example.candidates if passage.source == source.name)
-            given = _given(source, gold, known, self._by_id)
+            given = _given(source, gold, by_id, self._by_id)
             request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in given))
             search = searches([request], analyse=_no_words, dependency=self._dependency, query=self._query)[0]
             candidates, offered = self._pools(search, own, mine)
@@ -175,8 +177,8 @@ class _Making:
         return titles.about(search.request.context) if titles is not None else ()
 
     def _under(self, titles: Iterable[str], source: SourceName) -> list[Passage]:
-        known = self._titles.get(source)
-        inside = known.inside({title for title in titles if title}) if known is not None else frozenset()
+        by_title = self._titles.get(source)
+        inside = by_title.inside({title for title in titles if title}) if by_title is not None else frozenset()
         return [self._by_id[key] for key in sorted(inside)]
 
     def _everything(self, source: SourceName) -> tuple[int, ...]:
@@ -198,8 +200,8 @@ def _given(
     if needed:
         return needed
     parents = dict.fromkeys(passage.parent for passage in gold if passage.source == source.name and passage.parent)
-    found = [known.get(key) or shared.get(key) for key in parents]
-    return [passage for passage in found if passage is not None and passage.source in source.needs]
+    passages = [known.get(key) or shared.get(key) for key in parents]
+    return [passage for passage in passages if passage is not None and passage.source in source.needs]
 
 
 def _filtered(search: SourceSearch, rows: Sequence[Passage]) -> Sequence[Passage]:

@@ -78,14 +78,14 @@ def small(dev: Pairs, analyse: Analyse, *, most: int, seed: int) -> Pairs:
     wide = narrowed(dev, analyse, _WIDEST)
     order = list(range(len(wide.questions)))
     random.Random(seed).shuffle(order)
-    kept: set[int] = set()
+    places: set[int] = set()
     total = 0
     for place in order:
         total += len(wide.questions[place].candidates)
-        if kept and total > most:
+        if places and total > most:
             break
-        kept.add(place)
-    chosen = tuple(question for place, question in enumerate(wide.questions) if place in kept)
+        places.add(place)
+    chosen = tuple(question for place, question in enumerate(wide.questions) if place in places)
     numbers = sorted({place for question in chosen for place in (*question.candidates, *question.gold)})
     new = {old: place for place, old in enumerate(numbers)}
     moved = tuple(
@@ -119,23 +119,23 @@ def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part
     """The part with a calibration of its own for each source that dev has enough of; scores are of the offered."""
     rows = _judged(dev)
     head = part.head(HEAD)
-    found = dict(head.calibrations)
+    calibrations = dict(head.calibrations)
     for source in dict.fromkeys(name for name, _ in rows):
         mine = [(score, right) for score, (name, right) in zip(scores, rows, strict=True) if name == source]
         right = [is_right for _, is_right in mine]
-        if min(sum(right), len(right) - sum(right)) >= _ENOUGH and source not in found:
-            found[source] = fit_calibration([score for score, _ in mine], right, job.recipe.calibrate.method)
-    heads = {**part.heads, HEAD: Head(head.labels, found, head.thresholds)}
+        if min(sum(right), len(right) - sum(right)) >= _ENOUGH and source not in calibrations:
+            calibrations[source] = fit_calibration([score for score, _ in mine], right, job.recipe.calibrate.method)
+    heads = {**part.heads, HEAD: Head(head.labels, calibrations, head.thresholds)}
     return replace(part, heads=heads)
 
 
 def _judged(dev: Pairs) -> list[tuple[str, bool]]:
     """The source of each candidate that is offered, and whether it is right."""
-    found = []
+    rows = []
     for question in dev.questions:
         open_ones = set(question.offered)
-        found += [(question.source, place in question.gold) for place in question.candidates if place in open_ones]
-    return found
+        rows += [(question.source, place in question.gold) for place in question.candidates if place in open_ones]
+    return rows
 
 
 def analyser(corpus: Corpus) -> Analyse:

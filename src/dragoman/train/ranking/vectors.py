@@ -33,23 +33,23 @@ class PairVectors:
     ) -> PairVectors:
         """Encode what the pairs speak of; a query's parts weigh their shares, those without one weigh 1."""
         parts = _by_text(embed, (text for question in pairs.questions for text in question.said.values()))
-        told = (text for question in pairs.questions if question.source in said for text in question.replied)
+        replies = (text for question in pairs.questions if question.source in said for text in question.replied)
         rows = [
             torch.stack([shares.get(name, 1.0) * parts[text] for name, text in question.said.items()]).sum(0)
             for question in pairs.questions
         ]
         queries = nn.functional.normalize(torch.stack(rows), dim=-1)
-        return cls(pairs, queries, embed(pairs.texts), _by_text(embed, told), said)
+        return cls(pairs, queries, embed(pairs.texts), _by_text(embed, replies), said)
 
     def scores(self, nth: int, places: Sequence[int]) -> Tensor:
         """The nth question's cosines with some texts, less what those lose that were said already."""
         question, among = self.pairs.questions[nth], self.texts[list(places)]
         cosines = among @ self.queries[nth]
-        said = self.said.get(question.source)
-        if said is None or not question.replied:
+        penalty = self.said.get(question.source)
+        if penalty is None or not question.replied:
             return cosines
         replies = torch.stack([self.replies[text] for text in question.replied])
-        return cosines - said.slope * ((among @ replies.T).amax(1) - said.beyond).clamp(min=0)
+        return cosines - penalty.slope * ((among @ replies.T).amax(1) - penalty.beyond).clamp(min=0)
 
     def measured(self) -> dict[str, float]:
         """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: of all candidates."""
@@ -63,7 +63,7 @@ class PairVectors:
             ranks[""].append(rank)
             ranks.setdefault(f"/{question.source}", []).append(rank)
             ranks.setdefault(f"/{question.source}/all", []).append(whole)
-        return {f"{name}{suffix}": value for suffix, found in ranks.items() for name, value in ranked(found).items()}
+        return {f"{name}{suffix}": value for suffix, values in ranks.items() for name, value in ranked(values).items()}
 
     def loss(self, coldness: float) -> float:
         """Eq. 5 over each question's own candidates."""

@@ -61,8 +61,8 @@ class AnswerCache:
     def _known(self, prompts: Sequence[Prompt], how: Json, ask: Callable[[Sequence[Prompt]], list[Any]]) -> list[Any]:
         keys = [self._key(prompt, how) for prompt in prompts]
         with self._opened() as database:
-            found = _read(database, keys)
-            new = list({key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}.items())
+            by_key = _read(database, keys)
+            new = list({key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in by_key}.items())
             for start in range(0, len(new), _AT_ONCE):
                 part = new[start : start + _AT_ONCE]
                 answers = ask([prompt for _, prompt in part])
@@ -71,12 +71,12 @@ class AnswerCache:
                 with database:  # one transaction
                     database.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", list(rows.items()))
                 # read back as text: an answer of today must equal, to the last bit, what a later run will read
-                found |= {key: json.loads(text) for key, text in rows.items()}
-        return [found[key] for key in keys]
+                by_key |= {key: json.loads(text) for key, text in rows.items()}
+        return [by_key[key] for key in keys]
 
     def _key(self, prompt: Prompt, how: Json) -> str:
-        said = [[message.role, message.content] for message in prompt.messages]
-        return hashlib.sha256(json.dumps([dict(self._identity), how, said], sort_keys=True).encode()).hexdigest()
+        messages = [[message.role, message.content] for message in prompt.messages]
+        return hashlib.sha256(json.dumps([dict(self._identity), how, messages], sort_keys=True).encode()).hexdigest()
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -102,9 +102,9 @@ class AnswerCache:
 
 
 def _read(database: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for key in dict.fromkeys(keys):
         row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         if row is not None:
-            found[key] = json.loads(row[0])
-    return found
+            answers[key] = json.loads(row[0])
+    return answers

@@ -59,9 +59,9 @@ class ChosenLabels:
         }
 
     def judge(self, pools: Sequence[CandidatePool]) -> list[Judged]:
-        asked = [self._prompt(pool, passage) for pool in pools for passage in pool.candidates]
-        found = iter(self._answers.choose(asked, SCORES))
-        return [[expected(next(found)) for _ in pool.candidates] for pool in pools]
+        prompts = [self._prompt(pool, passage) for pool in pools for passage in pool.candidates]
+        answers = iter(self._answers.choose(prompts, SCORES))
+        return [[expected(next(answers)) for _ in pool.candidates] for pool in pools]
 
     def _prompt(self, pool: CandidatePool, passage: Passage) -> Prompt:
         return prompts.get(CHOOSE, self._language).format(
@@ -107,27 +107,27 @@ class ListedLabels:
         ]
         read = self._read([self._prompt(pools[nth], notes) for nth, notes in parts], [len(notes) for _, notes in parts])
         judged: list[list[float] | Unanswered] = [[] for _ in pools]
-        for (nth, _), found in zip(parts, read, strict=True):
+        for (nth, _), scores in zip(parts, read, strict=True):
             before = judged[nth]
             if not isinstance(before, Unanswered):
-                judged[nth] = found if isinstance(found, Unanswered) else [*before, *found]
+                judged[nth] = scores if isinstance(scores, Unanswered) else [*before, *scores]
         return list(judged)
 
     def _read(self, asked: Sequence[Prompt], counts: Sequence[int]) -> list[list[float] | Unanswered]:
         """The scores of each prompt; those that cannot be read are asked for again, all at once."""
-        found: list[list[float] | Unanswered] = [Unanswered("not asked")] * len(asked)
+        results: list[list[float] | Unanswered] = [Unanswered("not asked")] * len(asked)
         waiting = dict(enumerate(asked))
         for _ in range(self._retries + 1):
             texts = self._answers.generate(list(waiting.values()), max_tokens=_MOST_TOKENS)
             again: dict[int, Prompt] = {}
             for (place, prompt), text in zip(waiting.items(), texts, strict=True):
-                found[place] = parse(text, counts[place])
-                if isinstance(found[place], Unanswered):
+                results[place] = parse(text, counts[place])
+                if isinstance(results[place], Unanswered):
                     again[place] = self._again(prompt, text, counts[place])
             waiting = again
             if not waiting:
                 break
-        return found
+        return results
 
     def _prompt(self, pool: CandidatePool, notes: Sequence[Passage]) -> Prompt:
         return prompts.get(LIST, self._language).format(
@@ -139,8 +139,8 @@ class ListedLabels:
     def _again(self, prompt: Prompt, text: str, count: int) -> Prompt:
         """The prompt, the answer that could not be read, and the form once more."""
         correction = prompts.get(AGAIN, self._language).format(count=str(count))
-        said = Message("assistant", prompts.neutral(text[:_SHOWN]) or "-")
-        return Prompt((*prompt.messages, said, *correction.messages), prompt.name)
+        answer = Message("assistant", prompts.neutral(text[:_SHOWN]) or "-")
+        return Prompt((*prompt.messages, answer, *correction.messages), prompt.name)
 
 
 def parse(text: str, count: int) -> list[float] | Unanswered:
@@ -158,19 +158,19 @@ def parse(text: str, count: int) -> list[float] | Unanswered:
 
 def identity(table: Mapping[str, Json]) -> dict[str, Json]:
     """What tells a language model apart: its options but for those of speed, weights and adapter by name and hash."""
-    told: dict[str, Json] = {}
+    options_by_name: dict[str, Json] = {}
     for name, value in sorted(table.items()):
         if name in ("weights", "adapter") and value:
-            told[name] = {"name": Path(str(value)).name, "sha256": base_digest(str(value))}
+            options_by_name[name] = {"name": Path(str(value)).name, "sha256": base_digest(str(value))}
         elif name not in _SPEED:
-            told[name] = value
-    return told
+            options_by_name[name] = value
+    return options_by_name
 
 
 def _hashes(language: str, *names: str) -> Json:
     """The prompts that are asked with, by name, and the beginning of their hashes."""
-    found = [prompts.get(name, language) for name in names]
-    return {f"{template.language}/{template.name}": template.sha256[:16] for template in found}
+    templates = [prompts.get(name, language) for name in names]
+    return {f"{template.language}/{template.name}": template.sha256[:16] for template in templates}
 
 
 def _line(passage: Passage) -> str:

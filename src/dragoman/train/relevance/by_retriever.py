@@ -104,8 +104,8 @@ def _told(part: Part) -> Json:
 def _learned_from(part: Part, origin: Iterable[Mapping[str, Any]]) -> list[str]:
     """Those of the files that hold turns and that training had too, by their hashes."""
     trained = ((part.made.get("data") or {}).get("train") or {}).get("files") or ()
-    known = {entry["sha256"] for entry in trained if entry.get("rows")}
-    return [str(entry["name"]) for entry in origin if entry.get("rows") and entry["sha256"] in known]
+    digests = {entry["sha256"] for entry in trained if entry.get("rows")}
+    return [str(entry["name"]) for entry in origin if entry.get("rows") and entry["sha256"] in digests]
 
 
 def _no_words(text: str) -> tuple[str, ...]:

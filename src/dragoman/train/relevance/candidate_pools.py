@@ -62,21 +62,21 @@ class TurnToLabel:
 
 def asked(example: Example, which: Which) -> TurnToLabel | None:
     """What of a turn is labelled; None where that is nothing, as of a turn whose plan is NULL."""
-    wanted = [source for source in example.sources if which == "all" or source.name in (example.gold.plan or ())]
+    sources = [source for source in example.sources if which == "all" or source.name in (example.gold.plan or ())]
     pools = []
-    for source in wanted:
+    for source in sources:
         candidates = tuple(passage for passage in example.candidates if passage.source == source.name)
         if candidates:
             pools.append(CandidatePool(example, source, candidates))
     if not pools:
         return None
-    found = TurnToLabel(example, tuple(pools), _digest(example, pools))
-    if len(set(found.ids)) < len(found.ids):
-        twice = next(key for key in found.ids if found.ids.count(key) > 1)
+    turn = TurnToLabel(example, tuple(pools), _digest(example, pools))
+    if len(set(turn.ids)) < len(turn.ids):
+        twice = next(key for key in turn.ids if turn.ids.count(key) > 1)
         raise InputError(
             f"The turn '{example.id}' has two candidates with the id '{twice}'.", remedy="Give each an id of its own."
         )
-    return found
+    return turn
 
 
 def whole(turns: Iterable[tuple[str, str]]) -> str:
@@ -89,11 +89,11 @@ def whole(turns: Iterable[tuple[str, str]]) -> str:
 
 def _digest(example: Example, pools: Iterable[CandidatePool]) -> str:
     """Turns, candidates as search reads them, plan, evidence, reply: where one changes, labels may be wrong."""
-    told = [
+    content = [
         [[turn.speaker, turn.text] for turn in example.context.turns],
         [[pool.source.name, passage.id, passage.indexed] for pool in pools for passage in pool.candidates],
         None if example.gold.plan is None else list(example.gold.plan),
         None if example.gold.evidence is None else sorted(example.gold.evidence),
         example.gold.reply,
     ]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_DIGITS]

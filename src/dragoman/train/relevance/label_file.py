@@ -125,8 +125,8 @@ def read_row(line: bytes) -> LabelRow:
 def read_labels(path: str | Path) -> LabelFile:
     """A label file, checked by itself: its format, each line, and that no line is missing, changed or moved."""
     place = Path(path)
-    found = lines(place)
-    _, line = next(found, (1, b""))
+    file_lines = lines(place)
+    _, line = next(file_lines, (1, b""))
     try:
         header = read_header(line or b"")
     except ValidationError as error:
@@ -135,7 +135,7 @@ def read_labels(path: str | Path) -> LabelFile:
             remedy="`dragoman label relevance` makes one.",
             file=str(place),
         ) from error
-    rows = tuple(_rows(place, found))
+    rows = tuple(_rows(place, file_lines))
     if len(rows) != header.data.turns or whole((row.id, row.sha256) for row in rows) != header.data.sha256:
         raise InputError(
             f"{place} is damaged: its {len(rows)} turns are not the {header.data.turns} that its header speaks of.",
@@ -167,31 +167,31 @@ def read_relevance(
     labelled, as one side of a cut is. With `gold` a turn that says its evidence may have no labels. Where labelling
     failed, a candidate is not in it: nothing is known of it.
     """
-    known = {example.id: example for example in examples}
+    by_id = {example.id: example for example in examples}
     files = [read_labels(place) for place in ([path] if isinstance(path, str | Path) else path)]
-    found: dict[tuple[str, str], float] = {}
+    relevance: dict[tuple[str, str], float] = {}
     seen: dict[str, Path] = {}
     for file in files:
         for row in file.rows:
-            if row.id not in known:
+            if row.id not in by_id:
                 if partial:
                     continue
                 raise _other(file.path, f"it labels the turn '{row.id}', which is not in the data")
             if row.id in seen:
                 raise _other(file.path, f"the turn '{row.id}' is labelled in {seen[row.id]} too")
             seen[row.id] = file.path
-            found |= {(row.id, key): score for key, score in _checked(file, row, known[row.id]).items()}
+            relevance |= {(row.id, key): score for key, score in _checked(file, row, by_id[row.id]).items()}
     which: Which = "all" if any(file.header.sources == "all" for file in files) else "plan"
-    unlabelled = (example for key, example in known.items() if key not in seen)
+    unlabelled = (example for key, example in by_id.items() if key not in seen)
     silent = (example for example in unlabelled if not gold or example.gold.evidence is None)
     missing = [example.id for example in silent if asked(example, which) is not None]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise _other(files[0].path if files else Path(), f"the turn '{missing[0]}'{more} has no labels")
-    failed = sum(bool(row.failed) for file in files for row in file.rows if row.id in known)
+    failed = sum(bool(row.failed) for file in files for row in file.rows if row.id in by_id)
     if failed:
         _log.warning("%d turns have no labels for some of their candidates, because labelling them failed.", failed)
-    return found
+    return relevance
 
 
 def _checked(file: LabelFile, row: LabelRow, example: Example) -> Mapping[str, float]:
@@ -203,8 +203,8 @@ def _checked(file: LabelFile, row: LabelRow, example: Example) -> Mapping[str, f
         raise _other(file.path, f"the turn '{row.id}' has no candidate '{strange}' that would be labelled")
     if turn is None or turn.sha256 != row.sha256:
         raise _other(file.path, f"the turn '{row.id}' changed since it was labelled")
-    wanted = {passage.id for pool in turn.pools if pool.source.name not in row.failed for passage in pool.candidates}
-    if wanted != set(row.scores):
+    expected = {passage.id for pool in turn.pools if pool.source.name not in row.failed for passage in pool.candidates}
+    if expected != set(row.scores):
         raise _other(file.path, f"the turn '{row.id}' lacks labels of some candidates")
     return row.scores
 

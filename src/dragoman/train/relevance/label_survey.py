@@ -59,15 +59,15 @@ def survey(turns: Sequence[TurnToLabel], rows: Sequence[LabelRow]) -> LabelSurve
     by_source: dict[str, list[tuple[int, bool | None]]] = {}
     for turn, row in zip(turns, rows, strict=True):
         for pool in turn.pools:
-            found = by_source.setdefault(pool.source.name, [])
+            entries = by_source.setdefault(pool.source.name, [])
             for passage in pool.candidates:
                 if passage.id in row.scores:
                     right = None if pool.gold is None else passage.id in pool.gold
-                    found.append((round(row.scores[passage.id] * 10), right))
+                    entries.append((round(row.scores[passage.id] * 10), right))
     declared = dict.fromkeys(source.name for turn in turns for source in turn.example.sources)
     by_source = {name: by_source[name] for name in declared if name in by_source}
-    everything = (entry for found in by_source.values() for entry in found)
-    return LabelSurvey(_spread(everything), {name: _spread(found) for name, found in by_source.items()})
+    everything = (entry for entries in by_source.values() for entry in entries)
+    return LabelSurvey(_spread(everything), {name: _spread(entries) for name, entries in by_source.items()})
 
 
 def _spread(found: Iterable[tuple[int, bool | None]]) -> LabelSpread:

@@ -63,17 +63,17 @@ def label_relevance(
     header = header_of(turns, by=method.about, which=which, files=_files(corpus), version=version("dragoman"))
     who = workers or InProcess()
     with Growing(out, header, turns, fresh=fresh) as file:
-        found = len(file.rows)
+        earlier = len(file.rows)
         if not file.is_finished:
-            report(found, len(turns))
-            starts = range(found, len(turns), BATCH)
+            report(earlier, len(turns))
+            starts = range(earlier, len(turns), BATCH)
             shards = (_shard(start, turns[start : start + BATCH]) for start in starts)
             for judged, prompts in who.map(_job(method, made, who), shards):
                 paid(prompts)
                 file.add(_rows(turns[len(file.rows) : len(file.rows) + BATCH], judged, skip_failed))
                 report(len(file.rows), len(turns))
             file.finish()
-        return LabellingResult(out, turns, tuple(file.rows), found)
+        return LabellingResult(out, turns, tuple(file.rows), earlier)
 
 
 def _shard(start: int, turns: Sequence[TurnToLabel]) -> Shard[tuple[CandidatePool, ...]]:
@@ -104,9 +104,9 @@ def _judged(method: RelevanceMethod, pools: Sequence[CandidatePool], tell: Tell)
 
 def to_label(corpus: Corpus, which: Which) -> tuple[TurnToLabel, ...]:
     """The turns that have something to label."""
-    found = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
-    if found:
-        return found
+    turns = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
+    if turns:
+        return turns
     if not any(example.candidates for example in corpus.examples):
         raise InputError(
             "No turn of the data has candidates of its own, so that there is nothing to label.",
@@ -124,11 +124,11 @@ def _row(turn: TurnToLabel, judged: Mapping[str, Judged], skip_failed: bool) -> 
     scores: dict[str, float] = {}
     failed: dict[str, str] = {}
     for pool in turn.pools:
-        found = judged[pool.source.name]
-        if isinstance(found, Unanswered):
-            failed[pool.source.name] = found.why
+        judgement = judged[pool.source.name]
+        if isinstance(judgement, Unanswered):
+            failed[pool.source.name] = judgement.why
             continue
-        for passage, relevance in zip(pool.candidates, found, strict=True):
+        for passage, relevance in zip(pool.candidates, judgement, strict=True):
             scores[passage.id] = tenth(relevance)
     if failed and not skip_failed:
         source, why = next(iter(failed.items()))

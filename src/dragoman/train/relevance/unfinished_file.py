@@ -87,9 +87,9 @@ class Growing:
         self.is_finished = True
 
     def _take_finished(self) -> None:
-        found = read_labels(self._out)
-        self._refuse_other(found.header, self._out)
-        self.rows, self.is_finished = list(found.rows), True
+        labels = read_labels(self._out)
+        self._refuse_other(labels.header, self._out)
+        self.rows, self.is_finished = list(labels.rows), True
 
     def _take_part(self, file: IO[bytes]) -> None:
         """Keep the whole batches of what an earlier run left behind."""
@@ -121,14 +121,14 @@ class Growing:
     def _refuse_other(self, header: Header, place: Path) -> None:
         """Labels of other turns, or by another method, are neither gone on with nor written over."""
         before, now = (each.model_dump(mode="json", exclude={"dragoman"}) for each in (header, self._header))
-        found = list(_unequal(before, now))
-        if found:
-            more = f" (and {len(found) - _SPOKEN} more)" if len(found) > _SPOKEN else ""
+        differences = list(_unequal(before, now))
+        if differences:
+            more = f" (and {len(differences) - _SPOKEN} more)" if len(differences) > _SPOKEN else ""
             raise InputError(
-                f"{place} holds other labels: {'; '.join(found[:_SPOKEN])}{more}. Nothing was changed.",
+                f"{place} holds other labels: {'; '.join(differences[:_SPOKEN])}{more}. Nothing was changed.",
                 remedy="Give --fresh to throw them away and begin anew, or another --out.",
                 file=str(place),
-                differences=tuple(found),
+                differences=tuple(differences),
             )
 
 

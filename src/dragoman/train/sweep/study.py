@@ -106,10 +106,10 @@ def sweep(
 ) -> Swept:
     """Run the trials that are not done yet, each by `train`, and take the best. `workers` train; without them, here."""
     folder = Path(out).expanduser()
-    given = dict(override(entry) for entry in overrides)
+    fixed = dict(override(entry) for entry in overrides)
 
     def with_settings(settings: Mapping[str, Any]) -> Recipe:
-        return load_recipe(recipe, {**given, **settings})
+        return load_recipe(recipe, {**fixed, **settings})
 
     if "dev" in spec.parameters:
         raise ConfigError("Trials that hold out other turns cannot be compared.", remedy="Take 'dev' out of the sweep.")
@@ -140,7 +140,7 @@ def deciding(recipe: Recipe, spec: SweepSpec) -> str:
 
 def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, fresh: bool) -> None:
     """Make the folder a sweep's; one of another sweep, or of other data, is refused unless afresh."""
-    asked = {
+    request = {
         "recipe": recipe.model_dump(mode="json", exclude={"about", "name", "licence"}),
         "sweep": spec.model_dump(mode="json", exclude={"trials"} if not spec.is_grid else set()),
         "data": sorted(map(list, ordered.files(recipe))),
@@ -158,7 +158,7 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
                 before = json.loads(file.read_text(encoding="utf-8"))
             except ValueError:
                 before = None
-            other = _other(before, json.loads(json.dumps(asked)))
+            other = _other(before, json.loads(json.dumps(request)))
             if other:
                 raise TrainingError(
                     f"'{folder}' holds another sweep (what differs: {', '.join(other)}). Nothing was changed.",
@@ -168,7 +168,7 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
         elif folder.is_dir() and any(not place.name.startswith(".") for place in folder.iterdir()):
             raise TrainingError(f"'{folder}' is not empty and holds no sweep.", remedy="Give --out a new folder.")
         folder.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps(asked, indent=1) + "\n")
+    write_whole(file, json.dumps(request, indent=1) + "\n")
 
 
 def _holds_nothing(folder: Path) -> bool:
@@ -210,10 +210,10 @@ def _any_of(entry: RangeSpec) -> Any:
 
 def _listed(entry: str) -> tuple[str, dict[str, Any]]:
     name, _, values = entry.partition("=")
-    found = [scalar(value.strip()) for value in values.split(",") if value.strip()]
-    if not found or not name.strip():
+    scalars = [scalar(value.strip()) for value in values.split(",") if value.strip()]
+    if not scalars or not name.strip():
         raise ConfigError(f"'{entry}' names no values.", remedy="Write --sweep train.rate=1e-5,5e-5.")
-    return name.strip(), {"values": found}
+    return name.strip(), {"values": scalars}
 
 
 def _spec(tables: Mapping[str, Any], where: str) -> SweepSpec:

@@ -72,8 +72,8 @@ class Ordered:
 
     def files(self, recipe: Recipe) -> frozenset[tuple[str, str]]:
         """The names and hashes of the data as it is on this machine."""
-        found = data_files(recipe, self.data, skip_bad=self.skip_bad, options=self.options, cut=self.cut)
-        return frozenset((str(file["name"]), str(file["sha256"])) for files in found.values() for file in files)
+        by_side = data_files(recipe, self.data, skip_bad=self.skip_bad, options=self.options, cut=self.cut)
+        return frozenset((str(file["name"]), str(file["sha256"])) for files in by_side.values() for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +121,15 @@ class Trials:
                 load_if_exists=True,
             )
         before = study.get_trials(deepcopy=False)[: self._spec.trials]
-        going = {known.number: json.loads(known.user_attrs.get("settings", "{}")) for known in before}
+        going = {earlier.number: json.loads(earlier.user_attrs.get("settings", "{}")) for earlier in before}
         # one that failed is tried again, as in a grid: what it failed of may be mended; Optuna is not told of it
-        run = self._run([self._trial(number, given) for number, given in going.items() if given], report)
-        for known in before:
-            if not going[known.number]:
-                yield replace(self._trial(known.number, {}), failed="stopped before it began")
+        run = self._run([self._trial(number, settings) for number, settings in going.items() if settings], report)
+        for earlier in before:
+            if not going[earlier.number]:
+                yield replace(self._trial(earlier.number, {}), failed="stopped before it began")
                 continue
             trial = next(run)
-            if known.state == states.RUNNING:
+            if earlier.state == states.RUNNING:
                 _tell(study, states, trial)
             yield trial
         yield from self._new(optuna, study, states, report)
@@ -140,15 +140,15 @@ class Trials:
         number, end = len(study.get_trials(deepcopy=False)), self._spec.trials or 0
         while number < end:
             ahead = 1 if self._workers.here else max(1, min(_DRAWN, end) - number)
-            asked: dict[int, tuple[Any, dict[str, Any]]] = {}
+            pending: dict[int, tuple[Any, dict[str, Any]]] = {}
             for _ in range(ahead):
-                seed = self._spec.seed + number + len(asked)  # so that a kill changes nothing
+                seed = self._spec.seed + number + len(pending)  # so that a kill changes nothing
                 study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=_DRAWN)
                 one = study.ask()
                 settings = {name: _suggested(one, name, entry) for name, entry in self._spec.parameters.items()}
                 one.set_user_attr("settings", json.dumps(settings))
-                asked[one.number] = one, settings
-            for trial in self._run([self._trial(key, settings) for key, (_, settings) in asked.items()], report):
+                pending[one.number] = one, settings
+            for trial in self._run([self._trial(key, settings) for key, (_, settings) in pending.items()], report):
                 _tell(study, states, trial)
                 yield trial
             number += ahead
@@ -169,9 +169,9 @@ class Trials:
         absent = [trial for trial in trials if not (trial.folder / PART).is_file()]
         wrong = {trial.number: why for trial in absent if (why := self._refused(trial))}
         waiting = [trial for trial in absent if trial.number not in wrong]
-        made = self._elsewhere(waiting, tell)
+        results = self._elsewhere(waiting, tell)
         for trial in trials:
-            failed = self._take(trial, next(made)) if trial in waiting else wrong.get(trial.number, "")
+            failed = self._take(trial, next(results)) if trial in waiting else wrong.get(trial.number, "")
             yield self._failed(trial, failed) if failed else self._here(trial, tell)
 
     def _refused(self, trial: Trial) -> str:
@@ -253,8 +253,8 @@ def _open(ordered: Ordered, files: frozenset[tuple[str, str]]) -> Iterator[Work[
                 ordered.trained(recipe, place, tell)
             except _OWN as error:
                 failed = error.message
-            made = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name != ".lock")
-            return [_Tried({path.relative_to(place).as_posix(): path.read_bytes() for path in made}, failed)]
+            paths = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name != ".lock")
+            return [_Tried({path.relative_to(place).as_posix(): path.read_bytes() for path in paths}, failed)]
 
     yield work
 

@@ -1,4 +1,4 @@
-"""What is fitted on dev for a unified model: offsets of its plans, and the calibration of its similarities."""
+"""Fits on dev for a unified model: offsets of its plans, and the calibration of its similarities."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ if TYPE_CHECKING:
 
 SIMILARITY, SIMILAR = "similarity", "similar"
 EVEN = 0.5
-"""The share of each of two plans where nothing says which is the better one."""
+"""The share of each of two plans without evidence for either."""
 _SHARES = tuple(tenths / 10 for tenths in range(11))
 _LEAST = 1e-12
 _ENOUGH = 20
-"""Right and wrong candidates of a source from which on it gets a calibration of its own."""
+"""A source gets its own calibration from this many right and as many wrong candidates on."""
 
 
 def plan_share(outcomes: Sequence[TurnOutcome]) -> float:
-    """The share of the plan before reading beside the one after it, in tenths: where dev's plans are most probable."""
+    """The weight, in tenths, of the plan before reading in its mean with the plan after: the likeliest on dev."""
     read = [one for one in outcomes if one.gold is not None and one.check is not None]
     read = [one for one in read if one.gold in one.plan]  # what cannot be said favours no share
     if not read:
         return EVEN
-    told = {share: sum(math.log(max(_mixed(one, share)[one.gold or ()], _LEAST)) for one in read) for share in _SHARES}
-    return max(_SHARES, key=lambda share: (round(told[share], 9), -abs(share - EVEN)))
+    likelihoods = {
+        share: sum(math.log(max(_mixed(one, share)[one.gold or ()], _LEAST)) for one in read) for share in _SHARES
+    }
+    return max(_SHARES, key=lambda share: (round(likelihoods[share], 9), -abs(share - EVEN)))
 
 
 def plan_offsets(
@@ -41,23 +43,23 @@ def plan_offsets(
     """
     from dragoman.train.unified.plan_offsets import fit_offsets
 
-    known = [one for one in outcomes if one.gold is not None]
-    read = [one for one in known if one.check is not None]
+    labelled = [one for one in outcomes if one.gold is not None]
+    read = [one for one in labelled if one.check is not None]
     ways: dict[str, list[tuple[TurnOutcome, dict[Order, float]]]] = {
-        "context": [(one, dict(one.plan)) for one in known],
+        "context": [(one, dict(one.plan)) for one in labelled],
         "check": [(one, dict(one.check or {})) for one in read],
         "average": [(one, _mixed(one, share)) for one in read],
     }
-    found: dict[str, dict[str, float]] = {}
-    told: dict[str, float] = {}
+    offsets: dict[str, dict[str, float]] = {}
+    figures: dict[str, float] = {}
     for way, rows in ways.items():
         if not rows or len({tuple(chances) for _, chances in rows}) > 1:
             continue  # turns with other sources have other orders
         gold = [one.gold or () for one, _ in rows]
         fitted = fit_offsets([chances for _, chances in rows], gold, groups=[dialogues[one.id] for one, _ in rows])
-        found[way] = {">".join(order): value for order, value in fitted.offsets.items()}
-        told |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
-    return found, told
+        offsets[way] = {">".join(order): value for order, value in fitted.offsets.items()}
+        figures |= {f"offsets/{way}/before": fitted.before, f"offsets/{way}/folds": fitted.folds}
+    return offsets, figures
 
 
 def calibrated(outcomes: Sequence[TurnOutcome], method: Any) -> Head:
@@ -65,13 +67,13 @@ def calibrated(outcomes: Sequence[TurnOutcome], method: Any) -> Head:
     rows = [one for outcome in outcomes for one in outcome.candidates]
     if not rows:
         return Head((SIMILAR,))
-    found = {SIMILAR: fit_calibration([one.odds for one in rows], [one.is_gold for one in rows], method)}
+    calibrations = {SIMILAR: fit_calibration([one.odds for one in rows], [one.is_gold for one in rows], method)}
     for source in dict.fromkeys(one.source for one in rows):
         mine = [one for one in rows if one.source == source]
         right = sum(one.is_gold for one in mine)
         if min(right, len(mine) - right) >= _ENOUGH:
-            found[source] = fit_calibration([one.odds for one in mine], [one.is_gold for one in mine], method)
-    return Head((SIMILAR,), found)
+            calibrations[source] = fit_calibration([one.odds for one in mine], [one.is_gold for one in mine], method)
+    return Head((SIMILAR,), calibrations)
 
 
 def _mixed(one: TurnOutcome, share: float) -> dict[Order, float]:

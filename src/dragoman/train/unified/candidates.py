@@ -61,23 +61,23 @@ class CandidateSampler:
         """All candidates of a turn, each after what it depends on; of equal ones the right one alone."""
         if example.gold.evidence is None and self._relevance is None:
             return []
-        wanted = self._sources if self._everywhere else (plan or ())
+        names = self._sources if self._everywhere else (plan or ())
         right = self.right(example)
         golden = {passage.id for passage in right}
-        found: dict[tuple[str, str, str | None], Candidates] = {}
-        for passage in (*right, *example.candidates, *self._more(example, wanted, dice)):
-            if passage.source in wanted:
+        by_text: dict[tuple[str, str, str | None], Candidates] = {}
+        for passage in (*right, *example.candidates, *self._more(example, names, dice)):
+            if passage.source in names:
                 is_gold = passage.id in golden
                 offer = Candidates(passage, is_gold, self._value(example, plan, passage, is_gold))
-                found.setdefault((passage.source, passage.text, passage.parent), offer)
-        by_id = {offer.passage.id: offer for offer in found.values()}
-        return [by_id[passage.id] for passage in ordered(offer.passage for offer in found.values())]
+                by_text.setdefault((passage.source, passage.text, passage.parent), offer)
+        by_id = {offer.passage.id: offer for offer in by_text.values()}
+        return [by_id[passage.id] for passage in ordered(offer.passage for offer in by_text.values())]
 
     def right(self, example: Example) -> list[Passage]:
         """The gold evidence of a turn, as far as it can be found."""
         own = {passage.id: passage for passage in example.candidates}
-        found = (own.get(key) or self._by_id.get(key) for key in example.gold.evidence or ())
-        return [passage for passage in found if passage is not None]
+        passages = (own.get(key) or self._by_id.get(key) for key in example.gold.evidence or ())
+        return [passage for passage in passages if passage is not None]
 
     def _more(self, example: Example, wanted: Iterable[SourceName], dice: random.Random) -> Iterator[Passage]:
         """Passages by chance of shared sources that a turn has no candidates of."""
@@ -90,10 +90,10 @@ class CandidateSampler:
     def _value(self, example: Example, plan: Order | None, passage: Passage, is_gold: bool) -> float | None:
         if self._relevance is None or example.id in self._by_gold:
             return float(is_gold)
-        found = self._relevance.get((example.id, passage.id))
-        if found is None and plan is not None and passage.source not in plan:
+        label = self._relevance.get((example.id, passage.id))
+        if label is None and plan is not None and passage.source not in plan:
             return 0.0  # files label what was asked for; what was not is of no use
-        return found
+        return label
 
 
 def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Example:
@@ -115,23 +115,23 @@ def capped(offers: Sequence[Candidates], most: int, dice: random.Random) -> list
     by_id = {offer.passage.id: offer for offer in offers}
     shuffled = list(offers)
     dice.shuffle(shuffled)
-    kept: dict[str, Candidates] = {}
+    taken: dict[str, Candidates] = {}
 
     def line(offer: Candidates) -> list[Candidates]:
         """An offer and all that it depends on, of what is not taken yet."""
-        found = [offer]
-        while (above := by_id.get(found[-1].passage.parent or "")) is not None and above not in found:
-            found.append(above)
-        return [each for each in found if each.passage.id not in kept]
+        chain = [offer]
+        while (above := by_id.get(chain[-1].passage.parent or "")) is not None and above not in chain:
+            chain.append(above)
+        return [each for each in chain if each.passage.id not in taken]
 
-    for wanted in (True, False):
+    for is_gold in (True, False):
         for offer in shuffled:
-            if offer.is_gold is wanted:
+            if offer.is_gold is is_gold:
                 new = line(offer)
-                if wanted or len(kept) + len(new) <= most:
-                    kept |= {each.passage.id: each for each in new}
-    order = [offer.passage for offer in shuffled if offer.passage.id in kept]
-    return [kept[passage.id] for passage in ordered(order)]
+                if is_gold or len(taken) + len(new) <= most:
+                    taken |= {each.passage.id: each for each in new}
+    order = [offer.passage for offer in shuffled if offer.passage.id in taken]
+    return [taken[passage.id] for passage in ordered(order)]
 
 
 def distracted(
@@ -141,6 +141,6 @@ def distracted(
     sources = {offer.passage.source for offer in right}
     wrong = [one for one in offers if not one.is_gold and one.passage.source in sources and one.value is not None]
     count = min(len(wrong), dice.randint(0, most) if right else 0)
-    found = [*right, *dice.sample(wrong, count)]
-    dice.shuffle(found)
-    return found
+    rows = [*right, *dice.sample(wrong, count)]
+    dice.shuffle(rows)
+    return rows

@@ -1,4 +1,4 @@
-"""A unified model read on turns that are not learned from: every plan, candidate and response of a turn in one pass."""
+"""Evaluation of a unified model on dev: every plan, candidate and response of a turn in one pass."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dragoman.train.unified.training_trees import Examined
 
 
 class Examining:
-    """Reads turns in batches of at most `tokens`; `evaluation` are the ids of the eleven similarities.
+    """Evaluates turns in batches of at most `tokens`; `evaluation` are the ids of the eleven similarities.
 
-    The vocabulary is computed where a response stands; elsewhere the tokens that may stand there.
+    Logits of the whole vocabulary are computed for responses only; elsewhere those of the allowed tokens.
     """
 
     def __init__(
@@ -42,29 +42,29 @@ class Examining:
 
     @torch.no_grad()
     def outcomes(self, asked: Sequence[Examined]) -> list[TurnOutcome]:
-        """What the model makes of each turn, in order."""
+        """The outcome of each turn, in order."""
         model = self._causal.model
         was = model.training
         model.eval()
-        found: dict[int, TurnOutcome] = {}
+        outcomes: dict[int, TurnOutcome] = {}
         if self._below is not None:
             self._below.announce(laid_out(one.segments) for one in asked)
         for batch in self._batches([one.size for one in asked]):
-            found |= dict(zip(batch, self._examine([asked[i] for i in batch]), strict=True))
+            outcomes |= dict(zip(batch, self._examine([asked[i] for i in batch]), strict=True))
         model.train(was)
-        return [found[i] for i in range(len(asked))]
+        return [outcomes[i] for i in range(len(asked))]
 
     def _batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Turns of like length together; where each is a row of its own, padding counts."""
+        """Batches of turns of similar length; padding counts where each turn is a row of its own."""
         batch: list[int] = []
-        held = 0
+        size = 0
         for i in sorted(range(len(sizes)), key=lambda i: sizes[i]):
             padded = sizes[i] * (len(batch) + 1) if self._attention == "sdpa" else 0
-            if batch and max(held + sizes[i], padded) > self._tokens:
+            if batch and max(size + sizes[i], padded) > self._tokens:
                 yield batch
-                batch, held = [], 0
+                batch, size = [], 0
             batch.append(i)
-            held += sizes[i]
+            size += sizes[i]
         if batch:
             yield batch
 
@@ -75,25 +75,25 @@ class Examining:
             hidden = states(
                 self._causal.model, packed, device=device, attention=self._attention, below=self._below
             ).float()
-        found = []
+        outcomes = []
         for number, one in enumerate(asked):
             spots = torch.tensor([packed.place(number, *place) for place in _wanted(one)], device=device)
-            found.append(self._outcome(one, hidden[spots[:, 0], spots[:, 1]]))
-        return found
+            outcomes.append(self._outcome(one, hidden[spots[:, 0], spots[:, 1]]))
+        return outcomes
 
     def _outcome(self, one: Examined, hidden: Tensor) -> TurnOutcome:
-        """What the hidden states at the wanted places say."""
+        """The outcome of a turn from the hidden states at its places."""
         model, forks = self._causal.model, _forks(one)
         first, middle = len(one.plan[1].forks), len(forks) + len(one.candidates)
         tokens = sorted({*self._evaluation, *(token for _, fork in forks for token in fork)})
         at = {token: place for place, token in enumerate(tokens)}
         logits = some_logits(model, hidden[:middle], tokens)
-        told = [{token: float(logits[i, at[token]]) for token in fork} for i, (_, fork) in enumerate(forks)]
+        fork_logits = [{token: float(logits[i, at[token]]) for token in fork} for i, (_, fork) in enumerate(forks)]
         return TurnOutcome(
             one.id,
             one.gold,
-            one.plan[1].probabilities(told[:first]),
-            None if one.check is None else one.check[1].probabilities(told[first:]),
+            one.plan[1].probabilities(fork_logits[:first]),
+            None if one.check is None else one.check[1].probabilities(fork_logits[first:]),
             self._scored(one, logits[len(forks) :, [at[token] for token in self._evaluation]]),
             _response(one, vocabulary_logits(model, hidden[middle:])) if one.places else (),
         )
@@ -112,13 +112,13 @@ class Examining:
 
 
 def _forks(one: Examined) -> list[tuple[int, tuple[int, ...]]]:
-    """Where something is chosen in the trees of orders: the segment, and the tokens to choose from."""
+    """The forks of the trees of orders: the segment, and the tokens to choose from."""
     trees = [one.plan, *([] if one.check is None else [one.check])]
     return [(first + fork.segment, fork.tokens) for first, tree in trees for fork in tree.forks]
 
 
 def _wanted(one: Examined) -> list[tuple[int, int]]:
-    """The places whose logits are wanted: forks, candidates, the response."""
+    """The places whose logits are needed: forks, candidates, the response."""
     return [
         *((segment, -1) for segment, _ in _forks(one)),
         *((segment, -1) for segment, _, _ in one.candidates),
@@ -133,7 +133,7 @@ def _response(one: Examined, logits: Tensor) -> tuple[float, ...]:
 
 
 def _half(device: str) -> AbstractContextManager[object]:
-    """Dev is measured in the precision that it is trained in where a GPU computes in it."""
+    """Use bfloat16, as in training, on a GPU that supports it."""
     if device.startswith("cuda") and torch.cuda.is_bf16_supported():
         return torch.autocast("cuda", dtype=torch.bfloat16)
     return nullcontext()

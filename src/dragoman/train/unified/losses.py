@@ -36,10 +36,10 @@ def similarity_targets(values: Tensor, *, soft: bool = False) -> Tensor:
     low = scaled.floor() if soft else (scaled + 0.5 + 1e-6).floor()
     low = low.clamp(max=STEPS)
     share = (scaled - low) if soft else torch.zeros_like(scaled)
-    found = torch.zeros(len(values), STEPS + 1, device=values.device)
-    found.scatter_add_(1, low.long()[:, None], (1 - share)[:, None])
-    found.scatter_add_(1, (low.long() + 1).clamp(max=STEPS)[:, None], share[:, None])
-    return found
+    targets = torch.zeros(len(values), STEPS + 1, device=values.device)
+    targets.scatter_add_(1, low.long()[:, None], (1 - share)[:, None])
+    targets.scatter_add_(1, (low.long() + 1).clamp(max=STEPS)[:, None], share[:, None])
+    return targets
 
 
 def spread(logits: Tensor) -> Tensor:
@@ -55,8 +55,8 @@ def weighted(losses: Tensor, weights: Tensor) -> Tensor:
 def together(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), and what else has a weight;
     0 where a batch has none of them."""
-    found = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]
-    return torch.stack(found).sum() if found else torch.zeros((), requires_grad=True)
+    terms = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]
+    return torch.stack(terms).sum() if terms else torch.zeros((), requires_grad=True)
 
 
 def class_weights(classes: Iterable[C], *, power: float) -> dict[C, float]:

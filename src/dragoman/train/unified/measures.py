@@ -66,40 +66,42 @@ def measures(outcomes: Sequence[TurnOutcome], weights: Mapping[str, float] | Non
     `loss` is Eq. 7's sum by `weights`. `score` is the mean of what is good of each part: macro F1 of plans (and of
     those after reading), hit@1 over the sources, and the mean probability of a response's token.
     """
-    found: dict[str, float] = {}
-    known = [outcome for outcome in outcomes if outcome.gold is not None]
-    gold = [outcome.gold for outcome in known if outcome.gold is not None]
+    values: dict[str, float] = {}
+    labelled = [outcome for outcome in outcomes if outcome.gold is not None]
+    gold = [outcome.gold for outcome in labelled if outcome.gold is not None]
     good: list[float] = []
-    if known:
-        found["plan/loss"] = _mean([-math.log(max(one.plan[one.gold or ()], 1e-12)) for one in known])
-        found["plan/f1"] = macro_f1([most_probable(one.plan) for one in known], gold)
-        good.append(found["plan/f1"])
-    read = [(one, one.check) for one in known if one.check is not None]
+    if labelled:
+        values["plan/loss"] = _mean([-math.log(max(one.plan[one.gold or ()], 1e-12)) for one in labelled])
+        values["plan/f1"] = macro_f1([most_probable(one.plan) for one in labelled], gold)
+        good.append(values["plan/f1"])
+    read = [(one, one.check) for one in labelled if one.check is not None]
     if read:
-        found["check/loss"] = _mean([-math.log(max(check[one.gold or ()], 1e-12)) for one, check in read])
-        found["check/f1"] = macro_f1([most_probable(check) for _, check in read], [one.gold or () for one, _ in read])
-        good.append(found["check/f1"])
+        values["check/loss"] = _mean([-math.log(max(check[one.gold or ()], 1e-12)) for one, check in read])
+        values["check/f1"] = macro_f1([most_probable(check) for _, check in read], [one.gold or () for one, _ in read])
+        good.append(values["check/f1"])
     judged = [one for outcome in outcomes for one in outcome.candidates]
     if judged:
         lists = [_hit(outcome, source) for outcome in outcomes for source in {one.source for one in outcome.candidates}]
         hits_of_all = [float(hit) for hit in lists if hit is not None]
         if hits_of_all:
-            found["hit@1/all"] = _mean(hits_of_all)
-        found["similarity/loss"] = _mean([one.loss for one in judged])
-        found["similarity/ece"] = calibration_error([one.similarity for one in judged], [one.is_gold for one in judged])
+            values["hit@1/all"] = _mean(hits_of_all)
+        values["similarity/loss"] = _mean([one.loss for one in judged])
+        values["similarity/ece"] = calibration_error(
+            [one.similarity for one in judged], [one.is_gold for one in judged]
+        )
         hits = {source: hit_at_1(outcomes, source) for source in dict.fromkeys(one.source for one in judged)}
-        found |= {f"hit@1/{source}": value for source, value in hits.items() if not math.isnan(value)}
+        values |= {f"hit@1/{source}": value for source, value in hits.items() if not math.isnan(value)}
         if any(not math.isnan(value) for value in hits.values()):
-            found["hit@1"] = _mean([value for value in hits.values() if not math.isnan(value)])
-            good.append(found["hit@1"])
-    said = [loss for outcome in outcomes for loss in outcome.response]
-    if said:
-        found["response/loss"] = _mean(said)
-        good.append(math.exp(-found["response/loss"]))
-    parts = {name.partition("/")[0]: value for name, value in found.items() if name.endswith("/loss")}
-    found["loss"] = sum((weights or {}).get(name, 1.0) * value for name, value in parts.items())
-    found["score"] = _mean(good)
-    return found
+            values["hit@1"] = _mean([value for value in hits.values() if not math.isnan(value)])
+            good.append(values["hit@1"])
+    response_losses = [loss for outcome in outcomes for loss in outcome.response]
+    if response_losses:
+        values["response/loss"] = _mean(response_losses)
+        good.append(math.exp(-values["response/loss"]))
+    parts = {name.partition("/")[0]: value for name, value in values.items() if name.endswith("/loss")}
+    values["loss"] = sum((weights or {}).get(name, 1.0) * value for name, value in parts.items())
+    values["score"] = _mean(good)
+    return values
 
 
 def _hit(outcome: TurnOutcome, source: SourceName) -> bool | None:

@@ -59,30 +59,30 @@ def fit_offsets(chances: Chances, gold: Sequence[Order], *, groups: Sequence[Has
     before = _macro(plain, truth, decisions)
     own = _best(table, truth, decisions, movable)
     folds = _folds(list(groups) if groups is not None else list(range(len(gold))))
-    said = plain.copy()
+    choices = plain.copy()
     for fold in range(_FOLDS):
-        held = folds == fold
-        if held.any() and not held.all():
-            others = [order for order, out in zip(gold, held, strict=True) if not out]
-            moved = _best(table[~held], truth[~held], decisions, _movable(orders, others))
-            said[held] = (table[held] + moved).argmax(1)
-    across = _macro(said, truth, decisions)
+        in_fold = folds == fold
+        if in_fold.any() and not in_fold.all():
+            others = [order for order, out in zip(gold, in_fold, strict=True) if not out]
+            moved = _best(table[~in_fold], truth[~in_fold], decisions, _movable(orders, others))
+            choices[in_fold] = (table[in_fold] + moved).argmax(1)
+    across = _macro(choices, truth, decisions)
     if not own.any() or across < before - _NOISE:
         return Fitted({}, before, before, before)
-    kept = {order: round(float(value), 3) for order, value in zip(orders, own, strict=True) if value}
-    return Fitted(kept, before, _macro((table + own).argmax(1), truth, decisions), across)
+    rounded = {order: round(float(value), 3) for order, value in zip(orders, own, strict=True) if value}
+    return Fitted(rounded, before, _macro((table + own).argmax(1), truth, decisions), across)
 
 
 def macro_f1(said: Sequence[Order], gold: Sequence[Order]) -> float:
     """The mean F1 of the decisions (sets of sources) that occur in gold; NaN of nothing."""
     if not gold:
         return math.nan
-    asked = [frozenset(order) for order in said]
+    sets = [frozenset(order) for order in said]
     right = [frozenset(order) for order in gold]
     scores = []
     for decision in dict.fromkeys(right):
-        hits = sum(one == two == decision for one, two in zip(asked, right, strict=True))
-        scores.append(2 * hits / (asked.count(decision) + right.count(decision)))
+        hits = sum(one == two == decision for one, two in zip(sets, right, strict=True))
+        scores.append(2 * hits / (sets.count(decision) + right.count(decision)))
     return sum(scores) / len(scores)
 
 
@@ -119,11 +119,11 @@ def _best(table: Floats, truth: Numbers, decisions: Numbers, movable: Sequence[i
             for place in movable:
                 middle = offsets[place]
                 for value in sorted(middle + grid, key=lambda value: (abs(value - middle), value)):
-                    tried = offsets.copy()
-                    tried[place] = value
-                    found = _expected((table + tried).argmax(1), likely, truth, decisions)
-                    if found > best + _GAIN:
-                        best, offsets = found, tried
+                    candidate = offsets.copy()
+                    candidate[place] = value
+                    score = _expected((table + candidate).argmax(1), likely, truth, decisions)
+                    if score > best + _GAIN:
+                        best, offsets = score, candidate
             if best <= before + _GAIN:
                 break
         reach = step
@@ -146,8 +146,8 @@ def _calibrated(table: Floats, truth: Numbers, decisions: Numbers) -> Floats:
     right = np.searchsorted(occurring, truth)
 
     def log_likely(fitted: Floats) -> Floats:
-        found: Floats = log_softmax(np.exp(fitted[0]) * scores + fitted[1:], axis=1)
-        return found
+        logprobs: Floats = log_softmax(np.exp(fitted[0]) * scores + fitted[1:], axis=1)
+        return logprobs
 
     def loss(fitted: Floats) -> float:
         return float(_HOLD * (fitted**2).sum() - log_likely(fitted)[np.arange(len(right)), right].mean())
@@ -161,9 +161,9 @@ def _expected(said: Numbers, likely: Floats, truth: Numbers, decisions: Numbers)
     """The macro F1 that is to be expected of the orders said, over the decisions that occur in gold."""
     import numpy as np
 
-    asked = decisions[said]
-    hits = np.bincount(asked, weights=likely[np.arange(len(asked)), asked], minlength=likely.shape[1])
-    total = np.bincount(asked, minlength=likely.shape[1]) + likely.sum(0)
+    sets = decisions[said]
+    hits = np.bincount(sets, weights=likely[np.arange(len(sets)), sets], minlength=likely.shape[1])
+    total = np.bincount(sets, minlength=likely.shape[1]) + likely.sum(0)
     occurs = np.unique(truth)
     return float((2 * hits[occurs] / total[occurs]).mean())
 
@@ -172,10 +172,10 @@ def _macro(said: Numbers, truth: Numbers, decisions: Numbers) -> float:
     """Macro F1 of the orders said, over the decisions that occur in gold."""
     import numpy as np
 
-    asked = decisions[said]
-    size = int(max(asked.max(initial=0), truth.max(initial=0))) + 1
-    hits = np.bincount(truth[asked == truth], minlength=size)
-    total = np.bincount(asked, minlength=size) + np.bincount(truth, minlength=size)
+    sets = decisions[said]
+    size = int(max(sets.max(initial=0), truth.max(initial=0))) + 1
+    hits = np.bincount(truth[sets == truth], minlength=size)
+    total = np.bincount(sets, minlength=size) + np.bincount(truth, minlength=size)
     occurs = np.bincount(truth, minlength=size) > 0
     return float((2 * hits[occurs] / total[occurs]).mean())
 

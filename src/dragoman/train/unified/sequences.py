@@ -104,8 +104,8 @@ class Sequences:
         offered = self._offers.of(example, plan, dice) if whole and known_right else []
         if most:
             offered = capped(offered, most, dice)
-        known = [one for one in offered if one.is_gold]
-        shown = [_as_shown(one, STEPS) for one in known]
+        gold = [one for one in offered if one.is_gold]
+        shown = [_as_shown(one, STEPS) for one in gold]
         written, after = self._written(example, plan, shown) if whole else (None, ())
         growing = _Growing(self._turns, self._branch)
         growing.trunk(example, self._room(example, written, offered, after))
@@ -139,8 +139,8 @@ class Sequences:
         shown = tuple(
             Shown(one.source, said(one), STEPS if self._judges else None) for one in self._offers.right(example)
         )
-        asked, _ = fitted(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
-        return asked
+        writing, _ = fitted(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
+        return writing
 
     def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
         """The legal orders of a turn in tokens; those of equal sources are made once."""
@@ -169,8 +169,8 @@ class Sequences:
         self, example: Example, plan: Order | None, offers: Sequence[Candidates], dice: random.Random
     ) -> list[Shown]:
         """The evidence that the response is learned from: what is right, and distractors of the same sources."""
-        known = {offer.passage.id: offer for offer in offers}
-        right = [known.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
+        by_id = {offer.passage.id: offer for offer in offers}
+        right = [by_id.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
         chosen = distracted(right, offers, self._drawing.distractors, dice)
         exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
@@ -192,10 +192,10 @@ class Sequences:
         """What stands before the response, cut to the window, and the response; nothing where there is no plan."""
         if plan is None:
             return None, ()
-        asked = Writing(example.context, WrittenSequence(plan, tuple(shown)))
-        kept, _ = fitted(self._turns, asked)
+        writing = Writing(example.context, WrittenSequence(plan, tuple(shown)))
+        fitting, _ = fitted(self._turns, writing)
         reply = example.gold.reply if self._drawing.answer else None
-        return kept.written, () if reply is None or not reply.strip() else self._turns.response(reply)
+        return fitting.written, () if reply is None or not reply.strip() else self._turns.response(reply)
 
     def _room(
         self, example: Example, written: WrittenSequence | None, offered: Sequence[Candidates], after: Sequence[int]
@@ -365,15 +365,15 @@ class _Growing:
 
     def branches(self, passages: Sequence[Passage], on: int) -> list[int]:
         """Candidates as branches, each on the one that it depends on where the layout has that."""
-        found: list[int] = []
+        segments: list[int] = []
         for candidate in placed(passages):
             parent = on
             if candidate.parent is not None and self.turns.shape.layout == "tree":
-                parent = found[candidate.parent]
+                parent = segments[candidate.parent]
             self.segments.append(Segment(self.branch(candidate.source, candidate.text), parent))
-            found.append(len(self.segments) - 1)
-        self.candidates += found
-        return found
+            segments.append(len(self.segments) - 1)
+        self.candidates += segments
+        return segments
 
     def made(self, name: str) -> TrainingTree:
         return TrainingTree(name, tuple(self.segments), tuple(self.places), tuple(self.groups))

@@ -37,21 +37,21 @@ def check_names(names: Mapping[str, str], known: frozenset[str]) -> None:
 
 def _example(example: Example, names: Mapping[str, str]) -> Example:
     plan = example.gold.plan
-    told = None if plan is None else tuple(dict.fromkeys(names.get(source, source) for source in plan))
+    renamed_plan = None if plan is None else tuple(dict.fromkeys(names.get(source, source) for source in plan))
     return replace(
         example,
         sources=_sources(example.sources, names),
         candidates=tuple(_passage(passage, names) for passage in example.candidates),
-        gold=replace(example.gold, plan=told),
+        gold=replace(example.gold, plan=renamed_plan),
     )
 
 
 def _sources(sources: tuple[Source, ...], names: Mapping[str, str]) -> tuple[Source, ...]:
-    found: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     for source in sources:
         name = names.get(source.name, source.name)
-        found.setdefault(name, replace(source, name=name, needs=()))
-    return tuple(found.values())
+        by_name.setdefault(name, replace(source, name=name, needs=()))
+    return tuple(by_name.values())
 
 
 def _passage(passage: Passage, names: Mapping[str, str]) -> Passage:

@@ -13,23 +13,23 @@ from dragoman.models.unified.model import Order
 
 def sources_of(examples: Sequence[Example]) -> tuple[Source, ...]:
     """All sources of some turns, each once, in the order in which they are met."""
-    found: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     seen: set[int] = set()
     for example in examples:
         if id(example.sources) in seen:
             continue
         seen.add(id(example.sources))
         for source in example.sources:
-            first = found.setdefault(source.name, source)
+            first = by_name.setdefault(source.name, source)
             if first.needs != source.needs:
                 raise TrainingError(
                     f"The source '{source.name}' needs {list(first.needs)} in one set and {list(source.needs)} in "
                     "another.",
                     remedy="Give the sources different names, or the same needs.",
                 )
-    if not found:
+    if not by_name:
         raise TrainingError("The training turns name no source.", remedy="Give a set with sources.")
-    return tuple(found.values())
+    return tuple(by_name.values())
 
 
 @lru_cache(maxsize=64)

@@ -132,8 +132,8 @@ class UnifiedTask:
 
     @property
     def model(self) -> torch.nn.Module:
-        found: torch.nn.Module = self.causal.model
-        return found
+        model: torch.nn.Module = self.causal.model
+        return model
 
     @property
     def head_parameters(self) -> frozenset[str]:
@@ -154,47 +154,49 @@ class UnifiedTask:
         """Turns by chance, those of like length together, as many as a batch's tokens hold; seed and epoch decide."""
         self._epoch = epoch
         self._waiting.clear()
-        made = token_batches(self._rows, self._sizes, self._settings, epoch)
-        keys = [tuple(batch) for batch in made]
+        batches = token_batches(self._rows, self._sizes, self._settings, epoch)
+        keys = [tuple(batch) for batch in batches]
         self._following = {key: keys[i + 1 : i + 1 + _AHEAD] for i, key in enumerate(keys)}
-        return made
+        return batches
 
     def loss(self, batch: Sequence[int]) -> Tensor:
-        found = self.losses(batch)
-        return together(found, self._settings.weights)
+        losses = self.losses(batch)
+        return together(losses, self._settings.weights)
 
     def losses(self, batch: Sequence[int]) -> dict[str, Tensor]:
         """The mean loss of each kind, over its places in the batch."""
-        made = self._made(tuple(batch))
-        self.tokens += sum(len(layout.tokens) for _, _, layout in made.packed.starts)
-        hidden = states(self.model, made.packed, device=self._device, attention=self.attention, below=self._below)
-        at = hidden[made.rows.to(self._device), made.columns.to(self._device)]  # (P, width)
-        found: dict[str, Tensor] = {}
-        each = torch.zeros(len(made.places), device=self._device)
-        judged = [i for i, place in enumerate(made.places) if place.kind == "similarity"]
-        others = [i for i, place in enumerate(made.places) if place.kind != "similarity"]
+        packed_batch = self._made(tuple(batch))
+        self.tokens += sum(len(layout.tokens) for _, _, layout in packed_batch.packed.starts)
+        hidden = states(
+            self.model, packed_batch.packed, device=self._device, attention=self.attention, below=self._below
+        )
+        at = hidden[packed_batch.rows.to(self._device), packed_batch.columns.to(self._device)]  # (P, width)
+        losses: dict[str, Tensor] = {}
+        each = torch.zeros(len(packed_batch.places), device=self._device)
+        judged = [i for i, place in enumerate(packed_batch.places) if place.kind == "similarity"]
+        others = [i for i, place in enumerate(packed_batch.places) if place.kind != "similarity"]
         tens = torch.empty(0)
         if judged:
-            values = torch.tensor([made.places[i].value or 0.0 for i in judged], device=self._device)
+            values = torch.tensor([packed_batch.places[i].value or 0.0 for i in judged], device=self._device)
             targets = similarity_targets(values, soft=self._settings.soft)
             options = torch.tensor(self._evaluation, device=self._device).expand(len(judged), -1)
             costs, tens = self._said(at[judged], options, targets, over=self._settings.over)
             each = each.index_put((torch.tensor(judged, device=self._device),), costs)
         if others:
-            costs = self._tokens_said([made.places[i] for i in others], at[others])
+            costs = self._tokens_said([packed_batch.places[i] for i in others], at[others])
             each = each.index_put((torch.tensor(others, device=self._device),), costs)
         for kind in ("plan", "similarity", "response", "check"):
-            mine = [i for i, place in enumerate(made.places) if place.kind == kind]
+            mine = [i for i, place in enumerate(packed_batch.places) if place.kind == kind]
             if mine:
-                weights = torch.tensor([made.places[i].weight for i in mine], device=self._device)
-                found[kind] = weighted(each[mine], weights)
-        if made.lists and self._settings.weights.get("listwise", 1.0):
+                weights = torch.tensor([packed_batch.places[i].weight for i in mine], device=self._device)
+                losses[kind] = weighted(each[mine], weights)
+        if packed_batch.lists and self._settings.weights.get("listwise", 1.0):
             number = {place: i for i, place in enumerate(judged)}
-            rows = [number[place] for place, _, _ in made.lists]
-            lists = torch.tensor([group for _, group, _ in made.lists], device=self._device)
-            gold = torch.tensor([float(right) for _, _, right in made.lists], device=self._device)
-            found["listwise"] = listwise_loss(spread(tens[rows]), gold, lists)
-        return found
+            rows = [number[place] for place, _, _ in packed_batch.lists]
+            lists = torch.tensor([group for _, group, _ in packed_batch.lists], device=self._device)
+            gold = torch.tensor([float(right) for _, _, right in packed_batch.lists], device=self._device)
+            losses["listwise"] = listwise_loss(spread(tens[rows]), gold, lists)
+        return losses
 
     def measure(self) -> Mapping[str, float]:
         self._latest = self.outcomes(self._dev)
@@ -210,19 +212,19 @@ class UnifiedTask:
         """What the model makes of some turns, in order."""
         settings = self._settings
         whole = {example.id for example in _some(examples, settings.whole, settings.seed)}
-        asked = [
+        turns = [
             self._sequences.examined(example, most=settings.most, whole=example.id in whole) for example in examples
         ]
         examining = Examining(
             self.causal, self._evaluation, self.attention, settings.tokens, self._width(), below=self._below
         )
-        return examining.outcomes(asked)
+        return examining.outcomes(turns)
 
     def answered(self, count: int) -> list[tuple[Writing, str]]:
         """Up to so many of dev's responses: what they are written from, and what people wrote."""
-        asked = ((self._sequences.answered(example), example.gold.reply or "") for example in self._dev)
-        known = [(writing, reply) for writing, reply in asked if writing is not None]
-        return list(_some(known, count, self._settings.seed))
+        pairs = ((self._sequences.answered(example), example.gold.reply or "") for example in self._dev)
+        answered = [(writing, reply) for writing, reply in pairs if writing is not None]
+        return list(_some(answered, count, self._settings.seed))
 
     def _learnable(self, example: Example) -> int:
         """About the tokens of a turn, 0 where no epoch has anything to learn of it."""
@@ -258,24 +260,24 @@ class UnifiedTask:
     def _tokens_said(self, places: Sequence[TargetPlace], at: Tensor) -> Tensor:
         """-log p of the target of each place, among its options or all tokens."""
         targets = torch.tensor([[place.target or 0] for place in places], device=self._device)
-        found = torch.zeros(len(places), device=self._device)
+        costs_by_place = torch.zeros(len(places), device=self._device)
         closed = [i for i, place in enumerate(places) if self._settings.over == "options" and place.options]
         open_ones = [i for i in range(len(places)) if i not in set(closed)]
         if closed:
-            known = sorted({token for i in closed for token in places[i].options})
-            at_token = {token: place for place, token in enumerate(known)}
-            allowed = torch.zeros(len(closed), len(known), dtype=torch.bool)
+            tokens = sorted({token for i in closed for token in places[i].options})
+            at_token = {token: place for place, token in enumerate(tokens)}
+            allowed = torch.zeros(len(closed), len(tokens), dtype=torch.bool)
             for row, i in enumerate(closed):
                 allowed[row, [at_token[token] for token in places[i].options]] = True
-            logits = self._some_logits(at[closed], known).masked_fill(~allowed.to(self._device), -torch.inf)
+            logits = self._some_logits(at[closed], tokens).masked_fill(~allowed.to(self._device), -torch.inf)
             right = torch.tensor([at_token[places[i].target or 0] for i in closed], device=self._device)
             costs = torch.nn.functional.cross_entropy(logits, right, reduction="none")
-            found = found.index_put((torch.tensor(closed, device=self._device),), costs)
+            costs_by_place = costs_by_place.index_put((torch.tensor(closed, device=self._device),), costs)
         if open_ones:
             ones = torch.ones(len(open_ones), 1, device=self._device)
             costs, _ = self._said(at[open_ones], targets[open_ones], ones, over="vocabulary")
-            found = found.index_put((torch.tensor(open_ones, device=self._device),), costs)
-        return found
+            costs_by_place = costs_by_place.index_put((torch.tensor(open_ones, device=self._device),), costs)
+        return costs_by_place
 
     def _said(self, at: Tensor, options: Tensor, shares: Tensor, *, over: Over) -> tuple[Tensor, Tensor]:
         """-sum t log p at each place for shares (P, K) of its options (P, K), and the options' logits.
@@ -291,14 +293,14 @@ class UnifiedTask:
             some = logits.gather(-1, tokens)
             return (share.sum(-1) * logits.logsumexp(-1)) - (share * some).sum(-1), some
 
-        costs, said = [], []
+        costs, option_logits = [], []
         for start in range(0, len(at), _CHUNK):
             end = start + _CHUNK
-            given = at[start:end], options[start:end], shares[start:end]
-            one, some = checkpoint(part, *given, use_reentrant=False) if torch.is_grad_enabled() else part(*given)
+            chunk = at[start:end], options[start:end], shares[start:end]
+            one, some = checkpoint(part, *chunk, use_reentrant=False) if torch.is_grad_enabled() else part(*chunk)
             costs.append(one)
-            said.append(some)
-        return torch.cat(costs), torch.cat(said)
+            option_logits.append(some)
+        return torch.cat(costs), torch.cat(option_logits)
 
     def _some_logits(self, at: Tensor, tokens: Sequence[int]) -> Tensor:
         return some_logits(self.model, at, tokens)
@@ -314,15 +316,15 @@ def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSetti
     chunk = _DRAWN * max(1, min(settings.batch, settings.tokens // mean))
     batches: list[list[int]] = []
     for start in range(0, len(order), chunk):
-        held = 0
+        size = 0
         fresh = True
         for row in sorted(order[start : start + chunk], key=lambda row: sizes[row]):
-            full = not fresh and (len(batches[-1]) >= settings.batch or held + sizes[row] > settings.tokens)
+            full = not fresh and (len(batches[-1]) >= settings.batch or size + sizes[row] > settings.tokens)
             if fresh or full:
                 batches.append([])
-                held, fresh = 0, False
+                size, fresh = 0, False
             batches[-1].append(row)
-            held += sizes[row]
+            size += sizes[row]
     dice.shuffle(batches)
     return batches
 
@@ -359,5 +361,5 @@ def _some(examples: Sequence[T], count: int, seed: int) -> Sequence[T]:
     """So many turns by chance, in their order; all where it is 0."""
     if not count or count >= len(examples):
         return examples
-    kept = set(random.Random(seed).sample(range(len(examples)), count))
-    return [example for place, example in enumerate(examples) if place in kept]
+    places = set(random.Random(seed).sample(range(len(examples)), count))
+    return [example for place, example in enumerate(examples) if place in places]
