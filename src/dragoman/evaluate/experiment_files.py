@@ -12,8 +12,8 @@ from dragoman.datasets.open import SHIPPED
 _HERE = Path(__file__).resolve().parent
 _PLACES = (_HERE / "experiments", _HERE.parents[2] / "experiments")
 """Inside an installed package, and in a checkout."""
-_LIBRARY = "parts"
-"""The folder of what experiments share, which holds none itself."""
+_SHARED = ("parts", "data")
+"""The folder of parts and the file of sets that experiments share: no experiments themselves."""
 _OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 
@@ -25,7 +25,7 @@ def shipped() -> dict[str, Path]:
             continue  # a folder of that name beside an installed package is somebody else's
         for path in sorted(folder.rglob("*.toml")):
             name = path.relative_to(folder).with_suffix("")
-            if name.parts[0] != _LIBRARY:
+            if name.parts[0] not in _SHARED:
                 found.setdefault(name.as_posix(), path)
     return found
 

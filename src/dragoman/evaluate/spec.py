@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
+from dragoman.evaluate.shared_sets import with_shared_sets
+from dragoman.presets import row_with_preset, with_unified
 
 Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
 """Why a row has no figure: it is a paper's own system that was not built again, its data or model is not there, it is
@@ -241,9 +243,12 @@ class Experiment(_Strict):
 def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequence[str] = ()) -> Experiment:
     """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it.
 
-    `library` in the file is the path, from its folder, of a file of `[[parts]]` that several experiments use.
+    `library` in the file is the path, from its folder, of a file of `[[parts]]` that several experiments use. A name in
+    `data` stands for a table of `data.toml` in the same folder.
     """
     tables = read_toml(path, absent="Give an experiment file.")
+    if "data" in tables:
+        tables["data"] = with_shared_sets(tables["data"], path)
     library = tables.pop("library", None)
     if library is not None:
         tables["parts"] = [*tables.get("parts", []), *_lent(tables, path, library)]
@@ -275,7 +280,8 @@ def experiment_of(
 ) -> Experiment:
     """The experiment that plain tables describe, with its overrides.
 
-    Each of the `agents` is a further row: the agent as its folder says, without what `[defaults]` says of others.
+    A row's `preset` and its `unified` options become plain tables of its roles. Each of the `agents` is a further row:
+    the agent as its folder says, without `[defaults]`.
     """
     from copy import deepcopy
 
@@ -288,13 +294,21 @@ def experiment_of(
         set_by_path(given, dotted, value)
     defaults = given.get("defaults", {})
     systems = [
-        {**defaults, **entry} if isinstance(entry, dict) and not entry.get("missing") and entry not in rows else entry
+        _expanded(entry, {} if entry.get("missing") or entry in rows else defaults, where)
+        if isinstance(entry, dict)
+        else entry
         for entry in given.get("systems", [])
     ]
     try:
         return Experiment.model_validate({**given, **({"systems": systems} if "systems" in given else {})})
     except ValidationError as error:
         raise _unfinished(error, where) or explained(error, where, Experiment) from error
+
+
+def _expanded(row: Table, defaults: Table, where: str) -> Table:
+    """A row over its preset over `[defaults]`, with the options of its unified model in the roles that run it."""
+    place = f"{where}: system '{row.get('name', '')}'"
+    return with_unified({**defaults, **row_with_preset(row, where=place)}, where=place)
 
 
 def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

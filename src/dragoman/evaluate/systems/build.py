@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from dragoman.agent.agent import Agent, Fallback
 from dragoman.agent.build import locate
 from dragoman.agent.create import Creator, parameters
+from dragoman.agent.design import design_of
 from dragoman.config import AgentConfig, RefinerConfig, Table, load_config
 from dragoman.core.caches import clear_caches
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -38,7 +39,6 @@ DEFAULTS = {
     "retriever": "retriever.hybrid.v1",
     "reader": "reader.silent.v1",
 }
-_K = 3
 _MODELS = ("model", "encoder")
 _PARTS = frozenset("language_model encoder store sources analyse language name folder answers training seed".split())
 Key: TypeAlias = str
@@ -88,8 +88,9 @@ def system_design(system: SystemSpec) -> SystemDesign:
         except ConfigError as error:
             raise ConfigError(f"System '{system.name}': {error.message}", remedy=error.remedy) from error
         config, folder = load_config(file), file.parent
-    base: dict[str, Table] = {role: config.table(role) for role in (*ROLES, "critic", *_MODELS)}
-    k, fallback = base["retriever"].pop("k", _K), base["planner"].pop("fallback", "all")
+    design = design_of(config, file=f"system '{system.name}'")
+    base: dict[str, Table] = {role: design.tables[role] for role in (*ROLES, "critic", *_MODELS)}
+    fallback = design.fallback
     if system.agent is None:
         base |= {role: {"kind": kind} for role, kind in DEFAULTS.items()}
         fallback = "none"
@@ -99,7 +100,7 @@ def system_design(system: SystemSpec) -> SystemDesign:
         system.name,
         {role: _merged(role, base[role], given[role], system.name) for role in base},
         system.refiner if own else config.refiner,
-        k if system.k is None else system.k,
+        design.k if system.k is None else system.k,
         fallback if system.fallback is None else system.fallback,
         config.name,
         folder,
