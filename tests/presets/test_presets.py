@@ -74,6 +74,8 @@ def test_a_table_changes_options_of_its_preset_and_another_kind_replaces_it():
 def test_an_unknown_preset_is_an_error_with_a_suggestion():
     with pytest.raises(ConfigError, match="Did you mean 'unims'"):
         load_config(None, ["preset=unim"])
+    with pytest.raises(ConfigError, match="preset"):
+        load_config(None, ["preset=[1]"])
 
 
 def test_one_part_serves_every_role_that_runs_the_unified_model():

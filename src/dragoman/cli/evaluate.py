@@ -45,7 +45,7 @@ def evaluate(
         typer.Option(
             "--data",
             metavar="NAME=FILE",
-            help="The file of a set; NAME alone runs that set only; FILE alone, without EXPERIMENT, "
+            help="Run this set only, on FILE; NAME alone runs it on its own file; FILE alone, without EXPERIMENT, "
             "measures the default agent and baselines on a set of your own. May be repeated.",
             show_default=False,
         ),

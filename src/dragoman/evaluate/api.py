@@ -93,10 +93,10 @@ def run_experiment(
 ) -> Result:
     """Run an experiment into a folder, or go on with it, and write its tables there.
 
-    `data` gives the file of a set, or None to choose a set as it is: where any is chosen, only those that are named
-    run. Rows that are `slow` run where that is said, or where they are named. `overrides` are only recorded. Trained
-    parts lie below `parts`; a `trainer` trains those that rows need and that are not there, else such rows say so.
-    Turns are answered by `workers`; without them, here.
+    `data` gives the file of a set, or None for the set's own file: where it names any, only those sets run. Rows that
+    are `slow` run where `slow` is set or where they are named. `overrides` are only recorded. Trained parts lie below
+    `parts`; a `trainer` trains those that rows need and that are missing, else such rows say "not trained". `workers`
+    answer the turns; without them this process does.
     """
     return Run(
         spec if slow else spec.quick(systems or ()),

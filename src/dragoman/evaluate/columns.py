@@ -88,6 +88,11 @@ class Measures:
         self._tables = component_tables(experiment)
         self._made: dict[str, object] = {}
 
+    @property
+    def components(self) -> tuple[object, ...]:
+        """The critics and encoders of the metrics built so far."""
+        return tuple(self._made.values())
+
     def of(self, name: str, block: LabelledSet) -> tuple[MeasuredColumn, ...]:
         """The columns of a set; an error where a name, an option or a label is wrong."""
         from dragoman.evaluate.metrics.select import select

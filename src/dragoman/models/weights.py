@@ -32,6 +32,8 @@ _CHECKED = ".checked"
 """Beside the weights: for which state of the files their hashes were compared."""
 on_progress: Progress | None = None
 """What first use reports to; the command line sets it."""
+on_notice: Callable[[str], None] | None = None
+"""Takes one line about slow work that happens once, such as unpacking; the command line sets it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def with_preset(tables: Mapping[str, Any], *, where: str) -> Table:
     if name is None:
         return own
     files = presets()
-    if name not in files:
+    if not isinstance(name, str) or name not in files:
         raise UnknownNameError(f"{where}: preset", str(name), files)
     base = read_toml(files[name])
     for key, value in own.items():

@@ -7,7 +7,7 @@ the memory of the batch; models are one object for all sets.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -147,6 +147,16 @@ def needs_answers(system: SystemSpec) -> bool:
     """Whether anything that the system runs knows the answers."""
     whole = system_design(system)
     return any("answers" in whole.drawn(role) for role in whole.roles)
+
+
+def fetch_weights(systems: Iterable[SystemSpec]) -> None:
+    """Fetch the weights that the models of some systems name in the catalogue; those that are here are checked once."""
+    from dragoman.models import weights
+
+    designs = [system_design(system) for system in systems]
+    names = {str(design.tables[role].get("weights")) for design in designs for role in _MODELS if role in design.used}
+    for name in sorted(names & weights.CATALOGUE.keys()):
+        weights.path(name)
 
 
 class Models:
