@@ -262,7 +262,9 @@ def test_a_set_on_another_file_runs_alone_and_goes_by_the_name_of_that_file(ferr
 def test_what_a_column_needs_is_missed_before_the_first_turn(ferry_file, tmp_path, monkeypatch):
     overlap = '{title = "C", metric = "consistency", source = "DOCUMENTS", critic = {kind = "overlap"}},\n]\n[[data]]'
     text = ferry_file.read_text().replace("]\n[[data]]", overlap, 1)
-    ferry_file.write_text(text.replace("[[data]]", '[defaults]\nencoder = {kind = "onnx", weights = "nowhere.onnx"}\n[[data]]', 1))
+    ferry_file.write_text(
+        text.replace("[[data]]", '[defaults]\nencoder = {kind = "onnx", weights = "nowhere.onnx"}\n[[data]]', 1)
+    )
     written = count_runs(monkeypatch)
     with pytest.raises(WeightsError, match=r"nowhere\.onnx"):
         run(ferry_file, tmp_path / "run")

@@ -167,7 +167,7 @@ def asks_a_model(whole, role):
         return True
     if table["kind"] == "gate.attention.v1" or table.get("drafts") == "never":
         return False
-    return "language_model" in whole.drawn(role)
+    return "language_model" in whole.dependencies(role)
 
 
 def test_rows_that_call_the_model_can_be_left_out(experiment):

@@ -1,4 +1,4 @@
-"""Experiments by their doors: of systems and a set in Python, or of a file.
+"""Public API of the laboratory: run an experiment from Python or from a file.
 
 result = experiment(
     {"bm25": {"retriever": "sparse"}, "hybrid": {"retriever": "hybrid"}},
@@ -48,7 +48,7 @@ def experiment(
     """Measure systems on a set: one table, each cell with its interval and its tests against the baseline.
 
     A system is a table of roles, as in an experiment file, where a role may be just the name of its kind. A metric is
-    its name, or a column's table. Without `out` the rows of the run are thrown away at the end.
+    its name, or a column's table. Without `out` the rows of the run are deleted at the end.
     """
     spec, opener = _data(dataset)
     tables = {

@@ -1,4 +1,4 @@
-"""One run of an experiment, from opened sets and trained parts through rows to figures, all of it kept."""
+"""One run of an experiment: open the sets, train parts, answer the turns, compute the figures, write all of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Opened:
 
 
 class Run:
-    """One run, in the order of its methods; nothing is written before everything that can be checked was."""
+    """One run, in the order of its methods; everything that can be checked is checked before anything is written."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Run:
             fetch_weights(unfinished)
 
     def _trained(self, sets: Sequence[_Opened | DataSpec], trainer: Trainer) -> list[_Opened | DataSpec]:
-        """The sets once more, after what their rows and columns lack was trained."""
+        """Train the missing parts of rows and columns, and open the sets again."""
         names = [entry.spec.name for entry in sets if isinstance(entry, _Opened)]
         systems = {system.name: system for name in names for system in self._named.systems_of(name)}
         columns = {column.title: column for name in names for column in self._named.columns_of(name)}
@@ -181,7 +181,7 @@ class Run:
         return block.viewed(view) if self._opener is None else self._open(block.spec, view)
 
     def _manifest(self, sets: Sequence[_Opened]) -> dict[str, Json]:
-        """What is run; reading every set through for it tells what is wrong with a row before anything is spent."""
+        """The manifest of the run; reading every set here finds bad rows before any model runs."""
         if not any(opened.systems for opened in sets):
             raise self._nothing_runs()
         for done, opened in enumerate(sets):
@@ -208,7 +208,7 @@ class Run:
         return ConfigError(f"No system of the experiment can run here.{told}", remedy=remedy)
 
     def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:
-        """Rows that were read from other bytes than the manifest says have no figures; nor may they be gone on with."""
+        """Refuse figures where the files of a set changed during the run, and mark the run as not resumable."""
         for opened in sets:
             name = opened.spec.name
             now = opened.contents()
@@ -249,7 +249,7 @@ class Run:
 
 
 class _Keeper:
-    """Writes what a run keeps of its turns."""
+    """Writes the turns and their scores into the run folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
