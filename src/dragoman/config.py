@@ -13,6 +13,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.toml import explained, override, read_toml, scalar, set_by_path
 from dragoman.core.values import Source
+from dragoman.presets import AGENT_OPTIONS, PRESET, short_kind, with_preset, with_unified
 
 Scalar: TypeAlias = str | int | float | bool
 Overrides: TypeAlias = Mapping[str, Scalar] | Iterable[str]
@@ -20,9 +21,6 @@ Table: TypeAlias = dict[str, Any]
 """A component's table: `kind`, and options that the component itself is asked about when it is built."""
 
 FILE_NAME = "agent.toml"
-_STAYS = ("k", "fallback", "learn")
-"""Options that stand in a component's table but are the agent's own."""
-_VERSION = re.compile(r"v[1-9][0-9]*")
 DEFAULT_KINDS = {
     "gate": "gate.similarity.v1",
     "planner": "planner.similarity.v1",
@@ -166,15 +164,19 @@ _MODEL_TABLES = {"model": "language", "encoder": "encoder"}
 
 
 def load_config(path: str | Path | None = None, overrides: Overrides = ()) -> AgentConfig:
-    """Read agent.toml (a file, or the folder that holds it), apply the overrides and check all of it."""
+    """Read agent.toml (a file or its folder), fill in its preset, apply the overrides and check all of it."""
     file = None if path is None else _file(Path(path))
     tables = {} if file is None else read_toml(file, absent="'dragoman init FOLDER' makes one.")
     where = FILE_NAME if file is None else str(file)
     pairs = list(_pairs(overrides))
-    for dotted, value in sorted(pairs, key=lambda pair: not pair[0].endswith(".kind")):
+    tables |= {dotted: value for dotted, value in pairs if dotted == PRESET}
+    tables = with_preset(tables, where=where)
+    changes = [pair for pair in pairs if pair[0] != PRESET]
+    for dotted, value in sorted(changes, key=lambda pair: not pair[0].endswith(".kind")):
         if dotted.endswith(".kind"):
             _clear(tables, dotted, str(value))
         set_by_path(tables, dotted, value)
+    tables = with_unified(tables, where=where)
     _refuse_secrets(tables, where, ())
     try:
         return AgentConfig.model_validate(tables)
@@ -202,14 +204,9 @@ def _clear(tables: Table, dotted: str, kind: str) -> None:
     node: Any = tables
     for key in dotted.split(".")[:-1]:
         node = node.get(key) if isinstance(node, dict) else None
-    if isinstance(node, dict) and "kind" in node and _short(str(node["kind"])) != _short(kind):
-        for option in [option for option in node if option not in _STAYS]:
+    if isinstance(node, dict) and "kind" in node and short_kind(str(node["kind"])) != short_kind(kind):
+        for option in [option for option in node if option not in AGENT_OPTIONS]:
             del node[option]
-
-
-def _short(kind: str) -> str:
-    """`prompted` of `gate.prompted.v1`."""
-    return next((part for part in reversed(kind.split(".")) if not _VERSION.fullmatch(part)), kind)
 
 
 def _refuse_secrets(node: object, where: str, path: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from dragoman.core.errors import (
     NoDataError,
     StoreFullError,
     UnknownNameError,
+    WeightsError,
 )
 from dragoman.datasets.loaders.jsonl import Jsonl
 from dragoman.evaluate import experiment, load_run
@@ -24,6 +25,7 @@ from dragoman.evaluate.api import run_experiment
 from dragoman.evaluate.metrics.ranking import HitRate
 from dragoman.evaluate.results import Result
 from dragoman.evaluate.running import run_folder
+from dragoman.evaluate.show.tables import legend
 from dragoman.evaluate.spec import DataSpec, SystemSpec, load_experiment
 
 KILLED = """
@@ -246,8 +248,36 @@ def test_a_set_marked_asked_runs_only_when_named_and_a_file_can_be_given(ferry_f
     )
     assert [table.data for table in run(ferry_file, tmp_path / "1").tables] == ["ferries"]
     assert [table.data for table in run(ferry_file, tmp_path / "2", data={"more": None}).tables] == ["more"]
+
+
+def test_a_set_on_another_file_runs_alone_and_goes_by_the_name_of_that_file(ferry_file, ferries, make_set, tmp_path):
+    told = f'\n[[data]]\nname = "more"\nkind = "jsonl"\nfile = "{ferries}"\ntitle = "More"\nnote = "Official."\n'
+    ferry_file.write_text(ferry_file.read_text() + told)
     other = make_set(tmp_path / "other.jsonl", dialogues=2)
-    assert run(ferry_file, tmp_path / "3", data={"ferries": other}).tables[0].turns == 4
+    [table] = run(ferry_file, tmp_path / "run", data={"more": other}).tables
+    assert (table.data, table.turns, table.title, table.note) == ("more", 4, "other.jsonl", "")
+    assert [table.title for table in run(ferry_file, tmp_path / "2").tables] == ["", "More"]
+
+
+def test_what_a_column_needs_is_missed_before_the_first_turn(ferry_file, tmp_path, monkeypatch):
+    overlap = '{title = "C", metric = "consistency", source = "DOCUMENTS", critic = {kind = "overlap"}},\n]\n[[data]]'
+    text = ferry_file.read_text().replace("]\n[[data]]", overlap, 1)
+    ferry_file.write_text(
+        text.replace("[[data]]", '[defaults]\nencoder = {kind = "onnx", weights = "nowhere.onnx"}\n[[data]]', 1)
+    )
+    written = count_runs(monkeypatch)
+    with pytest.raises(WeightsError, match=r"nowhere\.onnx"):
+        run(ferry_file, tmp_path / "run")
+    assert written == []
+
+
+def test_only_the_notes_of_named_systems_are_printed(ferry_file, tmp_path):
+    notes = {"systems.bm25.note=Words.", "systems.never.note=Silence."}
+    whole = run(ferry_file, tmp_path / "1", *notes)
+    named = run(ferry_file, tmp_path / "2", *notes, "systems.never.missing=not built", systems=["bm25"])
+    assert {"bm25: Words.", "never: Silence."} <= set(legend(whole, whole.tables[0]))
+    assert "bm25: Words." in legend(named, named.tables[0])
+    assert "never: Silence." not in legend(named, named.tables[0])
 
 
 def test_the_function_takes_a_path_a_set_or_a_spec(ferries):

@@ -22,7 +22,9 @@ def test_every_row_can_be_built_and_every_column_fits(language, prompted):
     spec = experiment_of(quick_tables(dataset, "toy", None, name="toy", prompted=prompted, options=options))
     assert len(Measures(spec).of("toy", open_table(spec.data[0]))) == len(spec.columns)
     recipes = [system_design(system) for system in spec.systems]
-    uses_model = [whole for whole in recipes if any("language_model" in whole.drawn(role) for role in whole.roles)]
+    uses_model = [
+        whole for whole in recipes if any("language_model" in whole.dependencies(role) for role in whole.roles)
+    ]
     names = {whole.system for whole in uses_model} - {"agent"}
     assert bool(names) == prompted
     assert spec.baseline in {system.name for system in spec.systems}

@@ -106,5 +106,29 @@ def test_a_library_that_is_not_there_or_is_something_else_is_refused(borrower, t
         load_experiment(tmp_path / "mine.toml")
 
 
-def test_a_library_is_no_experiment():
-    assert not [name for name in shipped() if name.startswith("parts/")]
+def test_files_that_experiments_share_are_no_experiments():
+    assert not [name for name in shipped() if name.startswith("parts/") or name == "data"]
+
+
+SHARED = """
+title = "T"
+data = ["small", {name = "own", kind = "toy"}]
+columns = [{title = "rate", metric = "gate-rate"}]
+[[systems]]
+name = "mine"
+"""
+
+
+def test_a_set_by_name_is_the_table_of_data_toml_and_overrides_reach_it(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(SHARED, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"There is no .*data\.toml"):
+        load_experiment(file)
+    (tmp_path / "data.toml").write_text(
+        '[small]\nname = "toy"\nkind = "toy"\n[other]\nkind = "toy"\n', encoding="utf-8"
+    )
+    spec = load_experiment(file, ["data.toy.title=Mine"])
+    assert [(block.name, block.title) for block in spec.data] == [("toy", "Mine"), ("own", "")]
+    file.write_text(SHARED.replace("small", "smal"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="Did you mean 'small'"):
+        load_experiment(file)

@@ -69,7 +69,12 @@ def figures_of(name, system, block):
 
 
 def test_there_is_one_file_for_each_table():
-    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(NAMES)
+    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted([*NAMES, "data"])
+
+
+def test_every_shared_set_is_measured_somewhere():
+    named = {entry for name in NAMES for entry in read_toml(FOLDER / f"{name}.toml")["data"]}
+    assert named == set(read_toml(FOLDER / "data.toml"))
 
 
 def test_the_file_says_what_it_measures_and_of_which_table(experiment):
@@ -162,7 +167,7 @@ def asks_a_model(whole, role):
         return True
     if table["kind"] == "gate.attention.v1" or table.get("drafts") == "never":
         return False
-    return "language_model" in whole.drawn(role)
+    return "language_model" in whole.dependencies(role)
 
 
 def test_rows_that_call_the_model_can_be_left_out(experiment):

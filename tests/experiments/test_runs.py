@@ -20,7 +20,7 @@ from dragoman.evaluate.systems.trained_parts import TrainedParts
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != "data")
 LIMIT, FEW = 50, 2
 DRAWS = 100  # the least there may be: intervals are not what is tested here
 

@@ -53,6 +53,7 @@ def agents(content: bytes) -> None:
 def experiments(content: bytes) -> None:
     from dragoman.evaluate.spec import load_experiment
 
+    _file("data.toml", (ROOT / "experiments" / "data.toml").read_bytes())
     _held(lambda: load_experiment(_file("experiment.toml", content)))
 
 

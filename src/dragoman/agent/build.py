@@ -11,6 +11,7 @@ from dragoman.agent.agent import Agent
 from dragoman.agent.assistant import Assistant
 from dragoman.agent.create import Creator, parameters
 from dragoman.agent.declared import read_declared
+from dragoman.agent.design import design_of
 from dragoman.agent.refine import Refiner
 from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
@@ -18,6 +19,7 @@ from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.home import home
 from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
+from dragoman.presets import presets
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
@@ -65,9 +67,9 @@ def load(
 
 
 def shipped() -> dict[str, Path]:
-    """The agents that come with the package, by name."""
+    """The agents that come with the package, by name: the samples, and the presets without documents of their own."""
     folder = Path(str(files("dragoman") / "sample"))
-    return {path.parent.name: path for path in sorted(folder.glob(f"*/{FILE_NAME}"))}
+    return {path.parent.name: path for path in sorted(folder.glob(f"*/{FILE_NAME}"))} | presets()
 
 
 def locate(agent: str | Path) -> tuple[Path, Path]:
@@ -100,10 +102,8 @@ def assemble(
 
     Given `models` are used instead of new ones, and are left open when the assistant is closed.
     """
-    tables = {role: config.table(role) for role in DEFAULT_KINDS}
-    fallback = tables["planner"].pop("fallback", "all")
-    k = tables["retriever"].pop("k", 3)
-    personal = tables["retriever"].pop("personal", True)
+    design = design_of(config, file=file)
+    tables = design.tables
     sources = config.declared()
     analyse = Analyser(language=config.language if config.language in SNOWBALL else "auto")
     base = {"name": config.name, "language": config.language, "analyse": analyse, "sources": sources}
@@ -124,7 +124,7 @@ def assemble(
         from dragoman.retriever.tools import ToolRetriever
 
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
-    if personal and _has_user_and_world(sources):
+    if design.personal and _has_user_and_world(sources):
         from dragoman.decision.joint import JointRanker
         from dragoman.retriever.personal import PersonalRetriever
 
@@ -140,8 +140,8 @@ def assemble(
         critic=creator.shared("critic"),
         refiner=_refiner(config, creator),
         sources=sources,
-        k=_integer(k, "retriever.k", file),
-        fallback=fallback,
+        k=design.k,
+        fallback=design.fallback,
         names=names,
     )
     return Assistant(
@@ -218,9 +218,3 @@ def _own_option(tables: dict[str, dict[str, Any]], role: str, name: str, *, defa
     if name in parameters(REGISTRIES[role].factory(table["kind"])):
         return default
     return table.pop(name, default)
-
-
-def _integer(value: object, key: str, file: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"{file}: '{key}' must be a whole number, not {value!r}.", key=key)
-    return value

@@ -45,7 +45,7 @@ def evaluate(
         typer.Option(
             "--data",
             metavar="NAME=FILE",
-            help="File of a data set. NAME alone runs only that data set; FILE alone, without "
+            help="Run only this data set, on FILE. NAME alone runs it on its own file; FILE alone, without "
             "EXPERIMENT, evaluates the default agent and baselines on your own data. Repeatable.",
             show_default=False,
         ),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import critics
 from dragoman.core.values import Evidence
+from dragoman.core.warming import warm
 from dragoman.text.claims import negated, unsupported
 from dragoman.text.sentences import sentences
 
@@ -24,6 +25,10 @@ class OverlapCritic:
         self._encoder = encoder
         self._analyse = analyse
         self._slope = slope
+
+    def warm_up(self) -> None:
+        """Load the encoder."""
+        warm(self._encoder)
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
         if not pairs:

@@ -1,4 +1,4 @@
-"""Experiments by their doors: of systems and a set in Python, or of a file.
+"""Public API of the laboratory: run an experiment from Python or from a file.
 
 result = experiment(
     {"bm25": {"retriever": "sparse"}, "hybrid": {"retriever": "hybrid"}},
@@ -48,7 +48,7 @@ def experiment(
     """Measure systems on a set: one table, each cell with its interval and its tests against the baseline.
 
     A system is a table of roles, as in an experiment file, where a role may be just the name of its kind. A metric is
-    its name, or a column's table. Without `out` the rows of the run are thrown away at the end.
+    its name, or a column's table. Without `out` the rows of the run are deleted at the end.
     """
     spec, opener = _data(dataset)
     tables = {
@@ -93,10 +93,10 @@ def run_experiment(
 ) -> Result:
     """Run an experiment into a folder, or go on with it, and write its tables there.
 
-    `data` gives the file of a set, or None to choose a set as it is: where any is chosen, only those that are named
-    run. Rows that are `slow` run where that is said, or where they are named. `overrides` are only recorded. Trained
-    parts lie below `parts`; a `trainer` trains those that rows need and that are not there, else such rows say so.
-    Turns are answered by `workers`; without them, here.
+    `data` gives the file of a set, or None for the set's own file: where it names any, only those sets run. Rows that
+    are `slow` run where `slow` is set or where they are named. `overrides` are only recorded. Trained parts lie below
+    `parts`; a `trainer` trains those that rows need and that are missing, else such rows say "not trained". `workers`
+    answer the turns; without them this process does.
     """
     return Run(
         spec if slow else spec.quick(systems or ()),

@@ -19,7 +19,7 @@ from dragoman.evaluate.spec import ColumnSpec, Experiment
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 _BUILT = ("critic", "encoder")
-"""Options of a metric that are components: an experiment names their kind."""
+"""Options of a metric that are components, given by kind."""
 _LABELS: dict[Label, str] = {
     "retrieve": "whether to look something up",
     "plan": "which sources to ask",
@@ -29,7 +29,7 @@ _LABELS: dict[Label, str] = {
 
 
 class LabelledSet(Protocol):
-    """What a metric has to know of a set before it is built."""
+    """What building a metric needs to know about a set."""
 
     @property
     def labels(self) -> frozenset[Label]: ...
@@ -74,22 +74,27 @@ class MeasuredColumn:
 
 
 def component_tables(experiment: Experiment) -> dict[str, Table]:
-    """What the components of metrics are where a column does not say it: the experiment's defaults, else an agent's."""
+    """The default components of metrics: those of the experiment's `[defaults]`, else of the default agent."""
     agent = AgentConfig()
     tables = {role: agent.table(role) for role in DEFAULT_KINDS}
     return tables | {role: dict(experiment.defaults[role]) for role in _BUILT if role in experiment.defaults}
 
 
 class Measures:
-    """Builds the metrics of an experiment; a component that several of them name is built once."""
+    """Builds the metrics of an experiment; metrics that name the same component share it."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._tables = component_tables(experiment)
         self._made: dict[str, object] = {}
 
+    @property
+    def components(self) -> tuple[object, ...]:
+        """The critics and encoders of the metrics built so far."""
+        return tuple(self._made.values())
+
     def of(self, name: str, block: LabelledSet) -> tuple[MeasuredColumn, ...]:
-        """The columns of a set; an error where a name, an option or a label is wrong."""
+        """The columns of a set; raises where a name, an option or a label is wrong."""
         from dragoman.evaluate.metrics.select import select
 
         found: list[MeasuredColumn] = []
@@ -105,7 +110,7 @@ class Measures:
         return tuple(found)
 
     def unchecked(self, name: str) -> tuple[MeasuredColumn, ...]:
-        """The columns of a set that is not here, so that nobody can say which labels it has."""
+        """The columns of a set whose file is missing, so that its labels are unknown."""
         return tuple(
             MeasuredColumn(spec, metrics.resolve(spec.metric), self._metric(spec, _NOT_HERE))
             for spec in self._experiment.columns_of(name)

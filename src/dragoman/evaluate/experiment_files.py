@@ -1,4 +1,4 @@
-"""Experiments by path, or by name among those that come with the package."""
+"""Find experiment files by path, or shipped ones by name."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dragoman.datasets.open import SHIPPED
 
 _HERE = Path(__file__).resolve().parent
 _PLACES = (_HERE / "experiments", _HERE.parents[2] / "experiments")
-"""Inside an installed package, and in a checkout."""
-_LIBRARY = "parts"
-"""The folder of what experiments share, which holds none itself."""
+"""Where shipped experiments lie: in an installed package, and in a checkout."""
+_SHARED = ("parts", "data")
+"""The folder of parts and the file of sets that experiments share: no experiments themselves."""
 _OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 
 def shipped() -> dict[str, Path]:
-    """The experiments that come with the package, by name: their path below the folder without its ending."""
+    """The shipped experiments by name: their path below the folder, without `.toml`."""
     found: dict[str, Path] = {}
     for folder in _PLACES:
         if folder == _PLACES[1] and not (folder.parent / "pyproject.toml").is_file():
             continue  # a folder of that name beside an installed package is somebody else's
         for path in sorted(folder.rglob("*.toml")):
             name = path.relative_to(folder).with_suffix("")
-            if name.parts[0] != _LIBRARY:
+            if name.parts[0] not in _SHARED:
                 found.setdefault(name.as_posix(), path)
     return found
 
@@ -36,7 +36,7 @@ def titles() -> dict[str, str]:
 
 
 def find(named: str | Path) -> tuple[str, Path]:
-    """The name of an experiment, by which its run is called, and its file."""
+    """The name of an experiment, which its run takes, and its file."""
     path = Path(named)
     if path.suffix in _OF_DATA or str(named) in SHIPPED:
         raise ConfigError(

@@ -1,6 +1,6 @@
-"""An experiment file as typed, checked values: which sets, which systems, which columns, and what the paper printed.
+"""An experiment file as typed, checked values: sets, systems, columns, and the figures that the paper prints.
 
-TOML as everywhere: a wrong key is an error with a suggestion, overrides go by the same paths, reading has no effects.
+The file is TOML: a wrong key is an error with a suggestion, overrides use the same paths, and reading has no effects.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
+from dragoman.evaluate.shared_sets import with_shared_sets
+from dragoman.presets import row_with_preset, with_unified
 
 Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
-"""Why a row has no figure: it is a paper's own system that was not built again, its data or model is not there, it is
-slow and nobody asked, or the part that it runs is not trained yet."""
+"""Why a row has no figure: the paper's own system was not built again, its data or its model is missing, it is slow and
+was not named, or its part is not trained yet."""
 PART_MARK = "@"
-"""What the name of a declared part begins with where it stands for the part's folder."""
+"""Prefix of the name of a declared part where an option takes the part's folder."""
 ROLES = ("gate", "planner", "retriever", "reader", "critic", "model", "encoder")
-"""The tables of a system that are components."""
+"""The tables of a system that describe components."""
 
 
 class _Strict(BaseModel):
@@ -32,7 +34,7 @@ class DataSpec(_Strict):
     """One set, or one part of it, on which all systems are measured: a table of its own in the result.
 
     `file` and `train` are looked up below the data folder, or are paths. `split` cuts the set first and takes a part.
-    A set that is `asked` runs only where the command names it. Other keys are the loader's options.
+    A set with `asked` runs only where the command names it. Other keys are options of the loader.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -52,7 +54,7 @@ class DataSpec(_Strict):
 
 
 class SplitSpec(_Strict):
-    """How a set is cut and which part is taken; `pool` are files that are joined with it before."""
+    """How a set is split and which part is measured; files of `pool` are joined to the set first."""
 
     by: Literal["dialogue", "evidence"]
     part: str = "dev"
@@ -62,7 +64,7 @@ class SplitSpec(_Strict):
 
 
 class PartSpec(_Strict):
-    """A trained part that rows use: a recipe, the files it learns from, and what is changed in the recipe.
+    """A trained part that rows use: a recipe, its training files, and overrides of the recipe.
 
     `recipe` is a shipped one or a path; files are looked up below the data folder (`aux`: another set's, to begin
     with); `options` are those of their loaders; `set` holds overrides of the recipe by path.
@@ -78,7 +80,7 @@ class PartSpec(_Strict):
     @field_validator("set")
     @classmethod
     def _by_path(cls, given: Table) -> Table:
-        """A table in it, as `--set parts.NAME.set.model.base=...` makes one, changes what it names and nothing else."""
+        """Flatten nested tables, as `--set parts.NAME.set.model.base=...` makes them, into dotted paths."""
         found = {path: value for path, value in given.items() if "." in path or not isinstance(value, dict)}
         for name in given.keys() - found.keys():
             found |= dict(_leaves(given[name], name))
@@ -101,9 +103,9 @@ def _leaves(table: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 
 
 class ColumnSpec(BaseModel):
-    """One measure: a metric with its options, the turns it speaks of, and how it is printed.
+    """One column: a metric with its options, the turns that it counts, and how it is printed.
 
-    A column that is `missing` (its critic is not built, say) shows the paper's figures and why there are none of ours.
+    A `missing` column (because its critic is not trained, say) shows the paper's figures and the reason.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -122,11 +124,11 @@ class ColumnSpec(BaseModel):
 
 
 class SystemSpec(_Strict):
-    """One row: the roles of an agent, or the agent of a folder with some of them changed, or why it cannot run.
+    """One row: the roles of an agent, an agent's folder with some roles changed, or the reason why it cannot run.
 
     `view` changes options of the set for this row alone (the raw text that a paper's protocol reads). `paper` holds
-    the printed figures, by set and column. A `slow` row, which asks a language model on every turn, runs only where it
-    is asked for.
+    the printed figures, by set and column. A `slow` row, which prompts a language model on every turn, runs only with
+    `--slow` or by name.
     """
 
     name: str = Field(min_length=1)
@@ -169,7 +171,7 @@ class FigureSpec(BaseModel):
 
 
 class Experiment(_Strict):
-    """What an experiment file says."""
+    """A whole experiment file."""
 
     title: str = Field(min_length=1)
     about: str = ""
@@ -222,7 +224,7 @@ class Experiment(_Strict):
         return self
 
     def quick(self, named: Sequence[str] = ()) -> Experiment:
-        """The same without the slow rows, but for those that are named."""
+        """The experiment without its slow rows, except those that are named."""
         systems = tuple(
             system.model_copy(update={"missing": "not run"})
             if system.slow and system.runs and system.name not in named
@@ -241,9 +243,12 @@ class Experiment(_Strict):
 def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequence[str] = ()) -> Experiment:
     """Read an experiment file with its overrides, complete every system with `[defaults]`, check all of it.
 
-    `library` in the file is the path, from its folder, of a file of `[[parts]]` that several experiments use.
+    `library` in the file is the path, from its folder, of a file of `[[parts]]` that several experiments use. A name in
+    `data` stands for a table of `data.toml` in the same folder.
     """
     tables = read_toml(path, absent="Give an experiment file.")
+    if "data" in tables:
+        tables["data"] = with_shared_sets(tables["data"], path)
     library = tables.pop("library", None)
     if library is not None:
         tables["parts"] = [*tables.get("parts", []), *_lent(tables, path, library)]
@@ -251,7 +256,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequen
 
 
 def _lent(tables: Mapping[str, Any], path: Path, library: object) -> list[Table]:
-    """The parts of a library that an experiment names; all of them where it names one that nobody declares."""
+    """The parts of a library that an experiment names; all of them where a name is unknown, for the error message."""
     if not isinstance(library, str):
         raise ConfigError(f"{path}: library = {library!r} is no path.", remedy="Name a file of [[parts]].")
     file = path.parent / library
@@ -275,7 +280,8 @@ def experiment_of(
 ) -> Experiment:
     """The experiment that plain tables describe, with its overrides.
 
-    Each of the `agents` is a further row: the agent as its folder says, without what `[defaults]` says of others.
+    A row's `preset` and its `unified` options become plain tables of its roles. Each of the `agents` is a further row:
+    the agent as its folder says, without `[defaults]`.
     """
     from copy import deepcopy
 
@@ -288,7 +294,9 @@ def experiment_of(
         set_by_path(given, dotted, value)
     defaults = given.get("defaults", {})
     systems = [
-        {**defaults, **entry} if isinstance(entry, dict) and not entry.get("missing") and entry not in rows else entry
+        _expanded(entry, {} if entry.get("missing") or entry in rows else defaults, where)
+        if isinstance(entry, dict)
+        else entry
         for entry in given.get("systems", [])
     ]
     try:
@@ -297,8 +305,14 @@ def experiment_of(
         raise _unfinished(error, where) or explained(error, where, Experiment) from error
 
 
+def _expanded(row: Table, defaults: Table, where: str) -> Table:
+    """A row over its preset over `[defaults]`, with the options of its unified model in the roles that run it."""
+    place = f"{where}: system '{row.get('name', '')}'"
+    return with_unified({**defaults, **row_with_preset(row, where=place)}, where=place)
+
+
 def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each agent, called after its folder, or by what was given where that name is taken."""
+    """A row for each agent, named after its folder, or by the whole path where that name is taken."""
     taken = {entry.get("name") for entry in systems}
     rows: list[dict[str, Any]] = []
     for agent in agents:
@@ -311,7 +325,7 @@ def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> 
 
 
 def marked(value: object) -> Iterator[str]:
-    """The names of declared parts that stand in tables, as often as they do."""
+    """The names of declared parts in nested tables, with repetitions."""
     if isinstance(value, str) and value.startswith(PART_MARK):
         yield value.removeprefix(PART_MARK)
     elif isinstance(value, Mapping):
@@ -328,7 +342,7 @@ def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) ->
 
 
 def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
-    """What a file lacks altogether, where that is the first thing wrong."""
+    """The error for a file without its main tables; None where something else is wrong first."""
     found = error.errors()
     lacking = [str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1]
     if found[0]["type"] != "missing" or not lacking:

@@ -32,6 +32,8 @@ _CHECKED = ".checked"
 """File beside the weights that records for which state of the files the hashes were compared."""
 on_progress: Progress | None = None
 """Progress callback for downloads on first use; the command line sets it."""
+on_notice: Callable[[str], None] | None = None
+"""Takes one line about slow work that happens once, such as unpacking; the command line sets it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,17 @@ def test_nothing_is_shown_for_what_is_over_at_once(terminal, capsys, monkeypatch
     assert capsys.readouterr().err == ""
 
 
+def test_down_a_pipe_slow_work_prints_a_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    with progress.progress_bars() as bars:
+        bars.show("kbp", 64, 640, "bm25")
+        bars.show("kbp", 7, None, "[x]")
+        weights.on_notice("Unpacking tiny.gguf, once")
+    printed = capsys.readouterr()
+    assert printed.err == "kbp: 64 of 640 (10%) bm25\nkbp: 7 [x]\nUnpacking tiny.gguf, once\n"
+    assert (printed.out, weights.on_notice) == ("", None)
+
+
 def test_down_a_pipe_reading_is_silent_and_fetching_is_one_line(capsys):
     with progress.progress_bars() as bars:
         bars.reading(1, 4, "a.md")

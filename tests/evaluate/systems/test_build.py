@@ -162,7 +162,7 @@ def test_needs_are_read_from_the_constructors_of_what_runs() -> None:
 
 def test_the_acting_planner_draws_on_a_store_and_an_encoder_only_where_it_uses_them() -> None:
     def drawn(**options: object) -> frozenset[str]:
-        return system_design(system(planner={"kind": "acting", "part": "p", **options})).drawn("planner") & {
+        return system_design(system(planner={"kind": "acting", "part": "p", **options})).dependencies("planner") & {
             "store",
             "encoder",
         }

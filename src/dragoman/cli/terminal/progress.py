@@ -1,4 +1,4 @@
-"""Progress bars on standard error; none if it is not a terminal."""
+"""Progress on standard error: bars on a terminal, a line every few seconds down a pipe."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.3
 """Seconds before a bar appears: what is over at once needs none."""
+_BETWEEN_LINES = 10.0
+"""Seconds between two lines down a pipe, and before the first."""
 
 
 class Bars:
@@ -23,16 +25,18 @@ class Bars:
     def __init__(self) -> None:
         self._console = show.err()
         self._began: float | None = None
+        self._last_line = 0.0
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._named: set[str] = set()
 
     def show(self, label: str, done: int, total: int | None, name: str = "") -> None:
         """Update a bar; `name` is the current item."""
-        if not self._console.is_terminal:
-            return
         if self._began is None:
             self._began = monotonic()
+        if not self._console.is_terminal:
+            self._line(label, done, total, name)
+            return
         if self._progress is None:
             if monotonic() - self._began < _PATIENCE or done == total:
                 return
@@ -41,6 +45,18 @@ class Bars:
         if label not in self._tasks:
             self._tasks[label] = self._progress.add_task(label, total=total, name="")
         self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, 32))
+
+    def _line(self, label: str, done: int, total: int | None, name: str) -> None:
+        now = monotonic()
+        if now - max(self._began or now, self._last_line) < _BETWEEN_LINES:
+            return
+        self._last_line = now
+        amount = f"{done} of {total} ({done / total:.0%})" if total else str(done)
+        self._console.print(f"{label}: {amount} {show.one_line(name, 32)}".rstrip(), soft_wrap=True, markup=False)
+
+    def notice(self, text: str) -> None:
+        """One line about slow work that reports no progress."""
+        self._console.print(text, soft_wrap=True, markup=False)
 
     def reading(self, done: int, total: int, name: str, /) -> None:
         """Progress callback of ingestion: bytes done, bytes in total, current file."""
@@ -81,9 +97,9 @@ def progress_bars() -> Iterator[Bars]:
     from dragoman.models import weights
 
     bars = Bars()
-    weights.on_progress = bars.fetching
+    weights.on_progress, weights.on_notice = bars.fetching, bars.notice
     try:
         yield bars
     finally:
-        weights.on_progress = None
+        weights.on_progress = weights.on_notice = None
         bars.close()

@@ -1,4 +1,4 @@
-"""One set of an experiment as it is measured: opened, cut, limited, and with its problems told."""
+"""One set of an experiment as it is measured: opened, split, limited, with its problems reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dragoman.evaluate.spec import DataSpec
 
 _TRAIN = "train"
 _KEPT = 1000
-"""How many problems are kept for the report; rows that are left out are counted beyond that."""
+"""The most problems kept for the report; skipped rows are counted beyond that."""
 
 
 class DatasetTable:
@@ -58,7 +58,7 @@ class DatasetTable:
         self._views: dict[str, DatasetTable] = {}
 
     def viewed(self, view: Mapping[str, Any]) -> DatasetTable:
-        """The same turns with other options of the loader; what is cut is cut as it is here."""
+        """The same turns with other options of the loader and the same split."""
         key = json.dumps(view, sort_keys=True, default=str)
         if key not in self._views:
             seen = open_table(self.spec, view=view, limit=self._limit, file=self._file, skip_bad=self._skip_bad)
@@ -86,28 +86,28 @@ class DatasetTable:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Warnings, and errors that were skipped, in the order in which they were met."""
+        """Warnings and skipped errors, in the order of reading."""
         return tuple(self._problems)
 
     @property
     def skipped(self) -> int:
-        """How many rows of the measured set were left out so far; those of a training file are not of it."""
+        """The number of rows of the measured set skipped so far, without those of a training file."""
         return len(self._left_out)
 
     def count(self) -> int:
-        """How many turns there are: read through once, so that what is wrong shows before anything runs."""
+        """The number of turns; the first call reads the whole set, which finds bad rows before anything runs."""
         if self._turns is None:
             self._turns = sum(1 for _ in self.examples())
         return self._turns
 
     def examples(self) -> Iterator[Example]:
-        """The turns to be measured, in order; streamed where the set is not cut."""
+        """The turns to be measured, in order; streamed unless the set is split."""
         part = None if self.spec.split is None else self.spec.split.part
         found = self._checked((self.dataset,)) if part is None else iter(self._parts[part])
         return islice(found, self._limit)
 
     def contents(self) -> dict[str, Json]:
-        """What the turns and the passages hold, as a manifest tells of a file: of a set that is read from none."""
+        """Hash and size of all turns and passages, for a set without files."""
         digest, size = hashlib.sha256(), 0
         for value in chain(self.examples(), self.passages()):
             line = json.dumps(encode(value), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
@@ -116,7 +116,7 @@ class DatasetTable:
         return {"name": self.spec.kind, "sha256": digest.hexdigest(), "size": size}
 
     def train(self) -> Iterator[Example]:
-        """The turns that a row may learn from: a file of their own, the cut's training part, or the set's own."""
+        """The turns that a row may train on: the training file, the split's training part, or the loader's."""
         if self._absent is not None:
             raise self._absent
         if self._train is not None:
@@ -131,11 +131,11 @@ class DatasetTable:
 
     @property
     def is_untaught(self) -> bool:
-        """Whether the training file that the set names is not here."""
+        """Whether the training file that the set names is missing."""
         return self._absent is not None
 
     def passages(self) -> Iterator[Passage]:
-        """What all turns share."""
+        """The passages that all turns share."""
         seen: set[str] = set()
         for dataset in (self.dataset, *self._pool):
             for passage in dataset.passages():
@@ -145,7 +145,7 @@ class DatasetTable:
 
     @cached_property
     def _parts(self) -> Mapping[str, list[Example]]:
-        """The cut set: held in memory, since a cut must see all of it."""
+        """The parts of the split set, held in memory since splitting needs all of it."""
         from dragoman.datasets.splitting.split import split
 
         wanted = self.spec.split
@@ -170,7 +170,7 @@ class DatasetTable:
         )
 
     def _checked(self, found: Iterable[Dataset], *, measured: bool = True) -> Iterator[Example]:
-        """The examples of some sets without problems and without a second turn of the same id."""
+        """The valid examples of some sets; problems and repeated ids are reported."""
         places: dict[int, tuple[str, int]] = {}  # by hash: a file may have millions
         for dataset in found:
             number = 0
@@ -209,7 +209,7 @@ def open_table(
     file: Path | None = None,
     skip_bad: bool = False,
 ) -> DatasetTable:
-    """The set that a table of an experiment file names; `view` changes its options, `file` what is read."""
+    """Open the set of a table in an experiment file; `view` changes its options, `file` replaces its file."""
     options = {**spec.options, **(view or {})}
     pool = () if spec.split is None else spec.split.pool
     return DatasetTable(
@@ -224,7 +224,7 @@ def open_table(
 
 
 def _training(spec: DataSpec, options: Mapping[str, Any]) -> Dataset | NoDataError | None:
-    """The training file, which only some rows need: that it is not here is told when one asks for it."""
+    """The training file, which only some rows need: a missing one raises when it is read."""
     if spec.train is None:
         return None
     try:
@@ -235,7 +235,7 @@ def _training(spec: DataSpec, options: Mapping[str, Any]) -> Dataset | NoDataErr
 
 
 def _opened(kind: str, file: str | Path | None, options: Mapping[str, Any]) -> Dataset:
-    """A set with its paths found; one that is not there means that there is no data."""
+    """Open a set after resolving its paths; a missing file raises NoDataError."""
     from dragoman.datasets.open import SHIPPED, open_dataset
 
     known = parameters(datasets.factory(kind))

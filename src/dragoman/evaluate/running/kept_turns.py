@@ -23,7 +23,7 @@ from dragoman.evaluate.running.run_folder import file_errors, file_name, write_w
 
 
 class ReadableSet(Protocol):
-    """A set that can be read through."""
+    """A set whose turns and passages can be read."""
 
     def examples(self) -> Iterator[Example]: ...
 
@@ -42,7 +42,7 @@ class GoldPassage:
 
 @dataclass(frozen=True, slots=True)
 class KeptTurn:
-    """A turn of the set as the run knows it."""
+    """A turn of the set as the run stores it."""
 
     example: str
     dialogue: str
@@ -111,7 +111,7 @@ def write_turns(folder: Path, block: str, examples: Iterable[Example]) -> Path:
 
 
 def read_turns(folder: Path, block: str) -> Iterator[KeptTurn]:
-    """The turns of a set in order; nothing where the run never came to its end."""
+    """The turns of a set in order; empty where the run did not finish."""
     for told in _read(_turns(folder, block)):
         gold = told["gold"]
         yield KeptTurn(
@@ -128,7 +128,7 @@ def read_turns(folder: Path, block: str) -> Iterator[KeptTurn]:
 def write_scores(
     folder: Path, block: str, system: str, examples: Sequence[str], columns: Mapping[str, Sequence[float | None]]
 ) -> Path:
-    """Keep what the columns say of each turn."""
+    """Write the values of all columns for each turn."""
     lines = [
         f"{dumps({'example': example, 'scores': {title: values[row] for title, values in columns.items()}})}\n"
         for row, example in enumerate(examples)

@@ -1,7 +1,7 @@
-"""run.json: everything that a figure depends on, without a word about whose machine it came from.
+"""run.json, the manifest: everything that a figure depends on, without paths of the machine.
 
-What decides the rows (systems, data, prompts, code, libraries) is told apart from what only decides the tables
-(columns, baseline, titles): a folder is taken up again where the first part is the same.
+What decides the rows (systems, data, prompts, code, libraries) is separate from what decides only the tables (columns,
+baseline, titles): a run resumes where the first part is unchanged.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ROW_LIBRARIES = (
 )
 TABLE_LIBRARIES = ("sacrebleu", "rouge-score", "scikit-learn", "scipy")
 _TABLES_ONLY = ("cli", "cluster", "testing", "train", "evaluate")
-"""Rooms that no row depends on, but for these files of the last:"""
+"""Packages that rows do not depend on, except for these files of the last:"""
 _ROWS_TOO = (
     *("running/dataset_table.py", "running/batch_worker.py", "running/runner.py"),
     *("systems/build.py", "systems/oracles.py", "systems/memo.py", "systems/vector_cache.py", "systems/meter.py"),
 )
 PYTHON = "python:"
-"""What the kind of a set begins with that was handed over as an object."""
+"""Prefix of the kind of a set that was passed as an object."""
 _FILES = "files of"
 _PARTS = "parts"
 _VERSIONS = "versions"
@@ -94,7 +94,7 @@ def make_manifest(
 
 
 def hashes(files: Iterable[Path]) -> list[Json]:
-    """What the files hold at this moment."""
+    """Name, hash and size of each file, read now."""
     return [_file(path) for path in files]
 
 
@@ -120,7 +120,7 @@ def resolved(experiment: Experiment, parts: Parts | None = None) -> dict[str, Js
 
 
 def _resolve_system(system: dict[str, Any], spec: SystemSpec) -> None:
-    """A system as it will be built: what its agent and the defaults say stands in it."""
+    """Fill in a system as it will be built, with the tables of its agent and the defaults."""
     from dragoman.evaluate.systems.build import system_design
 
     whole = system_design(spec)
@@ -138,7 +138,7 @@ def _resolve_roles(tables: dict[str, Any]) -> None:
 
 
 def differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
-    """What is not the same in two manifests among all that decides rows; added and removed systems do not count."""
+    """The differences of two manifests that change rows; added and removed systems do not count."""
     old, new = _deciding(before), _deciding(now)
     return [_told(path, was, comes) for path, was, comes in _unequal(old, new, "")]
 
@@ -161,7 +161,7 @@ def _told(path: str, was: object, comes: object) -> str:
 
 
 def refuse_other(before: Mapping[str, Json], now: Mapping[str, Json], folder: Path) -> None:
-    """Refuse to go on in a folder whose rows came about in another way."""
+    """Refuse to resume a run whose rows were made with other settings."""
     found = differences(before, now)
     if found:
         more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
@@ -221,7 +221,7 @@ def _short(value: object) -> str:
 
 
 def data_digest(manifest: Mapping[str, Json], block: str) -> str:
-    """What tells the data of a set apart: its files, how they are read, and how many turns are taken."""
+    """Digest of the data of a set: its files, the loader's options and the limit of turns."""
     experiment = cast(dict[str, Any], manifest.get("experiment") or {})
     spec = next((_without(entry, _DATA_KEYS) for entry in experiment.get("data", ()) if entry["name"] == block), None)
     data = cast(dict[str, Any], manifest.get("data") or {})
@@ -233,8 +233,7 @@ def data_digest(manifest: Mapping[str, Json], block: str) -> str:
 
 
 def column_digest(manifest: Mapping[str, Json], title: str) -> str:
-    """What tells a column's measure apart: its metric with all options, and the turns that it speaks of; nothing where
-    it was not measured."""
+    """Digest of a column: its metric with all options and the turns that it counts; empty where it was not measured."""
     experiment = cast(dict[str, Any], manifest.get("experiment") or {})
     columns: list[dict[str, Any]] = experiment.get("columns") or []
     entry = next((entry for entry in columns if entry["title"] == title), {})
@@ -289,7 +288,7 @@ def _versions() -> dict[str, Json]:
 
 
 def _device() -> str | None:
-    """What torch would run on where a row leaves it open; None where there is no torch, which is not loaded for it."""
+    """The device that torch would choose, found without loading torch; None without torch."""
     try:
         metadata.version("torch")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""One run of an experiment, from opened sets and trained parts through rows to figures, all of it kept."""
+"""One run of an experiment: open the sets, train parts, answer the turns, compute the figures, write all of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, DragomanError, InputError, NoDataError, UnknownNameError
+from dragoman.core.warming import warm
 from dragoman.core.workers import Workers
 from dragoman.evaluate.aggregate import Measured, aggregate
 from dragoman.evaluate.columns import Measures
@@ -22,7 +23,7 @@ from dragoman.evaluate.running.run_folder import RunFolder
 from dragoman.evaluate.running.run_record import claim, write_manifest, write_result
 from dragoman.evaluate.running.runner import run_table
 from dragoman.evaluate.spec import DataSpec, Experiment, SystemSpec
-from dragoman.evaluate.systems.build import Models, needs_training
+from dragoman.evaluate.systems.build import Models, fetch_weights, needs_training
 from dragoman.evaluate.systems.trained_parts import TrainedParts, Trainer, as_named, used_parts
 
 Opener: TypeAlias = Callable[[DataSpec, Mapping[str, Any]], DatasetTable]
@@ -49,7 +50,7 @@ class _Opened:
 
 
 class Run:
-    """One run, in the order of its methods; nothing is written before everything that can be checked was."""
+    """One run, in the order of its methods; everything that can be checked is checked before anything is written."""
 
     def __init__(
         self,
@@ -69,14 +70,16 @@ class Run:
         trainer: Trainer | None = None,
         workers: Workers | None = None,
     ) -> None:
+        self._data = dict(data or {})
+        spec = _retitled(spec, self._data)
         self._named = spec
         self._parts = TrainedParts(spec, parts)
         self._trainer = trainer
         self._workers = workers
         self._spec = self._parts.filled(spec)
+        self._measures = Measures(self._spec)
         self._out = out
         self._name = name or out.name
-        self._data = dict(data or {})
         self._systems = self._chosen_systems(systems)
         self._limit = limit
         self._fresh = fresh
@@ -96,6 +99,7 @@ class Run:
         manifest = self._manifest(here)
         with RunFolder(self._out) as folder:
             claim(folder, manifest, fresh=self._fresh)
+            self._prepare(here, folder)
             with Models() as models:
                 for opened in here:
                     self._run(opened, folder, models)
@@ -105,8 +109,26 @@ class Run:
             write_result(folder, result)
         return result
 
+    def _prepare(self, sets: Sequence[_Opened], folder: RunFolder) -> None:
+        """Load what the columns need, and fetch the weights of the rows, before the first turn is answered.
+
+        A critic that is missing would otherwise be noticed only after all replies are written.
+        """
+        components = self._measures.components
+        for done, component in enumerate(components):
+            self._progress("Loading", done, len(components), type(component).__name__)
+            warm(component)
+        if self._workers is None or self._workers.here:
+            unfinished = [
+                system
+                for opened in sets
+                for system in opened.systems
+                if folder.done(opened.spec.name, system.name) < opened.block.count()
+            ]
+            fetch_weights(unfinished)
+
     def _trained(self, sets: Sequence[_Opened | DataSpec], trainer: Trainer) -> list[_Opened | DataSpec]:
-        """The sets once more, after what their rows and columns lack was trained."""
+        """Train the missing parts of rows and columns, and open the sets again."""
         names = [entry.spec.name for entry in sets if isinstance(entry, _Opened)]
         systems = {system.name: system for name in names for system in self._named.systems_of(name)}
         columns = {column.title: column for name in names for column in self._named.columns_of(name)}
@@ -114,6 +136,7 @@ class Run:
         judging = [column for column in columns.values() if column.missing is None]
         self._parts.train(running, judging, trainer, self._progress)
         self._spec = self._parts.filled(self._named)
+        self._measures = Measures(self._spec)
         return [self._opened(entry.spec if isinstance(entry, _Opened) else entry) for entry in sets]
 
     def _is_chosen(self, system: SystemSpec) -> bool:
@@ -124,8 +147,7 @@ class Run:
         for name in self._data:
             if name not in names:
                 raise UnknownNameError("set", name, names, remedy="--data NAME or NAME=FILE takes these.")
-        only = any(file is None for file in self._data.values())
-        return [spec for spec in self._spec.data if spec.name in self._data or not (only or spec.asked)]
+        return [spec for spec in self._spec.data if spec.name in self._data or not (self._data or spec.asked)]
 
     def _chosen_systems(self, names: Sequence[str] | None) -> tuple[str, ...] | None:
         known = [system.name for system in self._spec.systems]
@@ -147,8 +169,8 @@ class Run:
             return spec
         untaught = frozenset(system.name for system in systems if block.is_untaught and needs_training(system))
         systems = tuple(system for system in systems if system.name not in untaught)
-        measures = Measures(self._spec).of(spec.name, block)
-        return _Opened(spec, block, Measured(spec, block, measures, untaught), views, systems)
+        measured = Measured(spec, block, self._measures.of(spec.name, block), untaught)
+        return _Opened(spec, block, measured, views, systems)
 
     def _open(self, spec: DataSpec, view: Mapping[str, Any]) -> DatasetTable:
         if self._opener is not None:
@@ -159,7 +181,7 @@ class Run:
         return block.viewed(view) if self._opener is None else self._open(block.spec, view)
 
     def _manifest(self, sets: Sequence[_Opened]) -> dict[str, Json]:
-        """What is run; reading every set through for it tells what is wrong with a row before anything is spent."""
+        """The manifest of the run; reading every set here finds bad rows before any model runs."""
         if not any(opened.systems for opened in sets):
             raise self._nothing_runs()
         for done, opened in enumerate(sets):
@@ -186,7 +208,7 @@ class Run:
         return ConfigError(f"No system of the experiment can run here.{told}", remedy=remedy)
 
     def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:
-        """Rows that were read from other bytes than the manifest says have no figures; nor may they be gone on with."""
+        """Refuse figures where the files of a set changed during the run, and mark the run as not resumable."""
         for opened in sets:
             name = opened.spec.name
             now = opened.contents()
@@ -227,7 +249,7 @@ class Run:
 
 
 class _Keeper:
-    """Writes what a run keeps of its turns."""
+    """Writes the turns and their scores into the run folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -239,6 +261,16 @@ class _Keeper:
         self, block: str, system: str, examples: Sequence[str], columns: Mapping[str, Sequence[float | None]]
     ) -> None:
         write_scores(self._folder, block, system, examples, columns)
+
+
+def _retitled(spec: Experiment, files: Mapping[str, Path | None]) -> Experiment:
+    """The experiment where a set that is read from another file goes by that file's name, without the set's note."""
+    given = {name: file for name, file in files.items() if file is not None}
+    sets = tuple(
+        entry.model_copy(update={"title": given[entry.name].name, "note": ""}) if entry.name in given else entry
+        for entry in spec.data
+    )
+    return spec.model_copy(update={"data": sets}) if given else spec
 
 
 def _no_data(spec: DataSpec, asked: Sequence[str]) -> DragomanError:

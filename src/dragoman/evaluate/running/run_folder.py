@@ -34,14 +34,14 @@ MANIFEST = "run.json"
 
 
 def file_name(name: str) -> str:
-    """A file name that any set or system can have, readable, and another one for every name."""
+    """A readable, unique and portable file name for a set or system."""
     slug = _UNSAFE.sub("-", name.lower()).strip("-")[:48].strip("-")
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
     return f"{slug}-{digest}" if slug else digest
 
 
 class RunFolder:
-    """The rows of a run. Reading needs nothing; for writing it is entered, which locks and mends it."""
+    """The rows of a run. Entering it, needed only for writing, locks and repairs the folder."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -69,7 +69,7 @@ class RunFolder:
                 self._lock = None
 
     def done(self, block: str, system: str) -> int:
-        """How many turns are there."""
+        """The number of stored turns."""
         key = block, system
         if key not in self._lengths:
             rows, times = self._files(block, system)
@@ -78,7 +78,7 @@ class RunFolder:
         return self._lengths[key]
 
     def append(self, block: str, system: str, outcomes: Sequence[Outcome]) -> None:
-        """Add a batch: all of it, or, where that fails, none."""
+        """Append a batch: all of it or, on failure, nothing."""
         if not outcomes:
             return
         if self._lock is None:
@@ -97,7 +97,7 @@ class RunFolder:
             self.sync()
 
     def outcomes(self, block: str, system: str) -> Iterator[Outcome]:
-        """What is there, one turn at a time."""
+        """The stored outcomes, one turn at a time."""
         rows, times = self._files(block, system)
         if not rows.is_file():
             return
@@ -114,7 +114,7 @@ class RunFolder:
                     twins.close()
 
     def drop(self, block: str | None = None, system: str | None = None) -> None:
-        """Take rows away: those of one system of one set, or all of them."""
+        """Delete the rows of one system on one set, or all rows."""
         named = block is not None and system is not None
         files = self._files(block, system) if block is not None and system is not None else self._all_files()
         with file_errors(self.path):
@@ -124,7 +124,7 @@ class RunFolder:
         self._waiting.difference_update(files)
 
     def sync(self) -> None:
-        """Make sure that what was appended is on the disk."""
+        """Flush appended rows to the disk."""
         for file in sorted(self._waiting):
             with file_errors(file), file.open("r+b") as opened:
                 os.fsync(opened.fileno())
@@ -132,11 +132,11 @@ class RunFolder:
         self._synced = monotonic()
 
     def write(self, name: str, text: str) -> Path:
-        """Write a small file of the run whole, or not at all."""
+        """Write a small file of the run atomically."""
         return write_whole(self.path / name, text)
 
     def discard(self, *names: str) -> None:
-        """Take small files away, those that are there."""
+        """Delete small files, where they exist."""
         for name in names:
             with file_errors(self.path / name):
                 (self.path / name).unlink(missing_ok=True)
@@ -168,7 +168,7 @@ class RunFolder:
             ) from error
 
     def _mended(self, rows: Path, times: Path) -> int:
-        """Cut what was torn, and both files to the same number of lines; that number."""
+        """Remove torn lines, cut both files to the same length, and return that number of lines."""
         kept = min(_whole_lines(rows)[0], _whole_lines(times)[0])
         for file in (rows, times):
             length = _whole_lines(file, kept)[1]
@@ -179,7 +179,7 @@ class RunFolder:
 
 @contextmanager
 def file_errors(file: Path) -> Iterator[None]:
-    """What the system says about a file, in our terms."""
+    """Translate errors of the operating system about a file into ours."""
     try:
         yield
     except OSError as error:
@@ -197,7 +197,7 @@ def file_errors(file: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """Write a file so that it is either the old one or the whole new one."""
+    """Replace a file atomically."""
     part = path.with_name(f".{path.name}.part")
     with file_errors(path):
         try:
@@ -215,7 +215,7 @@ def write_whole(path: Path, text: str) -> Path:
 
 
 def _add(file: Path, text: str) -> None:
-    """Append to a file, or leave it as it was."""
+    """Append to a file; on failure the file stays as it was."""
     with file.open("ab", buffering=0) as opened:
         before = opened.seek(0, os.SEEK_END)
         data = memoryview(text.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Runs the systems of a table over a set, batch by batch, and hands each turn's outcome to whoever keeps the rows.
+"""Runs the systems of a table over a set, batch by batch, and writes each turn's outcome.
 
 A batch is a shard: workers, here or elsewhere, answer it (`batch_worker.py`), and outcomes are written in the order of
 turns. A batch's candidates go into a store under their scopes, once for all systems; then every system answers the
@@ -34,17 +34,17 @@ from dragoman.evaluate.spec import SystemSpec
 from dragoman.evaluate.systems.build import Models
 
 Progress: TypeAlias = Callable[[int, int | None, str], None]
-"""Turns of systems done, turns of systems in all, and the system at work."""
+"""Called with the turns done, the turns in total (over all systems), and the running system."""
 
 _WHOLE_EVERY = 64
-"""Batches after which all of the memory is searched for garbage."""
+"""Number of batches between two full garbage collections."""
 
 
 class OutcomeWriter(Protocol):
-    """Where outcomes are kept: in the order of the set's turns, whatever was there before a restart included."""
+    """Stores outcomes in the order of the set's turns, including those from before a restart."""
 
     def done(self, block: str, system: str) -> int:
-        """How many turns of a system are there."""
+        """The number of stored turns of a system."""
         ...
 
     def append(self, block: str, system: str, outcomes: Sequence[Outcome]) -> None: ...
@@ -64,7 +64,7 @@ def run_table(
     models: Models | None = None,
     workers: Workers | None = None,
 ) -> None:
-    """Measure systems on a set; those that say why they cannot run are left out. `models` are lent, not closed.
+    """Run systems on a set, without those that are marked missing. `models` are not closed.
 
     `workers` answer the batches; without them this process does.
     """
@@ -77,7 +77,7 @@ def run_table(
 
 
 class _Run:
-    """One set and its systems, in lanes by the view that they have of it."""
+    """One set and its systems, grouped by their view of the set."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class _Run:
         return ShardJob(self._name, partial(open_worker, Setup(self._name, self._seed, lanes)))
 
     def _shards(self, collect: Callable[[], None]) -> Iterator[Shard[TurnBatch]]:
-        """The batches that some system lacks."""
+        """The batches that at least one system has not answered."""
         begun = dict(self._done)
         start = stopped = min(begun.values()) // self._batch * self._batch
         streams = [lane.batches(self._batch, start) for lane in self._lanes]
@@ -149,7 +149,7 @@ class _Run:
             collect()
 
     def _keep(self, answered: BatchOutcomes) -> None:
-        """Write down what is new of some outcomes."""
+        """Store the outcomes that are not stored yet."""
         end = answered.start + len(answered.outcomes)
         if self._done[answered.system] < end:
             new = answered.outcomes[self._done[answered.system] - answered.start :]
@@ -161,7 +161,7 @@ class _Run:
             self._progress(sum(self._done.values()), self._everything, system)
 
     def _same(self, chunks: Sequence[Sequence[Example]]) -> None:
-        """A view changes how turns read, never which turns there are."""
+        """Refuse a view that has other turns than the set."""
         first = [example.id for example in chunks[0]]
         for lane, examples in zip(self._lanes, chunks, strict=True):
             pairs = zip(examples, first, strict=False)
@@ -174,8 +174,8 @@ class _Run:
 
 
 def _due(lane: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
-    """The systems of a lane that answer a batch: those that lack it; where a run was stopped (`again`), also those
-    before them, so that sharing is as on a first run."""
+    """The systems of a group that must answer a batch; where a run was stopped (`again`), also those before them,
+    so that work is shared as on a first run."""
     names = [system.name for system in lane.systems]
     waiting = [name for name in names if begun[name] < end]
     if not waiting or not again:

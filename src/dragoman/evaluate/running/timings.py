@@ -1,4 +1,4 @@
-"""Seconds differ from run to run: what comes out the same every time is told apart from them, and joined with them."""
+"""Timings, kept apart from repeatable figures so that result files are byte-identical."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman.evaluate.results import Figure, Result
 
 
 def split_repeatable(result: Result) -> tuple[Result, Result]:
-    """What comes out the same on every run, and what does not: columns of seconds, and figures drawn from them."""
+    """Split a result into its repeatable part and its timings: columns of seconds and plots of them."""
     return _columns(result, repeatable=True), _columns(result, repeatable=False)
 
 

@@ -122,7 +122,8 @@ def legend(result: Result, table: Table) -> list[str]:
     lines += [reason for status, reason in reasons.items() if any(cell.status == status for cell in cells)]
     if result.manifest.get("limit") is not None:
         lines.append(f"Only the first {result.manifest['limit']} turns of each set were taken (--limit).")
-    lines += [f"{row.system}: {row.note}" for row in table.rows if row.note]
+    only = cast("Sequence[str] | None", result.manifest.get("only"))
+    lines += [f"{row.system}: {row.note}" for row in table.rows if row.note and (only is None or row.system in only)]
     if table.note:
         lines.append(table.note)
     return lines + [f"Problem: {problem}" for problem in table.problems]

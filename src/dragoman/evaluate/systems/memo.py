@@ -1,4 +1,4 @@
-"""Work that systems share by value: what a component answered for a turn of the batch is not asked again.
+"""A memo of component calls in a batch: systems with the same component and request share one answer.
 
 Two systems that come to the same request of the same component ask once. Wrappers look like what they wrap, remember
 answers for one batch, and pass on only what nobody asked before, as one batch. What an answer took is billed to every
@@ -23,13 +23,13 @@ from dragoman.evaluate.systems.meter import Meter, MeterReading, split
 
 A = TypeVar("A")
 Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
-"""Answers the requests at some places."""
+"""Computes the answers to the requests with these indexes."""
 
 _NOTHING = MeterReading()
 
 
 class BatchMeter(Meter):
-    """A meter that also keeps what it was told one by one, so that a batch's cost can be given to its turns."""
+    """A meter that also records single calls, so that the cost of a batch can be assigned to its turns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class BatchMeter(Meter):
         self._events.append(spent)
 
     def drain(self) -> list[MeterReading]:
-        """What was added since the last call."""
+        """The calls recorded since the last call of this method."""
         events, self._events = self._events, []
         return events
 
 
 def attributed(events: Sequence[MeterReading], items: int) -> list[MeterReading]:
-    """What each item of a call cost: its own generation where there is one each, else an even share."""
+    """The cost of each item of a call: its own generation where there is one per item, else an even share."""
     if not events:
         return [_NOTHING] * items
     written = [event for event in events if event.calls == 1 and not event.choices]
@@ -58,7 +58,7 @@ def attributed(events: Sequence[MeterReading], items: int) -> list[MeterReading]
 
 @dataclass(slots=True)
 class _Slot:
-    """What one note of a turn took."""
+    """Seconds and model cost of one note of a turn."""
 
     seconds: float = 0.0
     spent: MeterReading = _NOTHING
@@ -71,7 +71,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Entry(Generic[A]):
-    """A remembered answer and what it took; `kept` are the objects whose identity is part of the key."""
+    """A stored answer with its cost; `kept` holds the objects whose identity is part of the key."""
 
     answer: A
     seconds: float
@@ -82,14 +82,14 @@ class _Entry(Generic[A]):
 @quick
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """A reply whose notes have their own seconds, and what the turn cost in models."""
+    """A reply with seconds for each note, and the model cost of the turn."""
 
     reply: Reply
     spent: MeterReading
 
 
 class Memo:
-    """The answers of one batch, and the bill of the system that runs."""
+    """The answers of one batch, and the cost of the running system."""
 
     def __init__(self, tally: BatchMeter | None = None) -> None:
         self.tally = tally or BatchMeter()
@@ -99,17 +99,17 @@ class Memo:
         self.owners: Mapping[Hashable, list[Context]] = {}
 
     def forget(self) -> None:
-        """A new batch: nothing was asked yet."""
+        """Begin a batch: drop all answers."""
         for memory in self._memories:
             memory.known.clear()
 
     def bill(self) -> None:
-        """A new system: nothing is to be paid yet."""
+        """Begin a system: reset its cost."""
         self._slots = {}
         self._round = None
 
     def settle(self, contexts: Sequence[Context], replies: Sequence[Reply]) -> list[Billed]:
-        """The replies of a system, each note with what it took, whoever asked first."""
+        """The replies of a system, each note with the full cost of its answer, whichever system computed it."""
         return [self._settled(context, reply) for context, reply in zip(contexts, replies, strict=True)]
 
     def _settled(self, context: Context, reply: Reply) -> Billed:
@@ -131,7 +131,7 @@ class Memo:
         return memory
 
     def charge(self, turns: Sequence[Context], entries: Sequence[_Entry[Any]]) -> None:
-        """Put each entry on the bill of its turn: one slot a call, or, inside a refinement, one slot a round."""
+        """Add each entry to the cost of its turn: one slot per call or, inside a refinement, per round."""
         slots, current = self._slots, self._round
         for context, entry in zip(turns, entries, strict=True):
             turn = id(context)
@@ -148,7 +148,7 @@ class Memo:
                 slots[turn] = [slot]
 
     def begin_round(self, owners: Mapping[Hashable, list[Context]]) -> None:
-        """What is charged from here on belongs to one note of each turn."""
+        """Within this block all costs of a turn belong to one note."""
         self._round, self.owners = {}, owners
 
     def end_round(self) -> None:
@@ -156,7 +156,7 @@ class Memo:
 
 
 class _Memory(Generic[A]):
-    """What one component answered in this batch, by request."""
+    """The answers of one component in this batch, by request."""
 
     def __init__(self, sharing: Memo, role: str, component: str) -> None:
         self._sharing = sharing
@@ -165,13 +165,13 @@ class _Memory(Generic[A]):
         self.known: dict[Hashable, _Entry[A]] = {}
 
     def ask(self, keys: Sequence[Hashable], turns: Sequence[Context], compute: Compute[A]) -> list[A]:
-        """The answers in order, each on the bill of the turn that asked."""
+        """The answers in order; each is charged to its turn."""
         entries = self.entries(keys, compute, turns)
         self._sharing.charge(turns, entries)
         return [entry.answer for entry in entries]
 
     def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_Entry[A]]:
-        """What is known of the requests; only those that nobody made before are computed, each once, as one batch."""
+        """The entries of the requests; new requests are computed once each, as one batch."""
         known = self.known
         missing: dict[Hashable, int] = {}
         for place, key in enumerate(keys):
@@ -201,14 +201,14 @@ class _Memory(Generic[A]):
 
 
 def _told(answer: object) -> MeterReading:
-    """What an answer itself says that it cost."""
+    """The cost that an answer itself reports."""
     if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
         return _NOTHING
     return MeterReading(answer.usage.calls, 0, answer.usage.prompt_tokens, answer.usage.completion_tokens)
 
 
 class _Shared:
-    """A component that is asked through a memory; whatever else it has, it still has."""
+    """A component behind the memo; other attributes are those of the component."""
 
     def __init__(self, inner: object, sharing: Memo, role: str, component: str = "") -> None:
         self._inner: Any = inner
@@ -271,7 +271,7 @@ class SharedReader(_Shared):
         )
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
-        """Straight from the component: what is said aloud is not measured."""
+        """Stream from the component directly: streamed replies are not measured."""
         found: Iterator[str | Draft] = self._inner.stream(task)
         return found
 
@@ -358,7 +358,7 @@ def _request(request: Request) -> Hashable:
 
 
 def shared(role: str, component: object, sharing: Memo, name: str = "") -> Any:
-    """A component of a role, asked through the memory of a batch."""
+    """Wrap a component of a role with the memo of a batch."""
     return _WRAPPERS[role](component, sharing, role, name)
 
 

@@ -1,4 +1,4 @@
-"""Counts what an experiment spends on models, whichever role spends it: wrappers that look like what they wrap.
+"""Meters the model calls of an experiment, in every role: wrappers with the interface of the model they wrap.
 
 Gates, planners and critics ask the shared model without reporting it. The runner puts a meter around the model and the
 encoder, reads it before and after a batch, and gives each turn its share:
@@ -55,7 +55,7 @@ class MeterReading:
 
 
 class Meter:
-    """A sum that several wrappers and threads add to."""
+    """A running total that several wrappers and threads add to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class Meter:
 
 
 class Metered:
-    """A language model whose calls are counted, one for each prompt; what else it can do it still can."""
+    """A language model with counted calls, one per prompt; other attributes are those of the model."""
 
     def __init__(self, model: LanguageModel, meter: Meter | None = None) -> None:
         self._model = model
@@ -105,7 +105,7 @@ class Metered:
 
 
 class MeteredEncoder:
-    """An encoder whose texts are counted; what else it can do it still can."""
+    """An encoder with counted texts; other attributes are those of the encoder."""
 
     def __init__(self, encoder: Encoder, meter: Meter | None = None) -> None:
         self._encoder = encoder

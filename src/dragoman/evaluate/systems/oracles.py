@@ -1,4 +1,4 @@
-"""Rows that know the answers, or nothing: the upper and lower ends of a table, as components like others.
+"""Oracle and trivial components: the upper and lower bounds of a table.
 
 They are given the labels by a part that only they ask for; what every component reads, the context, holds none.
 """
@@ -46,7 +46,7 @@ class GoldAnswers:
         self._examples: dict[_Key, list[Example]] = {}
 
     def know(self, examples: Iterable[Example]) -> None:
-        """The turns at hand, instead of those before."""
+        """Replace the current turns."""
         self._examples = {}
         for example in examples:
             self._examples.setdefault(_key(example.context), []).append(example)
@@ -80,7 +80,7 @@ def _key(context: Context) -> _Key:
 
 
 def opened(example: Example) -> bool:
-    """Whether a turn should look anything up: its label, or else what its plan or its evidence says."""
+    """Whether a turn should retrieve: by its label, else by its gold plan or gold evidence."""
     gold = example.gold
     if gold.retrieve is not None:
         return gold.retrieve
@@ -93,7 +93,7 @@ def opened(example: Example) -> bool:
 
 @gates.register("gold.v1")
 class GoldGate:
-    """Decides as the label says: RAGate's Human-label row."""
+    """The gate of the label: RAGate's Human-label row."""
 
     def __init__(self, *, answers: GoldAnswers) -> None:
         self._answers = answers
@@ -176,7 +176,7 @@ class GoldRetriever:
 
 
 class _Says:
-    """What readers of one sentence share."""
+    """Base of readers that reply with one fixed text."""
 
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         return [self._say(task) for task in tasks]
@@ -193,7 +193,7 @@ class _Says:
 
 @readers.register("silent.v1")
 class SilentReader(_Says):
-    """Says nothing: for rows that measure what comes before the reading."""
+    """Replies with nothing: for rows that measure the steps before the reader."""
 
     def _say(self, task: ReadTask) -> Draft:
         return _SILENCE

@@ -43,16 +43,16 @@ from dragoman.models.weights import CATALOGUE
 _DIGITS = 12
 _METRIC = "metric"
 _WORDS = ("about", "name", "licence")
-"""What a recipe says of itself, which makes no difference to what is learned."""
+"""Keys of a recipe that describe it and do not change what is learned."""
 _LABELS = "input.relevance"
-"""The setting that names label files: they are looked up as data is, and count by their bytes."""
+"""The setting that names label files, which are found like data and identified by their bytes."""
 _WEIGHTS = ("weights", "adapter", "base", "teacher")
 """Options that name files or folders of a model, by a path or by a name of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingOrder:
-    """A part to be trained: by which recipe, with what changed in it, from which files, into which folder."""
+    """A part to be trained: recipe, overrides, data files and the target folder."""
 
     name: str
     recipe: str
@@ -68,7 +68,7 @@ class TrainingOrder:
 
     @property
     def command(self) -> str:
-        """What trains it by hand, to where it is looked for."""
+        """The command that trains the part by hand into its folder."""
         words = ["dragoman", "train", self.recipe]
         words += [word for side, files in self.data.items() for file in files for word in ("--data", f"{side}={file}")]
         words += [word for option in _written(self.options) for word in ("--option", option)]
@@ -77,7 +77,7 @@ class TrainingOrder:
 
 
 Trainer: TypeAlias = Callable[[TrainingOrder, Progress], object]
-"""Trains what is ordered, or goes on with it, and leaves a part in its folder."""
+"""Trains a part into its folder, or resumes a training that was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Hole:
 
 
 class TrainedParts:
-    """The parts of an experiment on the disk: those below `folder`, by default in the home folder."""
+    """The trained parts of an experiment on disk, below `folder` (default: the home folder)."""
 
     def __init__(self, experiment: Experiment, folder: Path | None = None) -> None:
         self._declared = {part.name: part for part in experiment.parts}
@@ -99,7 +99,7 @@ class TrainedParts:
     def train(
         self, systems: Sequence[SystemSpec], columns: Sequence[ColumnSpec], trainer: Trainer, progress: Progress
     ) -> None:
-        """Have trained, one after another, what these rows and columns need, is not there, and whose data is."""
+        """Train the missing parts of these rows and columns, one after another, where their data is present."""
         names = [name for system in systems for name in marked(_used_tables(system))]
         names += [name for column in columns for name in marked(column.options)]
         for name in dict.fromkeys(names):
@@ -114,7 +114,7 @@ class TrainedParts:
                 )
 
     def place(self, name: str) -> Path | Hole:
-        """Where a declared part lies, or why it cannot be used."""
+        """The folder of a declared part, or why it cannot be used."""
         order = self._order(name)
         if isinstance(order, Hole):
             return order
@@ -123,7 +123,7 @@ class TrainedParts:
         return Hole("not trained", f"the part '{name}' is not trained: give --train, or by hand: {order.command}")
 
     def filled(self, experiment: Experiment) -> Experiment:
-        """The experiment with folders for names; rows and columns whose parts are not there say so."""
+        """The experiment with folders in place of part names; rows and columns without their part become missing."""
         experiment = experiment.model_copy(update={"defaults": _filled(experiment.defaults, self.place)})
         tables = component_tables(experiment)
         systems = [self._system(system) if system.runs else system for system in experiment.systems]
@@ -167,7 +167,7 @@ class TrainedParts:
 
 
 def identity(part: PartSpec) -> str:
-    """What a part is made of, as a few digits: its recipe, what is changed in it, the bytes that it learns from."""
+    """A short digest of a part: its recipe, the overrides and the bytes of its training files."""
     tables = {key: value for key, value in _recipe(part.recipe).items() if key not in _WORDS}
     data = {side: [_hashes(file) for file in files] for side, files in part.data.items()}
     changed = dict(part.set)
@@ -178,7 +178,7 @@ def identity(part: PartSpec) -> str:
 
 
 def as_named(named: Experiment, filled: Experiment) -> Experiment:
-    """The filled experiment with names for folders again, as it is recorded: nobody else has these folders."""
+    """The filled experiment with part names again, as the manifest records it: folders differ between machines."""
     systems = [
         system.model_copy(update={"missing": made.missing, "note": made.note})
         for system, made in zip(named.systems, filled.systems, strict=True)
@@ -219,7 +219,7 @@ def _told(named: Table, filled: Table, opened: Mapping[str, Path | Hole]) -> dic
 def _digests_by_option(
     tables: Table, folder: Path | None, digest: Callable[[str, Path | None], str | None]
 ) -> dict[str, str]:
-    """The hashes of weights of one's own, by the option that names them: their name does not tell what they hold."""
+    """The hashes of local weights by the option that names them, since a path does not identify its contents."""
     found = {option: digest(name, folder) for option, name in _own_weights(tables)}
     return {option: told for option, told in found.items() if told is not None}
 
@@ -252,7 +252,7 @@ def _used_tables(system: SystemSpec) -> dict[str, Table]:
 
 
 def _opened_parts(system: SystemSpec) -> dict[str, Path | Hole]:
-    """The parts that the components of a row open by themselves: a folder each, or why there is none."""
+    """The parts that the components of a row open themselves: a folder each, or why there is none."""
     whole = system_design(system)
     names = (name for role in whole.roles for name in _opened(role, whole.tables[role], whole.tables))
     return {name: _found(name, whole.folder) for name in names}
@@ -292,7 +292,7 @@ def _first_hole(places: Iterable[Path | Hole]) -> Hole | None:
 
 
 def _filled(value: Any, place: Callable[[str], Path | Hole]) -> Any:
-    """The same with the folders of parts for their names; the name of a part that is not there stays."""
+    """The tables with folders in place of part names; the name of a missing part stays."""
     if isinstance(value, str) and value.startswith(PART_MARK):
         found = place(value.removeprefix(PART_MARK))
         return str(found) if isinstance(found, Path) else value
@@ -304,7 +304,7 @@ def _filled(value: Any, place: Callable[[str], Path | Hole]) -> Any:
 
 
 def _pairs(named: Any, filled: Any) -> Iterator[tuple[str, str]]:
-    """The names of parts and the folders that were put in their places."""
+    """Part names with the folders that replaced them."""
     if isinstance(named, str) and named.startswith(PART_MARK):
         yield named.removeprefix(PART_MARK), filled
     elif isinstance(named, Mapping):
@@ -329,14 +329,14 @@ def _recipe(name: str) -> Table:
 
 
 def _hashes(file: str) -> list[object]:
-    """What a set is read from; a shipped one goes by its name as well, since languages share files."""
+    """The hashes of a set's files; a shipped set adds its name, since its languages share files."""
     if file in SHIPPED:
         return [file, *_digests(open_dataset(None, file))]
     return _digests(open_dataset(None, _resolved(file)))
 
 
 def _label_files(part: PartSpec) -> list[Path]:
-    """Where the labels lie that a part learns similarities from."""
+    """The files of similarity labels that a part is trained on."""
     named = part.set[_LABELS]
     return [_resolved(file) for file in ([named] if isinstance(named, str) else named)]
 
@@ -356,7 +356,7 @@ def _resolved(file: str) -> Path:
 
 
 def _digests(dataset: Dataset) -> list[object]:
-    """The bytes count, not how a file is called."""
+    """Hash and size of a file, without its name."""
     return [sha256(file) for file in dataset.files]
 
 

@@ -215,6 +215,8 @@ def _unpacked(weights: str | Path) -> Path:
     if (target / "config.json").is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
+    if catalogue.on_notice is not None:
+        catalogue.on_notice(f"Unpacking {file.name}, once: this takes a minute or two")
     dtype = torch.bfloat16 if file.stat().st_size > _SMALL else torch.float32
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=target.parent) as partial:
         model = _library().AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=dtype)
