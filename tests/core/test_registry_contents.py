@@ -65,6 +65,7 @@ KNOWN = {
         "dataset.kbp.v1",
         "dataset.ketod-gate.v1",
         "dataset.ketod.v1",
+        "dataset.pairs.v1",
         "dataset.toy.v1",
     ),
     "metric": (

@@ -133,7 +133,10 @@ def test_an_answer_outside_the_declared_sources_is_kept_for_the_fallback_to_see(
     assert "WIKIPEDIA" in found.reason
 
 
-def test_what_the_turn_itself_told_is_no_reason_to_ask_the_memory():
+@pytest.mark.parametrize(
+    ("said", "left_out"), [("I'm a student.", {"f1"}), ("I'm a student, how much is a ticket?", set())]
+)
+def test_what_a_turn_told_counts_only_where_it_also_asks(said, left_out):
     asked = []
 
     class Watching(FixedRetriever):
@@ -142,9 +145,9 @@ def test_what_the_turn_itself_told_is_no_reason_to_ask_the_memory():
             return super().retrieve(requests)
 
     told = Learned(added=(Passage("f1", "MEMORY", "I'm a student."),))
-    context = Context(Context.of("I'm a student, how much is a ticket?").turns, learned=told)
+    context = Context(Context.of(said).turns, learned=told)
     SimilarityPlanner(retriever=Watching(DOCUMENTS=0.9)).plan([context], SOURCES)
-    assert all(request.without == {"f1"} for request in asked)
+    assert all(request.without == left_out for request in asked)
 
 
 def test_a_personal_question_that_only_memory_can_answer_goes_there():

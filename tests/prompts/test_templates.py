@@ -13,6 +13,7 @@ from dragoman.core.values import Context, Evidence, Passage, Source
 # A prompt's wording is part of every result made with it: change the file, and it needs a new version.
 GOLDEN = {
     ("en", "answer.v1"): "7ffe8da7264bc581",
+    ("en", "decided.v1"): "445a78bbb796c98b",
     ("en", "chat.v1"): "8b21d4d9bb114461",
     ("en", "gate-in-context.v1"): "31c50e6e26b78dcf",
     ("en", "gate-tuned.v1"): "4239db87d8679817",
@@ -24,6 +25,7 @@ GOLDEN = {
     ("en", "relevance-list.v1"): "d4d00a4f98bc1ae3",
     ("en", "relevance.v1"): "1578faa34f70bd02",
     ("zh", "answer.v1"): "9a4fb05094e8da9c",
+    ("zh", "decided.v1"): "84880df96c28e6a2",
     ("zh", "chat.v1"): "7ce309fabbfed66c",
     ("zh", "gate-in-context.v1"): "77372b2bab48f963",
     ("zh", "gate-tuned.v1"): "482942c76805364f",

@@ -34,7 +34,7 @@ def build(encoder, sources):
 def test_a_draft_that_holds_is_said(build):
     reader, _ = build("An adult ticket costs 34 francs.")
     draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
-    assert (draft.text, draft.method) == ("An adult ticket costs 34 francs.", "drafted")
+    assert (draft.text, draft.method) == ("An adult ticket costs 34 francs. (Ferries)", "drafted")
 
 
 @pytest.mark.trust
@@ -46,7 +46,7 @@ def test_a_draft_that_holds_is_said(build):
         ("An adult ticket does not cost 34 francs.", "negation"),
         ("the boat the boat the boat the boat the boat the boat the boat the boat", "repeats"),
         ("", "empty"),
-        ("Bananas are yellow and grow in warm lands far away.", "not consistent"),
+        ("Bananas are yellow and grow in warm lands far away.", "says less"),
     ],
 )
 def test_a_draft_that_does_not_hold_gives_way_to_the_quotation(build, said, why):
@@ -92,7 +92,7 @@ def test_what_was_learned_is_acknowledged(build):
         ),
         (
             Learned(forgotten=(Passage("f1", "MEMORY", "My dog is called Rex"), Passage("f2", "MEMORY", "I'm tall."))),
-            'Deleted: your dog is called Rex; you are tall. Say "undo" within a minute to keep it.',
+            'Deleted: your dog is called Rex, and you\'re tall. Say "undo" within a minute to keep it.',
         ),
         (
             Learned(pending=Erasure(3, 2, 1)),

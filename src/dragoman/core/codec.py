@@ -13,6 +13,8 @@ from dragoman.core.errors import InputError
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 T = TypeVar("T")
+SPARSE = "sparse"
+"""Metadata of a dataclass field that JSON leaves out at its default."""
 _SCALARS = {bool, int, float, str, type(None)}
 
 
@@ -23,7 +25,11 @@ def encode(value: object) -> Json:
         return cast(Json, value)
     names = _fields(kind)
     if names is not None:
-        return {name: encode(getattr(value, name)) for name in names}
+        encoded = {name: encode(getattr(value, name)) for name in names}
+        for name, default in _sparse(kind):
+            if getattr(value, name) != default:
+                encoded[name] = encode(getattr(value, name))
+        return encoded
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
@@ -38,7 +44,15 @@ def encode(value: object) -> Json:
 @cache
 def _fields(kind: type) -> tuple[str, ...] | None:
     """The field names of a dataclass, cached per class: a trace holds hundreds of values."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    if not is_dataclass(kind):
+        return None
+    return tuple(field.name for field in fields(kind) if not field.metadata.get(SPARSE))
+
+
+@cache
+def _sparse(kind: type) -> tuple[tuple[str, object], ...]:
+    """Fields that are written only where they differ from their default: older files and hashes stay the same."""
+    return tuple((field.name, field.default) for field in fields(kind) if field.metadata.get(SPARSE))
 
 
 def decode(cls: type[T], data: Json) -> T:

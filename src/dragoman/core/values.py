@@ -88,9 +88,9 @@ class Learned:
     superseded: tuple[Passage, ...] = ()
     joined: tuple[Passage, ...] = ()
     forgotten: tuple[Passage, ...] = ()
-    restored: tuple[Passage, ...] = ()
-    pending: Erasure | None = None
-    erased: Erasure | None = None
+    restored: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
+    pending: Erasure | None = field(default=None, metadata={"sparse": True})
+    erased: Erasure | None = field(default=None, metadata={"sparse": True})
 
     @property
     def is_empty(self) -> bool:

@@ -65,6 +65,7 @@ _MATTERS = {
     "first language": "language",
     "diet": "diet",
 }
+_CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
 _GENERIC = frozenset("be cost include consist come hold start".split())
 _LONGEST_THING = 6
 _LONGEST_NAME = 5
@@ -76,6 +77,11 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
     if read is None or _AROUND["instruction"].search(clause.text):
         return
     subject = clause.subject
+    if subject.kind == "thing" and read.verb == "be" and not read.negated:
+        called = _CALLED.fullmatch(read.words)
+        if called:  # "My bicycle is called Comet."
+            yield fact(subject, "name", called["x"], clause.text, said)
+            return
     if subject.kind == "matter":
         yield from _matter(clause, read, said)
         return

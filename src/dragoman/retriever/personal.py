@@ -132,7 +132,8 @@ class PersonalRetriever:
     def _documents(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """What the question alone finds, with the passages of the best joint options put first."""
         found = {piece.id: piece for piece in plain}
-        by_id = {piece.id: piece for piece in joint.passages}
+        names = {source.name for source in request.sources}
+        by_id = {piece.id: piece for piece in joint.passages if piece.source in names}
         first = dict.fromkeys(option.evidence.id for option in joint.options[:3])
         wanted = [key for key in first if key not in request.without and key in by_id]
         order = list(dict.fromkeys([*wanted[:2], *found]))
