@@ -113,7 +113,7 @@ def test_in_chinese_too(folder):
         assert "是的，全部删除" in assistant.ask("请忘掉关于我的一切").text
         assert assistant.ask("取消").text and facts(assistant)
         assert assistant.ask("请忘记我住在杭州").text == "已删除：你住在杭州。如要保留，请在一分钟内说“撤销”。"
-        assert assistant.ask("撤销").text == "已恢复：您住在杭州。"
+        assert assistant.ask("撤销").text == "已恢复：你住在杭州。"
         assistant.ask("请忘掉关于我的一切")
         assistant.ask("是的，全部删除")
         assert facts(assistant) == []

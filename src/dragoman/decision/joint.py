@@ -338,7 +338,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if cell is not None and cell.decision is not None:
         return cell.decision
     rule = option.sentence
-    if option.following and EXCEPTION.search(option.following):
+    if option.following and EXCEPTION.match(option.following):
         rule = f"{rule} {option.following}"
     headings = option.evidence.passage.headings
     heading = headings[-1] if headings else option.evidence.passage.title

@@ -17,6 +17,7 @@ from dragoman.memory.patterns import around, like, words
 from dragoman.memory.relations import clause_facts
 from dragoman.memory.wording import written_out
 from dragoman.text.language import language
+from dragoman.text.quotations import own_words
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt
 
@@ -53,7 +54,7 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     """
     found: dict[tuple[str, str], Fact] = {}
     reader = Reader(people)
-    for said in sentences(text)[:_MOST_SENTENCES]:
+    for said in sentences(own_words(text))[:_MOST_SENTENCES]:  # quoted text is nobody's word about themselves
         if len(said) > LONGEST_SENTENCE:
             continue
         for fact in _sentence_facts(said, reader):
