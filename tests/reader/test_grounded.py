@@ -135,3 +135,18 @@ def test_a_question_that_was_left_to_the_model_is_answered_by_it_unless_it_inven
     assert said.read([question])[0].text == "Yes, it is salty."
     invented, _ = build("Yes, it holds 35 grams a litre.", drafts="talk")
     assert "don't know" in invented.read([question])[0].text
+
+
+def test_a_model_that_writes_well_is_asked_by_default_and_its_failure_leaves_the_composed_reply(build):
+    from dragoman.core.errors import EndpointError
+
+    reader, model = build("An adult ticket costs 34 francs.", drafts="auto")
+    reader._writes_well = True
+    assert reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0].method == "drafted"
+
+    def fails(*_, **__):
+        raise EndpointError("no answer", remedy="Try again.")
+
+    model.generate = fails
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert "34 francs" in draft.text and "failed" in str(draft.notes["rejected"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from dragoman.core.errors import EndpointError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
@@ -83,12 +84,20 @@ class GroundedReader:
         safe = [self._safe(task) for task in tasks]
         drafting = [i for i, task in enumerate(tasks) if self._wants_draft(task, safe[i])]
         talk = [i for i in drafting if tasks[i].plan.is_null]
-        for i, draft in zip(talk, self._draft.read([tasks[i] for i in talk]), strict=True):
+        chats = self._draft.read([tasks[i] for i in talk]) if talk else ()
+        for i, draft in zip(talk, chats, strict=True):
             safe[i] = self._talk(tasks[i], draft, safe[i])
         decided = [i for i in drafting if not tasks[i].plan.is_null]
         if decided:
             facts = [self._facts(tasks[i]) for i in decided]
-            drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
+            try:
+                drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
+            except EndpointError as error:  # what was decided can be said without the model
+                for i in decided:
+                    safe[i] = replace(
+                        safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"}
+                    )
+                return safe
             for i, draft in zip(decided, drafts, strict=True):
                 safe[i] = self._better(tasks[i], draft, safe[i])
         return safe

@@ -34,6 +34,9 @@ class RemoteModel:
     options apart; otherwise it asks `samples` times and counts. `choice_method` says which it was last.
     """
 
+    writes_well = True
+    """Whoever brings an endpoint wants its words: `reader.grounded` lets it say the decided answer."""
+
     def __init__(
         self,
         *,
