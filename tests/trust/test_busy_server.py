@@ -89,7 +89,7 @@ def test_health_is_told_and_a_signal_heard_while_a_key_posts_the_worst_turns(fol
 
 
 def test_no_turn_is_parsed_on_the_event_loop(folder, monkeypatch):
-    """Whatever its length: `to_forget` is the one rule that runs before a turn stands in line."""
+    """Whatever its length: `asks_to_forget` is the one rule that runs before a turn stands in line."""
     import asyncio
 
     import dragoman
@@ -101,7 +101,7 @@ def test_no_turn_is_parsed_on_the_event_loop(folder, monkeypatch):
         threads.append(threading.current_thread())
         return forget_requests.asks_to_forget(text)
 
-    monkeypatch.setattr(service, "to_forget", noted)
+    monkeypatch.setattr(service, "asks_to_forget", noted)
 
     async def scene():
         with dragoman.load(folder) as assistant:

@@ -48,6 +48,14 @@ def sound(folder):
     assert apsw.Connection(str(folder / ".dragoman" / "dragoman.db")).execute("PRAGMA integrity_check").get == "ok"
 
 
+@pytest.fixture(autouse=True)
+def _python_handles_ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt here, whatever handler an earlier test of this process left."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
 def test_ctrl_c_while_files_are_read_is_clean_and_the_next_run_does_the_rest(folder, library):
     chance = random.Random(5)

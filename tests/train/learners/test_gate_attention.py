@@ -324,7 +324,7 @@ def test_folds_are_scored_in_units_of_their_own_model(
         return 10 * found + 50 if "fold-0" in held[0] else found
 
     held = [""]
-    loop = __import__("dragoman.train.loop", fromlist=["fit"])
+    loop = __import__("dragoman.train.loop.training_loop", fromlist=["fit"])
     fitted = loop.fit
 
     def noted(task: Any, made: Job, *, folder: Path | None = None) -> Any:

@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["train", "dev"]
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
-_VERB = re.compile(r"([\w']+(?: not| to)?)\{~\}")
+_VERB = re.compile(r"((?<![\w'])[\w']{1,40}+(?: not| to)?+)\{~\}")
 _DEV_SHARE = 5
 """One wording of so many, by its own hash, appears in dev alone."""
 _THIRD = {

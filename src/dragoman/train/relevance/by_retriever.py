@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.codec import Json
 from dragoman.core.values import Evidence, Request, SourceName
+from dragoman.datasets.open import SHIPPED
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import FILE, Part, sha256
@@ -102,10 +103,15 @@ def _told(part: Part) -> Json:
 
 
 def _learned_from(part: Part, origin: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Those of the files that hold turns and that training had too, by their hashes."""
+    """Files with turns that training had too: by their hashes, and the shipped sets, whose code may change, by name."""
     trained = ((part.made.get("data") or {}).get("train") or {}).get("files") or ()
     digests = {entry["sha256"] for entry in trained if entry.get("rows")}
-    return [str(entry["name"]) for entry in origin if entry.get("rows") and entry["sha256"] in digests]
+    shipped = {entry["name"] for entry in trained if entry["name"] in SHIPPED}
+    return [
+        str(entry["name"])
+        for entry in origin
+        if entry.get("rows") and (entry["sha256"] in digests or entry["name"] in shipped)
+    ]
 
 
 def _no_words(text: str) -> tuple[str, ...]:
