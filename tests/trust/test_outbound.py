@@ -30,6 +30,7 @@ WATCHED = (
 TRACE = ("strace", "-f", "-qq", "-s", "256", "-e", WATCHED, "-o")
 REPORT_SECONDS = 45.0  # onnxruntime's first report is due within 40
 DNS = 53
+TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 ADDRESS = re.compile(r"sa_family=AF_INET6?,.*?sin6?_port=htons\((\d+)\).*?inet_(?:addr\(|pton\(AF_INET6, )\"([^\"]+)\"")
 PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 WRITES = re.compile(r" (?:creat|mkdir|mkdirat|rename|renameat|renameat2|link|linkat|symlink|symlinkat)\(")
@@ -71,7 +72,8 @@ class Traced:
         for folder in self.folders.values():
             folder.mkdir(parents=True)
         (self.folders["home"] / "models").symlink_to(self.models, target_is_directory=True)
-        environment = {name: value for name, value in os.environ.items() if name not in SWITCHES} | {
+        # Torch puts its cache folder into the environment of a process that compiled something, as this one may have.
+        environment = {name: value for name, value in os.environ.items() if name not in (*SWITCHES, TORCH_CACHE)} | {
             "DRAGOMAN_HOME": str(self.folders["home"]),
             "HOME": str(self.folders["user_home"]),
             "XDG_CACHE_HOME": str(self.folders["cache"]),
