@@ -17,6 +17,9 @@ from dragoman.decision.subjects import USER, People, people, singular, subject_o
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
 
+_OTHER_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b|[他她]", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:I|me|myself)\b|我")
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -102,6 +105,9 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
     for fact in facts:
         known.extend(_read(fact, known_people, today))
     subject = subject_of_question(question, known_people)
+    if subject == USER and _OTHER_PERSON.search(question) and not _FIRST_PERSON.search(question):
+        # "for her": whom the facts spoke of last
+        subject = next((each.subject for each in reversed(known) if each.subject != USER), subject)
     known.extend(_read(question, known_people, today, asked=subject))
     return Situation(tuple(known), known_people, subject, today)
 

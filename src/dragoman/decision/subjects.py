@@ -43,8 +43,10 @@ CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaug
 _EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, reverse=True))
 _ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
 _OWN = re.compile(rf"\b(?:my|our) (?:[a-z0-9-]+ ){{0,2}}?(?P<relation>{_EN})\b", re.IGNORECASE)
+_NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
 _NAMED = re.compile(
-    r"\b(?:[Mm]y|[Oo]ur|an?|[Tt]he) (?:[\w-]+ ){0,2}?(?P<what>[a-z]+),? (?:called |named )?(?P<name>[A-Z][a-zé]+)\b"
+    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+),? (?:called |named )?"
+    rf"|(?:[Aa]n?|[Tt]he|[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<thing>[a-z]+),? (?:called|named) )(?P<name>[A-Z][a-zé]+)\b"
 )
 _ZH_OWN = re.compile(
     rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
@@ -77,7 +79,8 @@ def people(texts: Iterable[str]) -> People:
     names: dict[str, str] = {}
     for text in texts:
         for match in _NAMED.finditer(text):
-            names[match["name"].lower()] = RELATION.get(match["what"], match["what"])
+            what = match["what"] or match["thing"]
+            names[match["name"].lower()] = RELATION.get(what, what)
         for match in _ZH_OWN.finditer(normalise(text)):
             if match["name"]:
                 names[match["name"]] = RELATION[match["relation"]]

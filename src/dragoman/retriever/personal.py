@@ -19,6 +19,7 @@ from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source
 from dragoman.core.warming import warm
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
+from dragoman.retriever.told import told_facts
 from dragoman.text.form import form
 
 _ALL_FACTS = 48
@@ -100,6 +101,7 @@ class PersonalRetriever:
             Request(context, self._world, k=_CANDIDATES),
         ]
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
+        facts += told_facts(context, facts, source=self._user[0].name)
         if not facts:
             return NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
@@ -122,7 +124,7 @@ class PersonalRetriever:
             if fact.id in request.without:
                 continue
             bears = bearing.get(fact.id, 0.0)
-            relevance = fact.relevance if about_user else bears
+            relevance = max(fact.relevance, bears) if about_user else bears
             ranked.append(
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )
