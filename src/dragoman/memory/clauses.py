@@ -222,6 +222,8 @@ class Reader:
         """Who "Leo is my son" introduces."""
         if [token.lower() for token in rest[:2]] not in (["is", "my"], ["is", "our"]) or not name[:1].isupper():
             return None
+        if name.lower() in _OTHERS:  # "This is my second time"
+            return None
         subject, end = noun_phrase(rest, 1)
         if subject is None or subject.key != subject.role or end != len(rest) or name.lower() in words("not_names"):
             return None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dragoman.core.values import Fact
 from dragoman.memory import chinese
 from dragoman.memory.clauses import Reader
+from dragoman.memory.fragments import completed, embedded
 from dragoman.memory.patterns import around, like, words
 from dragoman.memory.relations import clause_facts
 from dragoman.memory.wording import written_out
@@ -40,6 +41,8 @@ _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE
 _TAG = re.compile(
     r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*+\?++\s*+$", re.IGNORECASE
 )
+_DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
+"""Where "no" is part of what is said, and not an answer before it."""
 _CALL_ME = re.compile(
     r"(?i:(?:you (?:can|may) |please |just )?call me|i go by|(?:people|friends) call me|the name is|the name's)"
     r" (?P<x>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)"
@@ -95,12 +98,14 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         return
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
-    bare = _AROUND["lead"].sub("", spelt(bare)).strip()
+    whole = spelt(bare).strip()
+    bare = _AROUND["lead"].sub("", _AROUND["lead"].sub("", whole).strip()).strip()
     called = _CALL_ME.match(bare)
     if called:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
         return
-    text = written_out(_AROUND["lead"].sub("", bare)).strip(" .!?")
+    text = written_out(bare).strip(" .!?")
+    denial = completed(written_out(whole).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return
     reported = _REPORTED.search(text)
@@ -109,5 +114,8 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         if end < 0:
             return
         text = text[:end]
+    for statement in (denial, *embedded(text), completed(text, asks=asks)):
+        for clause in reader.clauses(statement.text) if statement is not None else ():
+            yield from (fact for fact in clause_facts(clause, said) if statement.allows(fact.relation))
     for clause in reader.clauses(text, asks=asks):
         yield from clause_facts(clause, said)

@@ -16,7 +16,7 @@ _KEPT = frozenset(("very", "quite", "so", "all", "both", "only"))
 _UNREAL = frozenset("would could should might may shall must".split())
 _LEARNT = frozenset(
     "move relocate turn break sprain injure get buy adopt retire become lose bear grow undergo stop quit start "
-    "book bring have join marry go".split()
+    "book bring have join marry go sell give cancel change expire".split()
 )
 """Verbs whose past says what holds now: "I moved to Porto"."""
 _TOGETHER = re.compile(r"^(?:both|all) (?!of\b)", re.IGNORECASE)

@@ -130,7 +130,7 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
             return False
         return not words("not_things").intersection((*tokens[:2], tokens[-1])) and not _PRONOUN.match(value)
     if base == "can":
-        return not _POINTING.search(value)
+        return not _POINTING.search(value) and "my " not in value
     if base in ("about", "status", "job"):
         return tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
     return not _PRONOUN.match(value) and not _ASKED.search(value)
@@ -170,6 +170,8 @@ def _is_meant(relation: Relation, subject: Subject) -> bool:
 
 def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR0911 - one return a way to negate
     """The slot of a fact and whether it ends one; no slot where nothing is learned."""
+    if relation.slot.endswith("!"):
+        return ("" if read.negated or read.planned else relation.slot.rstrip("!")), True
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False

@@ -23,7 +23,7 @@ _CONTRACTIONS = tuple(
         (r"\bwon'?t\b", "will not"),
         (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
         (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
-        (r"\b(he|she|it|who|there|that|here|name|birthday)'s\b", r"\1 is"),
+        (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
@@ -40,6 +40,21 @@ _CONTRACTIONS = tuple(
 _SLIPS = tuple(
     (re.compile(pattern, re.IGNORECASE), right)
     for pattern, right in (
+        (r"(?<=\d),(?=\d{1,2} ?(?:m|kg|cm|metres?|meters?)\b)", "."),
+        (
+            r"((?:^|[,.;] |\b(?:and|but|so) )(?:my|our) (?:\w+ )?[a-z]+(?: (?-i:[A-Z]\w+))?),? (?:he|she|it|they) "
+            r"(?=(?:is|are|am|has|have|can|does|do|will|was|uses?|needs?|lives?|works?|eats?|speaks?|likes?|not)\b)",
+            r"\1 ",
+        ),
+        (r"\b(my (?:\w+ )?(?:son|daughter|kid|child|boy|girl|wife|husband|mother|father|dog|cat)) have\b", r"\1 has"),
+        (r"\b(he|she|my \w+) do not\b", r"\1 does not"),
+        (r"\b((?:do|does) not (?:eat|drink|like|have|want|speak)) no\b", r"\1"),
+        (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
+        (r"\bmy little one\b", "my child"),
+        (r"\bmy little ones\b", "my children"),
+        (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
+        (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
+        (r"^me: ", "I am "),
         (r"\bI has\b", "I have"),
         (r"\bI (?:is|are|be)\b", "I am"),
         (r"\b(he|she|it) have\b", r"\1 has"),
@@ -53,6 +68,9 @@ _SLIPS = tuple(
         (r"\bI not (?=eat|drink|like|drive|speak)", "I do not "),
         (r"\bI no (?=eat|drink|like|drive|speak)", "I do not "),
     )
+)
+_NAMELESS = re.compile(
+    r"(?<=\bI am )([a-z]{3,12})(?=,? (?:\d{1,3}(?: years?(?: old)?)?|from (?-i:[A-Z])\w+|and I am \d+)(?:$|,| and\b))"
 )
 _WORD = re.compile(r"[A-Za-z]{5,}")
 _TARGETS = tuple(
@@ -78,7 +96,13 @@ def written_out(sentence: str) -> str:
     text = _WORD.sub(lambda word: _spelt(word[0]), text)
     for pattern, right in _SLIPS:
         text = pattern.sub(right, text)
-    return text
+    return _NAMELESS.sub(lambda name: name[0].capitalize() if _is_name(name[0]) else name[0], text)
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word without a capital can be a name: "I am lena, 24"."""
+    known = words("not_names") | words("passing") | words("roles") | words("pets")
+    return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
 
 
 @lru_cache(maxsize=4096)
