@@ -78,9 +78,7 @@ def plain(text: str) -> str:
     return " ".join(word for word in words if word not in ("a", "an", "the", "my", "our")) or text.casefold()
 
 
-def own(
-    name: str = "turns", *, held: bool = False, errors: bool = False, chinese: bool | None = None
-) -> Score:
+def own(name: str = "turns", *, held: bool = False, errors: bool = False, chinese: bool | None = None) -> Score:
     """Our own turns of a file, or of one half of it; facts count where subject, slot and value are right."""
     score = Score()
     with (TURNS / f"{name}.toml").open("rb") as file:

@@ -35,12 +35,14 @@ LONGEST_SENTENCE = 600
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』")
 _REPORTED = re.compile(
-    rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
+    rf"(?<!not )\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)",
+    re.IGNORECASE,
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
 _TAG = re.compile(
     r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*+\?++\s*+$", re.IGNORECASE
 )
+_FAREWELL = re.compile(r",?(?<!\s)\s++(?:hi|hello|thanks|thank you|cheers|bye|please)[\s.!]*+$", re.IGNORECASE)
 _DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
 """Where "no" is part of what is said, and not an answer before it."""
 _CALL_ME = re.compile(
@@ -104,7 +106,7 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     if called:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
         return
-    text = written_out(bare).strip(" .!?")
+    text = _FAREWELL.sub("", written_out(bare)).strip(" .!?")
     denial = completed(written_out(whole).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return
@@ -114,8 +116,8 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         if end < 0:
             return
         text = text[:end]
-    for statement in (denial, *embedded(text), completed(text, asks=asks)):
-        for clause in reader.clauses(statement.text) if statement is not None else ():
+    for statement in filter(None, (denial, *embedded(text), completed(text, asks=asks))):
+        for clause in reader.clauses(statement.text):
             yield from (fact for fact in clause_facts(clause, said) if statement.allows(fact.relation))
     for clause in reader.clauses(text, asks=asks):
         yield from clause_facts(clause, said)

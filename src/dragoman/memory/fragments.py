@@ -22,7 +22,8 @@ _FULL = re.compile(
 )
 _PLEASE = re.compile(r"\bplease\b|^\S+ tickets?\b", re.IGNORECASE)
 _TRAILING = re.compile(
-    r"(?:,?\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid|you know|lol|haha)"
+    r"(?:,?\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid"
+    r"|you know|lol|haha)"
     r"|\s*+[:;]-?[)(DP]|\s++<3)+$",
     re.IGNORECASE,
 )

@@ -7,9 +7,14 @@ from collections.abc import Iterable
 
 from dragoman.core.values import Fact
 from dragoman.memory.patterns import words
+from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
 
 _TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
+_CALLED = re.compile(
+    r"(?P<role>[A-Za-z-]+)(?:,| called| named)(?:,)? "
+    r"(?P<names>[A-ZÀ-Þ][\w'’-]*+(?:(?:, | and )[A-ZÀ-Þ][\w'’-]*+)*)"
+)
 _CHINESE = re.compile(
     rf"我(?:的|家的?)?(?P<role>{'|'.join(sorted(words('roles_zh') | words('pets_zh'), key=len, reverse=True))})"
 )
@@ -25,6 +30,8 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
             if fact.relation in ("name", "名字"):
                 for name in re.split(r",\s*|(?<!\s)\s++and\s+", fact.value):
                     people.setdefault(name, fact.subject)
+        if fact.subject == USER and fact.relation in ("pet", "family", "companion"):
+            people.update(_called(fact.value))
         people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
     return people
 
@@ -35,12 +42,24 @@ def is_same(fact: Fact, old: Fact, people: dict[str, str]) -> bool:
     if one == other:
         return True
     roles = {name.casefold(): role for name, role in people.items()}
-    role, old_role = fact.role or roles.get(one, ""), old.role or roles.get(other, "")
+    role, old_role = canonical(fact.role or roles.get(one, "")), canonical(old.role or roles.get(other, ""))
     if USER in (one, other) or not role or role != old_role:
         return False
-    unnamed = role in (one, other)
-    named = {name for name, known in roles.items() if known == role}
+    unnamed = role in (canonical(one), canonical(other))
+    named = {name for name, known in roles.items() if canonical(known) == role}
     return unnamed and len(named) <= 1
+
+
+def _called(value: str) -> Iterable[tuple[str, str]]:
+    """Who "a dog called Rex" or "two cats, Ink and Blot" names."""
+    match = _CALLED.search(value)
+    if match is None:
+        return
+    role = match["role"].lower()
+    role = role if role in words("roles") | words("pets") else role.removesuffix("s")
+    if role in words("roles") | words("pets"):
+        for name in re.split(r",\s*|(?<!\s)\s++and\s+", match["names"]):
+            yield name, role
 
 
 def _mentioned(text: str) -> Iterable[tuple[str, str]]:

@@ -39,6 +39,9 @@ class Predicate:
     planned: bool = False
     passing: bool = False
     """Whether it is going on or over: "am running", "have enjoyed"."""
+    past: bool = False
+    wished: bool = False
+    """Whether it is only wanted: "want to learn"."""
 
 
 def _is_ing(form: str) -> bool:
@@ -48,7 +51,7 @@ def _is_ing(form: str) -> bool:
 def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915 - one step an auxiliary
     """The predicate of a clause; None where nothing is stated as a fact."""
     tokens = text.split()
-    negated = ended = ability = planned = perfect = past = progressive = False
+    negated = ended = ability = planned = perfect = past = progressive = wished = False
     verb = ""
     while tokens:
         low = tokens[0].lower().strip(",")
@@ -64,9 +67,10 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif verb and verb not in ("be", "have"):
             break
         elif low in _UNREAL:
-            if not (low in ("must", "may") and tokens[1:2] == ["not"]):
+            needed = low in ("must", "should") and tokens[1:2] and VERBS.get(tokens[1].lower()) in _NEEDED
+            if not needed and not (low in ("must", "may") and tokens[1:2] == ["not"]):
                 return None
-            ability = True
+            ability = not needed
             tokens.pop(0)
         elif low == "can":
             ability = True
@@ -88,7 +92,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
             ability, verb = True, ""
             del tokens[:2]
         elif not verb and low in ("want", "plan", "wants", "plans") and tokens[1:2] == ["to"]:
-            planned = True
+            planned = wished = True
             del tokens[:2]
         elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
             1:2
@@ -147,4 +151,5 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         return None
     if verb == "be":
         words = _TOGETHER.sub("", words)
-    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, progressive or perfect)
+    passing = progressive or perfect
+    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, passing, past or perfect, wished)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dragoman.core.values import Fact
 from dragoman.memory.clauses import Clause
@@ -15,7 +15,7 @@ from dragoman.text.patterns import Lazy
 _AROUND = around({"afterthought": r"(?<!\s)(?:{})$", "instruction": "{}"})
 _TAIL = re.compile(
     r"(?:[,;:(]|(?<!\s))\s++(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we"
-    r"|are|is|was|were|as do|I|we)\b.*",
+    r"|are|is|was|were|as do|I|we)\b.*|, (?:not|only|but)\b.*",
     re.IGNORECASE,
 )
 _SPLIT_VALUE = re.compile(r"(?<!\s)\s*+\(.*|(?:,|(?<!\s))\s++(?:by the way|you know)\b.*", re.IGNORECASE)
@@ -65,9 +65,16 @@ _MATTERS = {
     "first language": "language",
     "diet": "diet",
 }
+_PAPERS = frozenset(
+    "passport visa licence license card pass permit ticket membership contract subscription insurance rent plan size "
+    "colour color religion faith degree major subject school employer doctor address email phone number plot seat "
+    "cabin locker shift team club department grade level type group neighbourhood street language tongue".split()
+)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
-_GENERIC = frozenset("be cost include consist come hold start".split())
-_LONGEST_THING = 6
+_NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
+_GENERIC = frozenset("be cost include consist come hold start expire".split())
+_LONGEST_OWNED = 6
+_LONGEST_THING = 9
 _LONGEST_NAME = 5
 
 
@@ -93,10 +100,10 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
             continue
         slot, ended = _slot(relation, read)
         text = clause.text
-        if not slot or (value_type(slot) in ("taste", "diet") and (read.passing or read.planned)):
+        if not slot or not _is_real(slot, read):
             continue
         value = _value(relation, read, match)
-        if slot == "companion":
+        if slot == "companion" or (slot == "brings" and _SHARED["folk"].search(value) and not read.negated):
             slot, value = _companion(value)
         elif slot == "name":
             value = _NAMES.sub("", value)
@@ -125,8 +132,10 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
     if base == "name":
         known = words("not_names") | words("passing")
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
+    if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):
+        return False
     if base in ("has", "brings"):
-        if len(tokens) > _LONGEST_THING:
+        if len(tokens) > _LONGEST_THING or value.startswith("the "):
             return False
         return not words("not_things").intersection((*tokens[:2], tokens[-1])) and not _PRONOUN.match(value)
     if base == "can":
@@ -136,9 +145,17 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
     return not _PRONOUN.match(value) and not _ASKED.search(value)
 
 
+def _is_lasting_thing(tokens: Sequence[str]) -> bool:
+    """Whether words name something that one owns for longer than a day: a car, and no two classes."""
+    known = words("things") | words("possessions") | words("pets")
+    return any(token in known or token.removesuffix("s") in known for token in tokens)
+
+
 def sentence(text: str) -> str:
     """A clause as a sentence of its own."""
     text = text.strip(" ,;:-–—")
+    if "(" in text and ")" not in text:
+        text = text.partition("(")[0].rstrip()
     return text[:1].upper() + text[1:].rstrip(" .!,") + "."
 
 
@@ -168,10 +185,24 @@ def _is_meant(relation: Relation, subject: Subject) -> bool:
     return kind == "thing"
 
 
+def _is_real(slot: str, read: Predicate) -> bool:
+    """Whether what is going on, planned or wanted is a fact of a slot: "I want to learn Thai" is none yet."""
+    if value_type(slot) in ("taste", "diet") and (read.passing or read.planned):
+        return False
+    if slot == "age" and read.verb == "turn" and not read.past:
+        return False
+    if read.planned and slot in _NOT_PLANNED:
+        return False
+    return not read.wished or slot in ("arrival", "departure", "stay", "companion", "transport", "brings", "name")
+
+
 def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR0911 - one return a way to negate
     """The slot of a fact and whether it ends one; no slot where nothing is learned."""
     if relation.slot.endswith("!"):
-        return ("" if read.negated or read.planned else relation.slot.rstrip("!")), True
+        ends = read.ended if relation.negated == "ended" else not (read.negated or read.planned)
+        return (relation.slot.rstrip("!") if ends else ""), True
+    if relation.slot == "home" and read.verb in ("move", "relocate") and not read.past and not read.negated:
+        return "plan", False  # who is moving still lives where they do
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
@@ -213,6 +244,11 @@ def _companion(value: str) -> tuple[str, str]:
     return ("companion" if named or _SHARED["folk"].search(value) else "brings"), value
 
 
+def _tells_apart(matter: str, value: str) -> bool:
+    """Whether "my ... is ..." says something lasting: a number or a name, or a matter that papers have."""
+    return matter.rpartition(" ")[2] in _PAPERS or bool(re.search(r"\d|(?<!^)\b[A-ZÀ-Þ]|^[A-ZÀ-Þ]", value))
+
+
 def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     """What "my plot is number 29" says: the noun is the slot; "my sister's name is Ida" is about the sister."""
     matter = clause.subject.role
@@ -225,6 +261,8 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     value = re.sub(
         r"^(?:called|named|now|in(?= [A-Z])|at(?= \d)|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words)
     )
+    if read.verb == "expire":
+        value = "expired" if read.past else ""
     tokens = value.casefold().split()
     if not tokens or (words("passing").intersection((tokens[0], tokens[-1])) and not _BAD_PART.match(value)):
         return
@@ -233,6 +271,8 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
             yield fact(subject, "condition", f"{matter} {clause.predicate}", clause.text, said)
         return
     relation = _MATTERS.get(matter, matter)
+    if relation == matter and not re.match(r"favou?rite\b", matter) and not _tells_apart(matter, value):
+        return
     if re.match(r"favou?rite ", relation):
         relation = "favourite " + relation.split(" ", 1)[1]
     doing = tokens[0].endswith("ing") and tokens[0] in VERBS and relation == matter

@@ -29,6 +29,14 @@ _CONTRACTIONS = tuple(
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
+        (
+            r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
+            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|seven"
+            r"|eight|nine|ten)\b)",
+            r"\1 is",
+        ),
+        (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),
+        (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
         (r"\bgonna\b", "going to"),
@@ -50,6 +58,8 @@ _SLIPS = tuple(
         (r"\b(he|she|my \w+) do not\b", r"\1 does not"),
         (r"\b((?:do|does) not (?:eat|drink|like|have|want|speak)) no\b", r"\1"),
         (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
+        (r"\bthe (?=(?:dog|cat)'s name\b)", "my "),
+        (r"\b(my \w+) is not [^,]{1,30},? (?:it is|but) ", r"\1 is "),
         (r"\bmy little one\b", "my child"),
         (r"\bmy little ones\b", "my children"),
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
