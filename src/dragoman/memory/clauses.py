@@ -274,7 +274,7 @@ class Reader:
         if key not in known:
             return None
         other, role = known[key]
-        return Subject(other, other, role or "person")
+        return Subject(other, f"My {role}" if other == role else other, role or "person")
 
     def _only_one(self, pronoun: str) -> Subject | None:
         """Whom a pronoun means that begins a turn: the one person or animal that is known and fits."""
@@ -283,7 +283,10 @@ class Reader:
             for name, role in self.people().items()
             if role and (role in words("pets") if pronoun == "it" else pronoun in ("he", "she") and fits(role, pronoun))
         ]
-        return Subject(fitting[0][0], fitting[0][0], fitting[0][1]) if len(fitting) == 1 else None
+        if len(fitting) != 1:
+            return None
+        name, role = fitting[0]
+        return Subject(name, f"My {role}" if name == role else f"My {role} {name}", role)
 
     def _together(self, one: Subject, other: Subject, rest: list[str], *, stated: bool) -> list[_Open]:
         """Two subjects of one clause: "my partner and I are both coeliac", "me and my girlfriend Zoe are coming"."""

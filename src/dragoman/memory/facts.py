@@ -40,7 +40,15 @@ _REPORTED = re.compile(
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
 _TAG = re.compile(
-    r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*+\?++\s*+$", re.IGNORECASE
+    r"(?:[,.]\s*+(?:ok|okay|no|see|yes)|"
+    r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|you know|you see|isn't it))\s*+\?++\s*+$",
+    re.IGNORECASE,
+)
+_SHORT_QUESTION = re.compile(
+    r"(?P<told>(?:I|we|my|our)\b(?:(?!\b(?:if|whether|or)\b).){4,120}?)(?:,| -| –)\s++"
+    r"(?!(?:I|we|my|our|he|she|they|it|who|which|and|or|but|right|so I|so we|that|because|since|what|when|where|how)\b)"
+    r"(?:[\w'’-]+ ){0,5}[\w'’-]+",
+    re.IGNORECASE,
 )
 _FAREWELL = re.compile(r",?(?<!\s)\s++(?:hi|hello|thanks|thank you|cheers|bye|please)[\s.!]*+$", re.IGNORECASE)
 _DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
@@ -93,6 +101,12 @@ def is_instruction(text: str) -> bool:
     return bool(_AROUND["instruction"].search(opening)) and not _OWN.match(opening) and not facts(opening)
 
 
+def _without_short_question(text: str) -> tuple[str, bool]:
+    """A statement without the question of a few words after it, and whether it still asks: "I am 15, alone ok?"."""
+    told = _SHORT_QUESTION.fullmatch(text)
+    return (told["told"], False) if told else (text, True)
+
+
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     bare = _QUOTED.sub(" ", said)
     if language(said) == "zh":
@@ -110,6 +124,8 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     denial = completed(written_out(whole).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return
+    if asks:
+        text, asks = _without_short_question(text)
     reported = _REPORTED.search(text)
     if reported:
         end = max(text.rfind(mark, 0, reported.start()) for mark in (",", ";", " and ", " but "))

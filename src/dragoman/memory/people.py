@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dragoman.core.values import Fact
+from dragoman.core.values import Fact, Turn
 from dragoman.memory.patterns import words
 from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
+from dragoman.text.ask_back import question_back
 
 _TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
+_RECENT, _LONGEST = 6, 600
+_ASKED_NAME = re.compile(r"(?:How \w+ (?:is|does)|Is|Does|Has|Can|Will) (?P<name>[A-ZÀ-Þ][\w'’-]+)")
 _CALLED = re.compile(
     r"(?P<role>[A-Za-z-]+)(?:,| called| named)(?:,)? "
     r"(?P<names>[A-ZÀ-Þ][\w'’-]*+(?:(?:, | and )[A-ZÀ-Þ][\w'’-]*+)*)"
@@ -33,6 +36,21 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
         if fact.subject == USER and fact.relation in ("pet", "family", "companion"):
             people.update(_called(fact.value))
         people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
+    return people
+
+
+def people_in(turns: Sequence[Turn]) -> dict[str, str]:
+    """The people and animals that a dialogue mentions, and the one whom the agent asked about last.
+
+    Somebody without a name goes by their role: "my daughter" is `daughter`.
+    """
+    people: dict[str, str] = {}
+    for turn in turns[-_RECENT:]:
+        if turn.speaker == "user" and len(turn.text) <= _LONGEST:
+            people.update(_mentioned(turn.text, unnamed=True))
+    asked = _ASKED_NAME.match(question_back(turns[-1].text)) if turns and turns[-1].speaker == "agent" else None
+    if asked and asked["name"].lower() not in words("not_names"):
+        people.setdefault(asked["name"], "")
     return people
 
 
@@ -62,10 +80,12 @@ def _called(value: str) -> Iterable[tuple[str, str]]:
             yield name, role
 
 
-def _mentioned(text: str) -> Iterable[tuple[str, str]]:
+def _mentioned(text: str, *, unnamed: bool = False) -> Iterable[tuple[str, str]]:
     tokens = _TOKEN.findall(text)
     for i, token in enumerate(tokens):
         if token.lower() in ("my", "our"):
             subject, _ = noun_phrase(tokens, i)
-            if subject is not None and subject.kind in ("person", "pet") and subject.key != subject.role:
+            if subject is None or subject.kind not in ("person", "pet"):
+                continue
+            if subject.key != subject.role or (unnamed and not subject.plural):
                 yield subject.key, subject.role

@@ -236,7 +236,7 @@ def _value(relation: Relation, read: Predicate, match: re.Match[str]) -> str:
 
 def _companion(value: str) -> tuple[str, str]:
     """Who comes along; what comes along is brought."""
-    if value.casefold() in ("alone", "on my own", "by myself", "solo"):
+    if value.casefold() in ("alone", "on my own", "by myself", "solo") or value.startswith("without "):
         return "companion", value
     if _MANNERED.fullmatch(value):
         return "", value

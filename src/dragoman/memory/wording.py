@@ -72,6 +72,7 @@ _SLIPS = tuple(
         (r"\bmy sun\b(?= (?:is|has|have|who|and I)\b)", "my son"),
         (r"\b(\d+|[a-z]+) year old\b", r"\1 years old"),
         (r"\bI am have\b", "I have"),
+        (r"\bI am having (?=(?:\d+|[a-z]+) years\b)", "I have "),
         (r"\bI am (live|work|come|travel|stay|use)\b", r"I \1"),
         (r"\bI am speaking (?=[A-Z])", "I speak "),
         (r"\bI have (\d+|[a-z]+) years(?: old)?(?=[.,;!]|$| and\b)", r"I am \1 years old"),
