@@ -24,7 +24,7 @@ from dragoman.memory.chunks import (
     without_condition,
 )
 from dragoman.memory.patterns import VERBS, words
-from dragoman.memory.roles import fits
+from dragoman.memory.roles import fits, singular
 from dragoman.memory.subjects import USER, WE, I, Subject, be, noun_phrase, possession, text_of, within
 
 _FIRST_PERSON = frozenset(("am", "have", "do", "are"))
@@ -233,7 +233,7 @@ class Reader:
             return known, rest
         if not first and self._is_one_of_several(name, rest):
             assert self._several is not None
-            self._met[name.casefold()] = Subject(name, name, self._several.role.removesuffix("s"))
+            self._met[name.casefold()] = Subject(name, name, singular(self._several.role))
             return self._met[name.casefold()], rest
         if first:
             text = text_of(tokens[start:])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dragoman.core.values import Fact
 from dragoman.memory import chinese
 from dragoman.memory.clauses import Reader
-from dragoman.memory.fragments import completed, embedded
+from dragoman.memory.fragments import completed, embedded, named_with_ages
 from dragoman.memory.patterns import around, like, words
 from dragoman.memory.relations import clause_facts
 from dragoman.memory.wording import written_out
@@ -132,7 +132,8 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         if end < 0:
             return
         text = text[:end]
-    for statement in filter(None, (denial, *embedded(text), completed(text, asks=asks))):
+    listed, text = named_with_ages(text)
+    for statement in filter(None, (denial, *listed, *embedded(text), completed(text, asks=asks))):
         for clause in reader.clauses(statement.text):
             yield from (fact for fact in clause_facts(clause, said) if statement.allows(fact.relation))
     for clause in reader.clauses(text, asks=asks):

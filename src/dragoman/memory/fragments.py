@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dragoman.memory.chunks import is_question
 from dragoman.memory.patterns import REWRITES, Rewrite
+from dragoman.memory.roles import singular
 
 _FULL = re.compile(
     r"(?:I|my|we|our|me and|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there|here"
@@ -25,6 +26,21 @@ _TRAILING = re.compile(
     r"(?:,?\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid"
     r"|you know|lol|haha)"
     r"|\s*+[:;]-?[)(DP]|\s++<3)+$",
+    re.IGNORECASE,
+)
+_NAMED_AGE = (
+    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who is |is |aged )?\d{1,2}"
+    r"(?: (?:years?|months?)(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))"
+)
+_LISTED = re.compile(
+    rf"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|grandsons|granddaughters|nephews"
+    rf"|nieces|dogs|cats|brothers|sisters|siblings|friends)(?: are| called| named|,|:)* "
+    rf"(?P<list>{_NAMED_AGE}(?:(?:,| and|, and| &) {_NAMED_AGE})+)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
+    r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
     re.IGNORECASE,
 )
 _PART = re.compile(r"\s++[-–—]\s++|[,;:]\s++")
@@ -66,6 +82,18 @@ def embedded(text: str) -> Iterator[Completed]:
         match = rewrite.pattern.search(text)
         if match is not None:
             yield _filled(rewrite, match)
+
+
+def named_with_ages(text: str) -> tuple[list[Completed], str]:
+    """What a list of names with ages says of each, and the text without the ages: "two kids, Ben (4) and Lea (7)"."""
+    match = _LISTED.search(text)
+    if match is None:
+        return [], text
+    role = singular(match["role"].lower())
+    named = [(one["name"], one["age"] or one["age2"]) for one in _NAMED.finditer(match["list"])]
+    statements = [Completed(f"My {role} {name} is {age}", frozenset(("age",))) for name, age in named]
+    names = " and ".join(filter(None, (", ".join(name for name, _ in named[:-1]), named[-1][0])))
+    return statements, f"{text[: match.start('list')]}{names}{text[match.end('list') :]}"
 
 
 def _statement(text: str) -> str:

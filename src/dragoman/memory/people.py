@@ -87,5 +87,7 @@ def _mentioned(text: str, *, unnamed: bool = False) -> Iterable[tuple[str, str]]
             subject, _ = noun_phrase(tokens, i)
             if subject is None or subject.kind not in ("person", "pet"):
                 continue
+            if subject.key != subject.role and unnamed and not re.search(rf"\b{re.escape(subject.key)}\b", text):
+                continue  # a word without a capital may be no name
             if subject.key != subject.role or (unnamed and not subject.plural):
                 yield subject.key, subject.role

@@ -29,6 +29,18 @@ _SAME = {
     "girls": "daughters",
     "neighbor": "neighbour",
 }
+_ONE = {
+    "kids": "child",
+    "children": "child",
+    "twins": "child",
+    "boys": "son",
+    "girls": "daughter",
+    "grandchildren": "grandchild",
+    "grandkids": "grandchild",
+    "babies": "baby",
+    "puppies": "puppy",
+    "ponies": "pony",
+}
 _MALE = frozenset(
     "son brother husband father grandfather grandson nephew uncle boyfriend stepson stepfather godson "
     "father-in-law brother-in-law landlord".split()
@@ -42,6 +54,11 @@ _FEMALE = frozenset(
 def canonical(role: str) -> str:
     """One word for all that name a role: "mum" and "mother" are the same person."""
     return _SAME.get(role, role)
+
+
+def singular(role: str) -> str:
+    """The role of one of several: "kids" are each a child."""
+    return _ONE.get(role, role.removesuffix("s"))
 
 
 def fits(role: str, pronoun: str) -> bool:

@@ -19,6 +19,7 @@ DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
 
 _MOST_ANSWER = 200
+_MOST_SUPPLIED = 6
 _YES = re.compile(
     r"(?:yes|yeah|yep|yup|yea|ya|sure|of course|certainly|indeed|i am|i do|i have|he is|she is|it is|he does|she does"
     r"|he has|she has|we are|we do|we have|correct|right|absolutely)\b|是的?|对的?|有的?|嗯|可以",
@@ -55,6 +56,24 @@ _WH = re.compile(
 _PRONOUN = re.compile(r"(?:he|she|it|they)(?:'s|’s|'re|’re| is| are| has)\b", re.IGNORECASE)
 _PEOPLE = re.compile(
     r"\b(?:people|persons|visitors|guests|adults|children|kids|travellers|participants|pupils|of you)\b"
+)
+_FINAL = (
+    "Yes",
+    "No.",
+    "No:",
+    "I don't know:",
+    "Got it",
+    "You told me",
+    "Hello",
+    "Deleted",
+    "可以",
+    "不行",
+    "我不知道：",
+)
+"""How replies begin that leave nothing open, or found nothing."""
+_SUPPLIES = re.compile(r"(?:oh |well |and )?(?:i|i'?m|we|we'?re|he|she|it|they|my \w+|(?-i:[A-Z])\w+)\b", re.IGNORECASE)
+_POLAR = re.compile(
+    r"(?:.*[,.!] )?(?:can|could|may|might|is|are|am|does|do|will|must|should|has|have)\b", re.IGNORECASE
 )
 _HEDGES = re.compile(
     r"^(?:(?:oh|well|just|only|already|he|she|it|turned|is|was|will be|almost|about|around|i think|probably|exactly)"
@@ -107,6 +126,22 @@ def resumed(context: Context) -> Resumed | None:
     if form(question).act in SOCIAL:
         return None
     return Resumed(question, statement_of(asked, answer), earlier)
+
+
+def supplied(context: Context) -> Resumed | None:
+    """The yes-or-no question before the last reply, where this turn supplies a number for it: "he is 6".
+
+    Whether the turn states a fact is for the memory to say; a turn that states none resumes nothing.
+    """
+    turns = context.turns
+    if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
+        return None
+    answer, earlier = turns[-1].text.strip(), turns[:-2]
+    if turns[-2].text.startswith(_FINAL) or "?" in answer or "？" in answer or not _SUPPLIES.match(answer):
+        return None
+    if len(answer.split()) > _MOST_SUPPLIED or not numbers(answer) or not _POLAR.match(earlier[-1].text.strip()):
+        return None
+    return Resumed(earlier[-1].text, answer, earlier)
 
 
 def question_back(reply: str) -> str:
