@@ -137,6 +137,8 @@ class Reader:
         elif verb_of(tokens) and (read.pending or read.main or current):
             subject = read.pending or _sharing(tokens, read.main, current)
             stated = (current is None or current.stated or read.pending is not None) and not read.doubtful
+            if current is not None and tokens[0].lower().endswith("ing") and current.tokens[0] in ("am", "is", "are"):
+                tokens = [current.tokens[0], *tokens]  # "I am arriving on Monday, leaving on Friday"
             stated = stated and not (current is not None and read.pending is None and _is_unreal(current.tokens))
             read.add(subject, tokens, stated=stated)
             read.main, read.pending = subject or read.main, None

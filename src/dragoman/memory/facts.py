@@ -121,7 +121,7 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
         return
     text = _FAREWELL.sub("", written_out(bare)).strip(" .!?")
-    denial = completed(written_out(whole).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
+    denial = completed(_FAREWELL.sub("", written_out(whole)).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return
     if asks:

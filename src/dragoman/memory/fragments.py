@@ -17,7 +17,7 @@ from dragoman.memory.patterns import REWRITES, Rewrite
 from dragoman.memory.roles import singular
 
 _FULL = re.compile(
-    r"(?:I|my|we|our|me and|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there|here"
+    r"(?:I|my|we|our|me and|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there"
     r"|what|who|whom|whose|where|when|which|why|how|is|are|was|were|am|will|would|could|should|may|must|if|please)\b",
     re.IGNORECASE,
 )
@@ -96,6 +96,10 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
     return statements, f"{text[: match.start('list')]}{names}{text[match.end('list') :]}"
 
 
+def _lowered(match: re.Match[str]) -> str:
+    return match[0].lower()
+
+
 def _statement(text: str) -> str:
     """What stands before the question of a sentence: "coeliac here" in "coeliac here, any bread?"."""
     for cut in _PART.finditer(text):
@@ -106,5 +110,7 @@ def _statement(text: str) -> str:
 
 
 def _filled(rewrite: Rewrite, match: re.Match[str]) -> Completed:
-    groups = {name: value or "" for name, value in match.groupdict().items()}
+    groups = {name: re.sub("^(?:My|Our) ", _lowered, value or "") for name, value in match.groupdict().items()}
+    if rewrite.sentence.startswith("{"):
+        groups["who"] = groups["who"][:1].upper() + groups["who"][1:]
     return Completed(_SPACES.sub(" ", rewrite.sentence.format(**groups)).strip(), rewrite.slots)

@@ -48,6 +48,12 @@ def _is_ing(form: str) -> bool:
     return form.endswith("ing") and VERBS.get(form) != form  # "sing" is no such form
 
 
+def _is_auxiliary(tokens: list[str]) -> bool:
+    """Whether "do" stands before another verb; "do stairs" is done itself."""
+    following = tokens[1].lower() if len(tokens) > 1 else ""
+    return following in ("not", "never") or following in _ADVERBS or following in VERBS
+
+
 def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915 - one step an auxiliary
     """The predicate of a clause; None where nothing is stated as a fact."""
     tokens = text.split()
@@ -78,7 +84,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif low in ("will", "shall"):
             planned = True
             tokens.pop(0)
-        elif low in ("do", "does") and not verb and len(tokens) > 1:
+        elif low in ("do", "does") and not verb and _is_auxiliary(tokens):
             tokens.pop(0)
         elif low == "did":
             return None
@@ -133,7 +139,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
     words = " ".join(tokens)
     if past and verb not in _LEARNT and not (verb == "be" and words.startswith(("born", "diagnosed"))):
         return None
-    if verb == "have" and past and not words.startswith(("a ", "an ", "my ", "surgery")):
+    if verb == "have" and past and not re.match(r"(?:an?|my|two) |(?:\w+ )?surgery", words):
         return None
     if words.lower().startswith("no ") and verb in ("have", "own", "eat", "drink", "speak", "like", "need"):
         negated, words = True, words[3:]

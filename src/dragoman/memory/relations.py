@@ -32,7 +32,7 @@ _PRONOUN = re.compile(
 _POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|anything|any)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
 _BAD_PART = re.compile(
-    r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
+    r"(?:very |quite |a bit )?(?:new|bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
     re.IGNORECASE,
 )
 _BODY = frozenset("leg arm knee knees hip hips back foot ankle wrist shoulder eyes eyesight hearing heart legs".split())
@@ -203,6 +203,8 @@ def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR
         return (relation.slot.rstrip("!") if ends else ""), True
     if relation.slot == "home" and read.verb in ("move", "relocate") and not read.past and not read.negated:
         return "plan", False  # who is moving still lives where they do
+    if relation.slot == "marital status" and read.verb == "get" and not read.past:
+        return "plan", False
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
@@ -211,10 +213,10 @@ def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR
     if relation.negated == "avoids" or relation.value == "yes":
         able = read.verb != "have" or read.ability  # "I can't have nuts" is about food, "I don't have nuts" is not
         return (relation.negated if able else ""), False
-    if read.ended:
-        return relation.negated and (relation.slot or relation.negated), True
     if relation.negated == "can":
         return ("can", False) if read.ability else ("", False)
+    if read.ended:
+        return relation.negated and (relation.slot or relation.negated), True
     if relation.negated.endswith("!"):
         return relation.negated.rstrip("!"), True
     return relation.negated, False

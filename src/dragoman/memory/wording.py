@@ -26,12 +26,13 @@ _CONTRACTIONS = tuple(
         (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
+            r"|expecting|coming|joining|turning"
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
         (
             r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
-            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|seven"
+            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining|seven"
             r"|eight|nine|ten)\b)",
             r"\1 is",
         ),
@@ -39,6 +40,9 @@ _CONTRACTIONS = tuple(
         (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
+        (r"\b(my|our) gf\b", r"\1 girlfriend"),
+        (r"\b(my|our) bf\b", r"\1 boyfriend"),
+        (r"\bw(?:/|(?= (?:my|our|a|two|three|\d))) ?", "with "),
         (r"\bgonna\b", "going to"),
         (r"\bgotta\b", "have to"),
         (r"\bi\b", "I"),
