@@ -37,7 +37,7 @@ _INSTEAD = re.compile(
     r"|not (?P<old2>[^,]{1,30}?),? (?:but )?(?P<new2>[^,]{1,30})$",
     re.IGNORECASE,
 )
-_AROUND = re.compile(r"^(?:(?:on|at|in|the|it is|it's|to) )+|(?: now| instead| after all)+$", re.IGNORECASE)
+_AROUND = re.compile(r"^(?:(?:on|at|in|the|it is|it's|to) )+|(?: now| instead| after all){1,2}$", re.IGNORECASE)
 _PROPER = re.compile(
     r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:January|February|March|April|May|June|July|August|September"
     r"|October|November|December|Yes|No|Ok|Okay|Thanks|Sorry)\b)[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?"

@@ -23,9 +23,9 @@ _FULL = re.compile(
 )
 _PLEASE = re.compile(r"\bplease\b|^\S+ tickets?\b", re.IGNORECASE)
 _TRAILING = re.compile(
-    r"(?:,?\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid"
+    r"(?:,?(?<!\s)\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid"
     r"|you know|lol|haha)"
-    r"|\s*+[:;]-?[)(DP]|\s++<3)+$",
+    r"|(?<!\s)\s*+[:;]-?[)(DP]|(?<!\s)\s++<3){1,3}$",
     re.IGNORECASE,
 )
 _NAMED_AGE = (
@@ -39,13 +39,14 @@ _LISTED = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
+    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
     r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
     re.IGNORECASE,
 )
-_PART = re.compile(r"\s++[-–—]\s++|[,;:]\s++")
+_PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
 _SPACES = re.compile(r"\s{2,}")
-_LONGEST = 160
+LONGEST_FRAGMENT = 160
+"""A sentence of more characters is no fragment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def completed(text: str, *, asks: bool = False) -> Completed | None:
     """The full sentence that an elliptic one stands for; of a question, only the part before it is read."""
     part = _statement(text) if asks else text
     part = _TRAILING.sub("", part).strip(" ,.!")
-    if not part or len(part) > _LONGEST or _FULL.match(part) or _PLEASE.search(part):
+    if not part or len(part) > LONGEST_FRAGMENT or _FULL.match(part) or _PLEASE.search(part):
         return None
     for spelling in dict.fromkeys((part[:1].lower() + part[1:], part)):  # a name keeps its capital
         for rewrite in REWRITES["elliptic"]:
@@ -76,7 +77,7 @@ def completed(text: str, *, asks: bool = False) -> Completed | None:
 
 def embedded(text: str) -> Iterator[Completed]:
     """The statements that phrases inside a sentence make about the user."""
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST_FRAGMENT:
         return
     for rewrite in REWRITES["embedded"]:
         match = rewrite.pattern.search(text)

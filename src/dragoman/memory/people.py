@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
 _RECENT, _LONGEST = 6, 600
 _ASKED_NAME = re.compile(r"(?:How \w+ (?:is|does)|Is|Does|Has|Can|Will) (?P<name>[A-ZÀ-Þ][\w'’-]+)")
 _CALLED = re.compile(
-    r"(?P<role>[A-Za-z-]+)(?:,| called| named)(?:,)? "
+    r"(?<![A-Za-z-])(?P<role>[A-Za-z-]{1,30}+)(?:,| called| named)(?:,)? "
     r"(?P<names>[A-ZÀ-Þ][\w'’-]*+(?:(?:, | and )[A-ZÀ-Þ][\w'’-]*+)*)"
 )
 _CHINESE = re.compile(

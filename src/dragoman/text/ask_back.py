@@ -47,7 +47,7 @@ _BE = re.compile(rf"(?P<verb>are|is) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _DO = re.compile(rf"(?P<verb>do|does|have|has|can|will) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _HOW = re.compile(rf"how (?P<what>old|tall|heavy|long|high|wide) (?:are|is) {_SUBJECT}", re.IGNORECASE)
 _ALONG = re.compile(r"will (?P<who>an? .+?|your .+?) (?:come along|be with (?:you|them)|accompany .+)", re.IGNORECASE)
-_MANY = re.compile(r"how many (?P<what>.+?)(?: are (?:you|there)| do you .+| will .+)?$", re.IGNORECASE)
+_MANY = re.compile(r"how many (?P<what>[^?]{1,40}?)(?: are (?:you|there)| do you .+| will .+)?$", re.IGNORECASE)
 _DAY = re.compile(r"(?:on )?(?:which|what) (?:day|date)$|(?:at )?(?:what|which) time$|when$", re.IGNORECASE)
 _WH = re.compile(
     rf"(?:\w+ )?(?:when|where|which|what|how)(?: \w+){{0,3}}? (?:do|does|will|did) {_SUBJECT} (?P<rest>.+)",
