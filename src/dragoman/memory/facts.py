@@ -35,7 +35,8 @@ LONGEST_SENTENCE = 600
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』")
 _REPORTED = re.compile(
-    rf"(?<!not )\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)",
+    r"(?<!not )(?!(?:write|writing|ask|asking) (?:on behalf|for|about)\b)"
+    rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)",
     re.IGNORECASE,
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
@@ -50,6 +51,8 @@ _SHORT_QUESTION = re.compile(
     r"(?:[\w'’-]+ ){0,5}[\w'’-]+",
     re.IGNORECASE,
 )
+_LOWER_CASE = re.compile(r"(?<=\w\w[.!?])\s(?=(?:i|im|i'm|i've|my|we|we're|our|he|he's|she|she's|they|it|it's|also)\b)")
+"""Where a sentence begins without a capital, as people type."""
 _FAREWELL = re.compile(r",?(?<!\s)\s++(?:hi|hello|thanks|thank you|cheers|bye|please)[\s.!]*+$", re.IGNORECASE)
 _DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
 """Where "no" is part of what is said, and not an answer before it."""
@@ -67,7 +70,9 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     """
     found: dict[tuple[str, str], Fact] = {}
     reader = Reader(people)
-    for said in sentences(own_words(text))[:_MOST_SENTENCES]:  # quoted text is nobody's word about themselves
+    # Quoted text is nobody's word about themselves.
+    spoken = [part for whole in sentences(own_words(text)) for part in _LOWER_CASE.split(whole)]
+    for said in spoken[:_MOST_SENTENCES]:
         if len(said) > LONGEST_SENTENCE:
             continue
         for fact in _sentence_facts(said, reader):

@@ -16,9 +16,11 @@ _KEPT = frozenset(("very", "quite", "so", "all", "both", "only"))
 _UNREAL = frozenset("would could should might may shall must".split())
 _LEARNT = frozenset(
     "move relocate turn break sprain injure get buy adopt retire become lose bear grow undergo stop quit start "
-    "book bring have join marry go sell give cancel change expire".split()
+    "book bring have join marry go sell give cancel change expire hurt twist dislocate die pass reserve".split()
 )
 """Verbs whose past says what holds now: "I moved to Porto"."""
+_SAME_FORM = frozenset(("hurt", "come", "become"))
+"""Verbs whose participle is their basic form."""
 _TOGETHER = re.compile(r"^(?:both|all) (?!of\b)", re.IGNORECASE)
 _NEEDED = frozenset(("avoid", "use", "take"))
 """Verbs of which "have to" says what holds: "I have to avoid sugar"."""
@@ -120,7 +122,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
                     perfect = False
                     tokens.pop(0)
                     break
-                if _is_ing(low) or form == low:
+                if _is_ing(low) or (form == low and low not in _SAME_FORM):
                     break
                 perfect = True
             elif low in ("was", "were", "had") or (
@@ -141,7 +143,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         return None
     if verb == "have" and past and not re.match(r"(?:an?|my|two) |(?:\w+ )?surgery", words):
         return None
-    if words.lower().startswith("no ") and verb in ("have", "own", "eat", "drink", "speak", "like", "need"):
+    if words.lower().startswith("no ") and verb in ("be", "have", "own", "eat", "drink", "speak", "like", "need"):
         negated, words = True, words[3:]
     stripped = words.lower().rstrip(" .")
     for ending in (" any more", " anymore", " any longer"):

@@ -29,7 +29,7 @@ _NAMES = re.compile(r", (?![A-Z]).*|;.*")
 _PRONOUN = re.compile(
     r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE
 )
-_POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|anything|any)\b", re.IGNORECASE)
+_POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|any)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
 _BAD_PART = re.compile(
     r"(?:very |quite |a bit )?(?:new|bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
@@ -131,6 +131,8 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
         return False
     if base == "name":
         known = words("not_names") | words("passing")
+        if value.islower() and tokens[0].endswith(("ing", "ed")):
+            return False
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
     if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):
         return False
@@ -189,7 +191,7 @@ def _is_real(slot: str, read: Predicate) -> bool:
     """Whether what is going on, planned or wanted is a fact of a slot: "I want to learn Thai" is none yet."""
     if value_type(slot) in ("taste", "diet") and (read.passing or read.planned):
         return False
-    if slot == "age" and read.verb == "turn" and not read.past:
+    if slot == "age" and (read.planned or (read.verb == "turn" and not read.past)):
         return False
     if read.planned and slot in _NOT_PLANNED:
         return False
@@ -208,6 +210,8 @@ def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
+    if relation.negated == "ended":
+        return (relation.slot if read.ended else ""), True
     if relation.negated == "ends":
         return relation.slot, True
     if relation.negated == "avoids" or relation.value == "yes":

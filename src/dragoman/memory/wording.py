@@ -17,7 +17,7 @@ _CONTRACTIONS = tuple(
         (r"\bi'd\b", "I would"),
         (r"\b(we|they|you)'re\b", r"\1 are"),
         (r"\b(we|they|you)'ve\b", r"\1 have"),
-        (r"\b(we|they|you|he|she|it)'ll\b", r"\1 will"),
+        (r"\b(we|they|you|he|she|it|there)'ll\b", r"\1 will"),
         (r"\b(we|they|you|he|she|it)'d\b", r"\1 would"),
         (r"\b(?:can'?t|cannot)\b", "can not"),
         (r"\bwon'?t\b", "will not"),
@@ -26,7 +26,7 @@ _CONTRACTIONS = tuple(
         (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
-            r"|expecting|coming|joining|turning"
+            r"|expecting|coming|joining|turning|electric|diesel"
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
@@ -42,7 +42,7 @@ _CONTRACTIONS = tuple(
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
         (r"\b(my|our) gf\b", r"\1 girlfriend"),
         (r"\b(my|our) bf\b", r"\1 boyfriend"),
-        (r"\bw(?:/|(?= (?:my|our|a|two|three|\d))) ?", "with "),
+        (r"\bw(?:/|(?= (?:my|our|us|me|a|two|three|\d))) ?", "with "),
         (r"\bgonna\b", "going to"),
         (r"\bgotta\b", "have to"),
         (r"\bi\b", "I"),
