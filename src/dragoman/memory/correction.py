@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Fact
+from dragoman.memory import chinese_correction
 from dragoman.memory.patterns import fragment
+from dragoman.text.language import language
 from dragoman.text.patterns import Lazy
 
 _LEAD = re.compile(
@@ -36,9 +38,13 @@ _PROPER = re.compile(
 _MOST_WORDS = 6
 
 
-def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:
+def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a form
     """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
     said = text.strip()
+    if language(said) == "zh":
+        anew = chinese_correction.corrected(said, known)
+        if anew:
+            return anew
     lead = _LEAD.match(said) or _CHINESE_LEAD.match(said)
     rest = said[lead.end() :].strip(" .!。！,，") if lead else said.strip(" .!。！")
     if len(rest.split()) > _MOST_WORDS or not rest or rest.endswith(("?", "？")):
