@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
+from dragoman.decision import chinese_applies
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import cell_for
 from dragoman.decision.choose import Analyse, Quote, rank
@@ -334,6 +335,12 @@ def _rescored(option: Option, score: PairScore) -> Option:
 
 def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analyse) -> Decision:
     """What code decides of a sentence under its heading, or of the cell of a table row that is the user's."""
+    if language(question) == "zh":
+        passage = option.evidence.passage
+        path = " ".join((passage.title, *passage.headings))
+        rule = option.sentence
+        decision = chinese_applies.decide(rule, facts, question, path=path)
+        return decision if decision.verdict != "none" else _hazard(rule, facts, question)
     cell = cell_for(question, option.sentence, facts, analyse)
     if cell is not None and cell.decision is not None:
         return cell.decision
@@ -346,6 +353,12 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     return decision
+
+
+def _hazard(rule: str, facts: Sequence[str], question: str) -> Decision:
+    """Food and steps, which code decides by category in both languages; only where a fact does."""
+    decision = applies(rule, facts, question)
+    return decision if decision.fact and decision.verdict in ("yes", "no") else Decision("none", confidence=0.1)
 
 
 def _placed(option: Option) -> str:

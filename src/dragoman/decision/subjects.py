@@ -37,6 +37,10 @@ _ZH_RELATIONS = {
     "妹妹": "sister", "姐姐": "sister", "妈妈": "mother", "母亲": "mother", "爸爸": "father", "父亲": "father", "奶奶": "grandmother",
     "爷爷": "grandfather", "外婆": "grandmother", "外公": "grandfather", "孙子": "grandson", "孙女": "granddaughter", "妻子": "wife",
     "老婆": "wife", "丈夫": "husband", "老公": "husband", "朋友": "friend", "侄子": "nephew",
+    "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
+    "外甥女": "niece", "姥姥": "grandmother", "姥爷": "grandfather", "岳父": "father", "岳母": "mother", "老伴": "partner",
+    "爱人": "partner", "男朋友": "partner", "女朋友": "partner", "太太": "wife", "叔叔": "uncle", "舅舅": "uncle", "姑姑": "aunt",
+    "阿姨": "aunt", "表弟": "cousin", "表哥": "cousin", "表妹": "cousin", "表姐": "cousin", "爸": "father", "妈": "mother",
 }  # fmt: skip
 RELATION = {word: relation for relation, words in _RELATIONS.items() for word in words.split()} | _ZH_RELATIONS
 CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaughter", "nephew", "niece"})
@@ -47,7 +51,7 @@ _NAMED = re.compile(
     r"\b(?:[Mm]y|[Oo]ur|an?|[Tt]he) (?:[\w-]+ ){0,2}?(?P<what>[a-z]+),? (?:called |named )?(?P<name>[A-Z][a-zé]+)\b"
 )
 _ZH_OWN = re.compile(
-    rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
+    rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|其实|才|刚|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|其实|才|刚|戴|会|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
 )
 _THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is|are|weighs?|comes|measures|has)\b)")
 _ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
@@ -119,7 +123,10 @@ def subject_of_question(question: str, known: People) -> frozenset[str]:
     own = _OWN.search(question)
     if own:
         return frozenset({RELATION[own["relation"].lower()]})
-    chinese = re.search(rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})", question)
+    chinese = re.search(
+        rf"(?:(?<![带和跟陪])我(?:们)?(?:的|家的?)?|(?<![带和跟陪个位我]))[大小二]?(?P<relation>{_ZH})(?!票|卡|班|组|房|节)",
+        question,
+    )
     if chinese:
         return frozenset({RELATION[chinese["relation"]]})
     aged = re.search(rf"year-old(?: (?P<relation>{_EN}))?\b", question)

@@ -22,6 +22,8 @@ class Answer:
     options: tuple[Option, ...]
     facts: tuple[Evidence, ...] = ()
     decision: Decision | None = None
+    opening: str = ""
+    """The words for yes or no, where the question calls for others than the usual ones."""
 
 
 def compose(answer: Answer, language: str) -> str:
@@ -34,7 +36,7 @@ def compose(answer: Answer, language: str) -> str:
         return phrase("depends", language, rule=rule, source=source, ask=decision.ask)
     opening = ""
     if decision is not None and decision.verdict in ("yes", "no"):
-        opening = phrase(f"verdict-{decision.verdict}", language)
+        opening = answer.opening or phrase(f"verdict-{decision.verdict}", language)
     if reason:
         key = "rule-and-fact"
         return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source
