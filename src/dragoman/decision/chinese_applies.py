@@ -28,7 +28,7 @@ Target: TypeAlias = Literal["discount", "free", "pay", "price", "require", "perm
 
 _TARGETS: tuple[tuple[Target, re.Pattern[str]], ...] = (
     ("price", re.compile("多少钱|多少元|几块钱|价格|租金.{0,6}多少|[费票金].{0,4}多少|要给多少|得花多少|花多少|怎么收费|怎么卖|几折")),
-    ("discount", re.compile("优惠|打折|折扣|半价|便宜")),
+    ("discount", re.compile("优惠|打折|折扣|半价|(?<!最)便宜")),
     ("pay", re.compile("(?:要|用|得|需要)(?:不要|不用)?(?:另外|再|额外)?(?:买|购|付|花|交|收|给)[^，。]{0,4}[票钱费]|收费|收钱|要钱|要票|要付|花钱|用买")),
     ("free", re.compile("免费|免票|不要钱|不收钱")),
     ("choice", re.compile("哪|什么[^，。]{0,6}(?:适合|合适)|(?:适合|合适)[^，。]{0,6}什么")),
@@ -289,8 +289,16 @@ def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:
             outcomes.append(_of_thing(bound, things, known))
             continue
         outcome = compare(bound, clause, known.situation)
+        if outcome.missing == "weight":
+            outcome = replace(outcome, ask=_ask_weight(outcome.ask, known))
         outcomes.append(_Truth(outcome.truth, outcome.fact, outcome.missing, outcome.ask, by_bound=True))
     return next((each for holds in (False, None, True) for each in outcomes if each.holds is holds), _Truth(None))
+
+
+def _ask_weight(ask: str, known: Told) -> str:
+    """The question for somebody's weight; a rule about people never asks for that of a thing."""
+    height = compare(Condition("height", ""), Clause("", "permit", language="zh"), known.situation).ask
+    return height.replace("身高", "体重") or ask
 
 
 def _of_thing(bound: Condition, things: Sequence[str], known: Told) -> _Truth:
@@ -347,9 +355,15 @@ def _decision(clause: RuleClause, verdict: Verdict, truth: _Truth, weight: float
 
 
 def eligible(cell: str, facts: Sequence[str], question: str) -> Decision:
-    """Whether a cell such as "7到12岁" or "成人，不考试" fits the user."""
+    """Whether a cell such as "7到12岁" or "18岁以上，不考试" fits the user."""
     known = told(tuple(facts), question)
-    truths = [_group(group, known) for group in groups_of(cell, described=True)]
+    parts = [part for part in re.split("[，,；;]", cell) if part.strip()]
+    truths = [
+        truth
+        for part in parts
+        if (groups := groups_of(part, described=True))
+        for truth in (_any([_group(group, known) for group in groups]),)
+    ]
     for truth in truths:
         if truth.holds is False:
             return Decision("no", fact=truth.fact, clause=cell, reason="bound", confidence=0.9)
@@ -359,4 +373,9 @@ def eligible(cell: str, facts: Sequence[str], question: str) -> Decision:
     missing = [truth for truth in truths if truth.missing]
     if missing:
         return Decision("unknown", missing=missing[0].missing, ask=missing[0].ask, clause=cell, confidence=0.8)
-    return Decision("none", clause=canonical(cell), confidence=0.1)
+    return Decision("none", clause=cell, confidence=0.1)
+
+
+def _any(truths: Sequence[_Truth]) -> _Truth:
+    """The truth of alternatives."""
+    return next(each for holds in (True, None, False) for each in truths if each.holds is holds)

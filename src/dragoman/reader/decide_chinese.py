@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.cells import read_row, row_sentence
+from dragoman.decision.cells import Row, read_row, row_sentence
 from dragoman.decision.chinese_applies import Target, target
 from dragoman.decision.chinese_rules import rule_clauses
 from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
@@ -26,9 +26,12 @@ _NEAR_OPEN = 0.2
 _ANSWERS = 0.3
 _PLAIN = 0.55
 _MOST_ROWS = 4
-_SUPERLATIVE = re.compile("最(?!近的|多能|多可|少要)[长短高低贵早晚大小快慢重轻远]|最便宜|哪些|几[个条种家班]")
+_BETTER = 0.1
+_HALF = 0.5
+_SUPERLATIVE = re.compile("最(?!近的|多能|多可|少要)[长短高低贵大小快慢重轻远]|最便宜|最[早晚]的|哪些|几[个条种家班]")
 _REDIRECT = re.compile("按(?P<as>[^，。]{1,6}?)(?:票|价)")
 _VERB_NOT = re.compile(r"(?P<verb>[开收卖送借租让行])不(?P=verb)")
+_ASKED_FIRST = {"age": 0, "height": 1, "count": 2, "weight": 3}
 MayAsk = Callable[[Decision], bool]
 
 
@@ -66,19 +69,14 @@ def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
     ranked: Sequence[Option], facts: Sequence[Evidence], question: str, wanted: Target, floor: float, may_ask: MayAsk
 ) -> Answer | None:
     best = ranked[0]
-    near = [option for option in ranked if option.score >= best.score - _NEAR and read_row(option.sentence) is None]
+    near = [option for option in ranked if option.score >= best.score - _NEAR]
     told = {fact.text for fact in facts}
     decided = [
         option
         for option in near
         if option.decision is not None and option.decision.verdict in ("yes", "no") and option.decision.fact in told
     ]
-    decided.sort(
-        key=lambda option: (
-            wanted == "permit" and option.decision is not None and option.decision.verdict != "no",
-            -option.score,
-        )
-    )
+    decided.sort(key=lambda option: (_rank(option, wanted), -option.score))
     if decided and decided[0].probability >= floor:
         return _answer(decided[0], facts, question, wanted)
     for option in ranked[:4]:
@@ -88,11 +86,15 @@ def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
             return Answer((replace(option, sentence=inline.text),), used)
         if missing is not None and may_ask(missing) and wanted == "choice":
             return Answer((option,), (), missing)
-    for option in near:
-        decision = option.decision
-        is_open = decision is not None and decision.verdict == "unknown" and may_ask(decision)
-        if is_open and option.score >= best.score - _NEAR_OPEN and option.probability >= _ANSWERS:
-            return Answer((replace(option, sentence=_quoted(option)),), (), decision)
+    unknown = [
+        (_ASKED_FIRST.get(decision.missing, len(_ASKED_FIRST)), option, decision)
+        for option in near
+        if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
+        if option.score >= best.score - _NEAR_OPEN and option.probability >= _ANSWERS
+    ]
+    if unknown:
+        _, option, missing_fact = min(unknown, key=lambda each: each[0])
+        return Answer((replace(option, sentence=_quoted(option)),), (), missing_fact)
     decision = best.decision
     if (
         decision is None
@@ -104,6 +106,12 @@ def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
     if best.probability >= _PLAIN and _covers(question, best):
         return _answer(best, facts, question, wanted)
     return None
+
+
+def _rank(option: Option, wanted: Target) -> tuple[bool, bool]:
+    """Refusals first where permission is asked, and sentences before rows of a table."""
+    permits = option.decision is not None and option.decision.verdict != "no"
+    return wanted == "permit" and permits, read_row(option.sentence) is not None
 
 
 def _covers(question: str, option: Option) -> bool:
@@ -195,34 +203,25 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     wanted: Target,
 ) -> Answer | None:
     """The cell that a question asks for, unless a rule of the user's own says otherwise."""
-    own = [
-        each
-        for each in ranked
-        if each.decision is not None
-        and each.decision.fact
-        and each.decision.verdict == "yes"
-        and read_row(each.sentence) is None
-        and each.score >= ranked[0].score - _NEAR
-    ]
+    own = [each for each in ranked if _is_own(each) and each.score >= ranked[0].score - _NEAR]
     told = [fact.text for fact in facts]
     asked = question
     used: tuple[Evidence, ...] = ()
-    if own and wanted == "price":
+    if own:
         redirected = _REDIRECT.search(own[0].sentence)
-        if redirected is None or own[0].decision is None:
+        if redirected is None or wanted != "price":
             return None
         asked = f"{redirected['as']}{question}"
-        used = tuple(fact for fact in facts if fact.text == (own[0].decision.fact if own[0].decision else ""))
+        used = tuple(fact for fact in facts if own[0].decision is not None and fact.text == own[0].decision.fact)
         rows = [row for row in rows if redirected["as"] in row] or rows
+    elif read_row(ranked[0].sentence) is None and ranked[0].score > option.score + _BETTER:
+        return None  # a sentence says it better than any cell
     found = named_row(asked, rows, told)
-    if found is None and len(rows) == 1:
-        row = read_row(rows[0])
-        found = (row, "") if row is not None else None
     if found is None:
         best = sorted(rows, key=lambda row: -len(tokens(row) & tokens(asked)))
         sizes = [len(tokens(row) & tokens(asked)) for row in best]
         row = read_row(best[0])
-        if row is None or (len(sizes) > 1 and sizes[0] == sizes[1]) or option.sentence not in best[0]:
+        if row is None or (len(sizes) > 1 and sizes[0] == sizes[1]) or not _names(asked, row):
             return None
         found = (row, "")
     text = cell(question, found[0])
@@ -231,6 +230,20 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     if found[1]:
         used = tuple(fact for fact in facts if fact.text == found[1])
     return Answer((replace(option, sentence=text),), used)
+
+
+def _is_own(option: Option) -> bool:
+    """Whether a sentence is about the user by one of their facts."""
+    decision = option.decision
+    return (
+        decision is not None and bool(decision.fact) and decision.verdict == "yes" and read_row(option.sentence) is None
+    )
+
+
+def _names(question: str, row: Row) -> bool:
+    """Whether a question holds most of a row's label."""
+    label = content(row.label)
+    return len(label & content(question)) > _HALF * len(label)
 
 
 def _path(option: Option) -> str:

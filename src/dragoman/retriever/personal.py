@@ -20,9 +20,12 @@ from dragoman.core.values import Context, Evidence, Request, Source
 from dragoman.core.warming import warm
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
 from dragoman.text.form import form
+from dragoman.text.language import language
 
 _ALL_FACTS = 48
 _CANDIDATES = 6
+_CHINESE_CANDIDATES = 12
+"""Chinese passages are found by words alone, so that more of them are ranked by their sentences."""
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
 _KEPT = 32
@@ -72,9 +75,9 @@ class PersonalRetriever:
             if not self._user or not self._world or not abouts & {"user", "world"}:
                 continue
             joint = self._of(request.context)
-            if not joint.facts:
+            if not joint.passages:
                 continue
-            if abouts == {"user"}:
+            if abouts == {"user"} and joint.facts:
                 results[nth] = self._facts(request, results[nth], joint)
             elif abouts == {"world"}:
                 results[nth] = self._documents(request, results[nth], joint)
@@ -95,13 +98,16 @@ class PersonalRetriever:
         return joint
 
     def _search(self, context: Context) -> Joint:
+        chinese = language(context.last) == "zh" and form(context.last).act == "question"
         requests = [
             Request(context, self._user, k=_ALL_FACTS),
-            Request(context, self._world, k=_CANDIDATES),
+            Request(context, self._world, k=_CHINESE_CANDIDATES if chinese else _CANDIDATES),
         ]
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
         if not facts:
-            return NO_JOINT
+            # Without facts there is nothing to join; only Chinese passages gain by another order.
+            options = self._ranker.rank(context, facts, passages) if chinese else []
+            return Joint((), tuple(passages), tuple(options)) if chinese else NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
         bearing = bearing_facts(options, most=len(options))
         told = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
