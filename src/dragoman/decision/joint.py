@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
-from dragoman.decision import chinese_applies
+from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
-from dragoman.decision.cells import cell_for
+from dragoman.decision.cells import cell_for, read_row
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
@@ -212,7 +212,7 @@ class JointRanker:
     def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
         texts = [fact.text for fact in facts]
-        best = {option.evidence.id for option in alone[:2]}
+        best = {option.evidence.id for option in alone[: _DECIDED if language(question) == "zh" else 2]}
         options = []
         for place, option in enumerate(alone):
             if place >= _DECIDED and option.evidence.id not in best:
@@ -336,11 +336,7 @@ def _rescored(option: Option, score: PairScore) -> Option:
 def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analyse) -> Decision:
     """What code decides of a sentence under its heading, or of the cell of a table row that is the user's."""
     if language(question) == "zh":
-        passage = option.evidence.passage
-        path = " ".join((passage.title, *passage.headings))
-        rule = option.sentence
-        decision = chinese_applies.decide(rule, facts, question, path=path)
-        return decision if decision.verdict != "none" else _hazard(rule, facts, question)
+        return _chinese(question, facts, option)
     cell = cell_for(question, option.sentence, facts, analyse)
     if cell is not None and cell.decision is not None:
         return cell.decision
@@ -355,10 +351,23 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     return decision
 
 
-def _hazard(rule: str, facts: Sequence[str], question: str) -> Decision:
-    """Food and steps, which code decides by category in both languages; only where a fact does."""
-    decision = applies(rule, facts, question)
-    return decision if decision.fact and decision.verdict in ("yes", "no") else Decision("none", confidence=0.1)
+def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
+    """What code decides of a Chinese sentence, or of a table row that the question names."""
+    row = read_row(option.sentence)
+    decision = None
+    if row is None:
+        passage = option.evidence.passage
+        path = " ".join((passage.title, *passage.headings))
+        decision = chinese_applies.decide(option.sentence, facts, question, path=path)
+    elif chinese_tables.named_row(question, [option.sentence], ()) is not None:
+        decision = chinese_tables.fits(question, row, facts)
+    if decision is not None and decision.verdict != "none":
+        return decision
+    # Food and steps are decided by category in both languages.
+    if chinese_applies.target(question) in ("permit", "choice"):
+        known = chinese_applies.told(tuple(facts), question)
+        decision = hazards.decide(option.sentence, known.situation, 1.0)
+    return decision or Decision("none", confidence=0.1)
 
 
 def _placed(option: Option) -> str:

@@ -16,22 +16,25 @@ from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
+from dragoman.text.form import form
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences
 
 _NEAR = 0.45
 """How far below the best option's score a rule may stand that a fact decides."""
-_NEAR_OPEN = 0.2
+_NEAR_OPEN = 0.35
 """The same for a rule that lacks a fact, which is asked for."""
-_ANSWERS = 0.3
+_ANSWERS = 0.25
 _PLAIN = 0.55
 _MOST_ROWS = 4
 _BETTER = 0.1
 _HALF = 0.5
+_LOOKED_AT = 8
 _SUPERLATIVE = re.compile("最(?!近的|多能|多可|少要)[长短高低贵大小快慢重轻远]|最便宜|最[早晚]的|哪些|几[个条种家班]")
 _REDIRECT = re.compile("按(?P<as>[^，。]{1,6}?)(?:票|价)")
 _VERB_NOT = re.compile(r"(?P<verb>[开收卖送借租让行])不(?P=verb)")
 _ASKED_FIRST = {"age": 0, "height": 1, "count": 2, "weight": 3}
+_POLAR = re.compile("能|可以|行|要|让|吗")
 MayAsk = Callable[[Decision], bool]
 
 
@@ -42,17 +45,27 @@ def decide_chinese(
     ranked = _by_sentence(options)
     if not ranked:
         return None
-    question = standalone(context).text
-    wanted = target(question)
+    query = standalone(context)
+    question, turn = query.text, query.turn
+    wanted = target(turn)
+    if query.is_follow_up and wanted == "permit" and not _POLAR.search(turn):
+        before = _question_before(context)  # "那索道呢？" asks the same of something else
+        question, wanted = f"{before}，{turn}", target(before)
     texts = tuple(fact.text for fact in facts)
     answer = None
     if wanted in ("price", "choice", "other"):
-        answer = _by_table(ranked, facts, question, wanted, floor)
+        answer = _by_table(ranked, facts, question, turn, wanted)
     if answer is None:
         answer = _by_rule(ranked, facts, question, wanted, floor, may_ask)
     if answer is None and wanted not in ("price", "choice", "other"):
         answer = _by_row(ranked, facts, question, texts, floor)
     return answer
+
+
+def _question_before(context: Context) -> str:
+    """The user's last question before this turn."""
+    said = [turn.text for turn in context.history if turn.speaker == "user" and form(turn.text).act == "question"]
+    return said[-1] if said else context.last
 
 
 def _by_sentence(options: Sequence[Option]) -> list[Option]:
@@ -90,7 +103,7 @@ def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
         (_ASKED_FIRST.get(decision.missing, len(_ASKED_FIRST)), option, decision)
         for option in near
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
-        if option.score >= best.score - _NEAR_OPEN and option.probability >= _ANSWERS
+        if option.score >= best.score - _NEAR_OPEN and option.probability >= floor and best.probability >= _ANSWERS
     ]
     if unknown:
         _, option, missing_fact = min(unknown, key=lambda each: each[0])
@@ -159,7 +172,7 @@ def _tables(ranked: Sequence[Option]) -> list[tuple[Option, list[str]]]:
 
 
 def _by_table(
-    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, wanted: Target, floor: float
+    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, turn: str, wanted: Target
 ) -> Answer | None:
     told = [fact.text for fact in facts]
     tables = _tables(ranked)
@@ -188,7 +201,7 @@ def _by_table(
                 text = next(line for line in rows if read_row(line) == row)
                 return Answer((replace(option, sentence=row_sentence(text)),), used)
             continue
-        answer = _cell(option, rows, ranked, facts, question, wanted)
+        answer = _cell(option, rows, ranked, facts, question, turn, wanted)
         if answer is not None:
             return answer
     return None
@@ -200,6 +213,7 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     ranked: Sequence[Option],
     facts: Sequence[Evidence],
     question: str,
+    turn: str,
     wanted: Target,
 ) -> Answer | None:
     """The cell that a question asks for, unless a rule of the user's own says otherwise."""
@@ -216,7 +230,10 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
         rows = [row for row in rows if redirected["as"] in row] or rows
     elif read_row(ranked[0].sentence) is None and ranked[0].score > option.score + _BETTER:
         return None  # a sentence says it better than any cell
-    found = named_row(asked, rows, told)
+    # In "那索道呢？" the turn names the row, and the question before it the column.
+    found = (named_row(turn, rows, ()) if turn != question and asked == question else None) or named_row(
+        asked, rows, told
+    )
     if found is None:
         best = sorted(rows, key=lambda row: -len(tokens(row) & tokens(asked)))
         sizes = [len(tokens(row) & tokens(asked)) for row in best]
@@ -224,12 +241,28 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
         if row is None or (len(sizes) > 1 and sizes[0] == sizes[1]) or not _names(asked, row):
             return None
         found = (row, "")
+    season = _on_that_day(question, found[0], ranked)
+    if season is not None:
+        return Answer((season,), used)
     text = cell(question, found[0])
     if text is None:
         return None
     if found[1]:
         used = tuple(fact for fact in facts if fact.text == found[1])
     return Answer((replace(option, sentence=text),), used)
+
+
+def _on_that_day(question: str, row: Row, ranked: Sequence[Option]) -> Option | None:
+    """A sentence that gives another value for the day or season of the question, which the row does not speak of."""
+    days = {token for token in tokens(question) if token[0] == "@"}
+    columns = tokens(" ".join(name for name, _ in row.cells) + row.label)
+    if not days or days & columns:
+        return None
+    label = content(row.label)
+    for option in ranked[:_LOOKED_AT]:
+        if read_row(option.sentence) is None and days & tokens(option.sentence) and label <= content(option.sentence):
+            return option
+    return None
 
 
 def _is_own(option: Option) -> bool:

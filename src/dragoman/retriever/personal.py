@@ -144,4 +144,7 @@ class PersonalRetriever:
         wanted = [key for key in first if key not in request.without and key in by_id]
         order = list(dict.fromkeys([*wanted[:2], *found]))
         pieces = [found.get(key) or by_id[key] for key in order]
+        if language(request.context.last) == "zh":  # whoever compares sources reads the relevance of the first
+            most = max(request.k, len(plain))
+            return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))
