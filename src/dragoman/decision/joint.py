@@ -27,7 +27,8 @@ from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
-from dragoman.text.query import standalone
+from dragoman.text.query import SearchText, standalone
+from dragoman.text.question_kind import question_kind
 from dragoman.text.sentences import sentences
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class JointRanker:
             for quote in quotes
         ]
         if self._by_code and not quick:
-            alone = self._decided(question.text, facts, alone)
+            alone = self._decided(_to_decide(question), facts, alone)
         joined = self._joined(question.turn, facts, alone) if facts else []
         options = sorted([*alone, *joined], key=lambda option: -option.score)
         if self._scorer is not None and facts and not quick and language(question.turn) != "zh":
@@ -351,20 +352,26 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     return decision
 
 
+def _to_decide(question: SearchText) -> str:
+    """The question that code decides: in Chinese the turn alone where it asks, since what it carries may mislead."""
+    asks = language(question.turn) == "zh" and question_kind(question.turn) != "open"
+    return question.turn if asks else question.text
+
+
 def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
     """What code decides of a Chinese sentence, or of a table row that the question names."""
-    row = read_row(option.sentence)
+    row, wanted = read_row(option.sentence), chinese_applies.target(question)
     decision = None
     if row is None:
         passage = option.evidence.passage
         path = " ".join((passage.title, *passage.headings))
         decision = chinese_applies.decide(option.sentence, facts, question, path=path)
-    elif chinese_tables.named_row(question, [option.sentence], ()) is not None:
+    elif wanted == "choice" or chinese_tables.named_row(question, [option.sentence], ()) is not None:
         decision = chinese_tables.fits(question, row, facts)
     if decision is not None and decision.verdict != "none":
         return decision
     # Food and steps are decided by category in both languages.
-    if chinese_applies.target(question) in ("permit", "choice"):
+    if wanted in ("permit", "choice"):
         known = chinese_applies.told(tuple(facts), question)
         decision = hazards.decide(option.sentence, known.situation, 1.0)
     return decision or Decision("none", confidence=0.1)

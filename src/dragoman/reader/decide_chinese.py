@@ -46,8 +46,8 @@ def decide_chinese(
     if not ranked:
         return None
     query = standalone(context)
-    question, turn = query.text, query.turn
-    wanted = target(turn)
+    turn = query.turn
+    question, wanted = turn if _POLAR.search(turn) else query.text, target(turn)
     if query.is_follow_up and wanted == "permit" and not _POLAR.search(turn):
         before = _question_before(context)  # "那索道呢？" asks the same of something else
         question, wanted = f"{before}，{turn}", target(before)

@@ -140,11 +140,13 @@ class PersonalRetriever:
         found = {piece.id: piece for piece in plain}
         names = {source.name for source in request.sources}
         by_id = {piece.id: piece for piece in joint.passages if piece.source in names}
-        first = dict.fromkeys(option.evidence.id for option in joint.options[:3])
+        chinese = language(request.context.last) == "zh"
+        best = [option for option in joint.options if option.is_decided][:2] if chinese else []
+        first = dict.fromkeys(option.evidence.id for option in (*best, *joint.options[:3]))
         wanted = [key for key in first if key not in request.without and key in by_id]
-        order = list(dict.fromkeys([*wanted[:2], *found]))
+        order = list(dict.fromkeys([*wanted[: 3 if chinese else 2], *found]))
         pieces = [found.get(key) or by_id[key] for key in order]
-        if language(request.context.last) == "zh":  # whoever compares sources reads the relevance of the first
-            most = max(request.k, len(plain))
+        if chinese:  # whoever compares sources reads the relevance of the first
+            most = max(request.k, len(plain)) + 1
             return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))
