@@ -78,7 +78,7 @@ _USED = re.compile(
 )
 _HAVE = re.compile(r"\b(?:have|has|hold|own|got|with|bring|carry|booked|reserved|show)\b|有|带|持|预约|预订")
 _AVOID = re.compile(
-    r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|不能吃|不耐受|忌口"
+    r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|[吃喝]不了|不喝|不能[吃喝]|不耐受|忌口"
 )
 _TOLERATES = re.compile(r"\bnot (?:allergic|intolerant)|\bno (?:allerg|intoleran)|n't allergic|不过敏|没有过敏|不是对")
 _BEING = re.compile(r"(?:\b(?:am|is|are|be|became|become|been|as)|'m|'s|'re)\b[a-z0-9 ,-]{0,28}$")

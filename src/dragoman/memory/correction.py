@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Fact
+from dragoman.memory import chinese_correction
 from dragoman.memory.patterns import fragment
 from dragoman.memory.roles import fits
 from dragoman.memory.subjects import USER
 from dragoman.text.claims import numbers
+from dragoman.text.language import language
 from dragoman.text.patterns import Lazy
 
 _LEAD = re.compile(
@@ -48,6 +50,10 @@ _MOST_WORDS = 8
 def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a kind
     """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
     said = text.strip()
+    if language(said) == "zh":
+        anew = chinese_correction.corrected(said, known)
+        if anew:
+            return anew
     lead = _LEAD.match(said) or _CHINESE_LEAD.match(said)
     rest = said[lead.end() :].strip(" .!。！,，") if lead else said.strip(" .!。！")
     if len(rest.split()) > _MOST_WORDS or not rest or rest.endswith(("?", "？")):

@@ -24,6 +24,8 @@ class Answer:
     decision: Decision | None = None
     doubt: bool = False
     """Whether the sentences are only the closest that were found."""
+    opening: str = ""
+    """The words for yes or no, where the question calls for others than the usual ones."""
 
 
 def compose(answer: Answer, language: str) -> str:
@@ -37,7 +39,7 @@ def compose(answer: Answer, language: str) -> str:
         return phrase("unsure", language, quote=rule + source)
     opening = ""
     if decision is not None and decision.verdict in ("yes", "no"):
-        opening = phrase(f"verdict-{decision.verdict}", language)
+        opening = answer.opening or phrase(f"verdict-{decision.verdict}", language)
     if reason:
         key = "rule-and-fact"
         return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source

@@ -14,7 +14,9 @@ from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
+from dragoman.reader.decide_chinese import decide_chinese
 from dragoman.text.claims import negated
+from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import QuestionKind, question_kind
 from dragoman.text.sentences import sentences
@@ -62,6 +64,8 @@ def decide(
     An option that answers with a probability below `floor` is not considered by itself; beside one that does, all
     sentences of its passage are, since the rules of one matter stand together.
     """
+    if language(context.last) == "zh":
+        return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
     ranked = _by_sentence(options)
     if not ranked or ranked[0].probability < floor:
         return None

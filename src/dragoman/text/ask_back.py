@@ -315,9 +315,12 @@ def _stated(subject: str, verb: str, rest: str) -> str:
 
 
 def _chinese(asked: str, bare: str) -> str:
+    question = asked.strip().rstrip("？?").removeprefix("请问")
+    whom = re.match(r"(?:您的|你的)?(?P<who>.+?)(?:今年|有|的)?(?:多大|几岁|多高|多重|身高|体重|过了|是)", question)
+    if whom and whom["who"] not in ("您", "你", "它") and re.match("[他她它]", bare):
+        return f"我{whom['who']}{bare[1:]}{'岁' if bare[1:].isdigit() and re.search('多大|几岁', question) else ''}。"
     if bare.startswith("我") or len(bare) > 12:
         return f"{bare}。"
-    question = asked.strip().rstrip("？?").removeprefix("请问")
     no = _NO.match(bare) is not None
     polar = re.match(r"(你们?|您|你的\S{1,4})(是|有|会|能)(?:不是|没有|不会|不能)?(.+?)吗?$", question)
     if polar and (no or _YES.match(bare)):
@@ -325,7 +328,7 @@ def _chinese(asked: str, bare: str) -> str:
         return f"{polar[1].replace('你', '我').replace('您', '我')}{negation}{polar[2]}{polar[3]}。"
     how = re.match(r"(.+?)(?:今年)?(?:多大|几岁|多高|多重|几个人|多少)", question)
     if how:
-        subject = how[1].replace("你", "我").replace("您", "我")
+        subject = re.sub("^[您你]的", "我", how[1]).replace("你", "我").replace("您", "我")
         unit = "岁" if bare.isdigit() and re.search("多大|几岁", question) else ""
         return f"{subject}{bare}{unit}。"
     return f"{bare}。"
