@@ -22,10 +22,10 @@ class Answer:
     options: tuple[Option, ...]
     facts: tuple[Evidence, ...] = ()
     decision: Decision | None = None
-    doubt: bool = False
-    """Whether the sentences are only the closest that were found."""
     opening: str = ""
     """The words for yes or no, where the question calls for others than the usual ones."""
+    doubt: bool = False
+    """Whether the sentences are only the closest that were found."""
 
 
 def compose(answer: Answer, language: str) -> str:

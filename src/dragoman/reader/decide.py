@@ -27,8 +27,8 @@ _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
 _BEARS = 0.7
 """From which probability on a fact is said to the user as a reason."""
-_ANSWERS = 0.5
-"""From which probability on a sentence is taken to answer without a word of doubt."""
+_ANSWERS = 0.35
+"""From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
 _SURE = 0.8
@@ -96,7 +96,8 @@ def decide(
 def _closest(near: Sequence[Option]) -> Answer:
     """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
     best = near[0]
-    said = [best, *(option for option in near[1:] if option.score >= best.score - _CLOSE)][:2]
+    beside = [o for o in near[1:] if o.score >= best.score - _CLOSE and read_row(o.sentence) is None]
+    said = [best, *beside][:2]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < _DOUBTFUL
@@ -178,7 +179,14 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     """
     best = judged[0]
     told = {fact.text for fact in facts}
-    by_fact = [each for each in judged if each.decision.fact in told and each.decision.verdict in ("yes", "no")]
+    by_fact = [
+        each
+        for each in judged
+        if each.decision.fact in told
+        and each.decision.verdict in ("yes", "no")
+        # A row says something about its own matter; it does not refuse or let anything else.
+        and (each is best or read_row(each.option.sentence) is None)
+    ]
     # What code compares is surer than what a model reads, and a sentence says more than a table row.
     by_fact.sort(
         key=lambda each: (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Quote, rank
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken, told_back
 from dragoman.text.form import form, owned_thing
@@ -116,6 +117,8 @@ class ExtractiveReader:
         """A second sentence that answers as well as the best: rather both than the wrong one."""
         best, second = quotes[0], next((quote for quote in quotes[1:] if quote.text != quotes[0].text), None)
         if second is None or language == "zh" or self._about.get(best.evidence.source, "world") != "world":
+            return None
+        if read_row(second.text) is not None:  # of a table, one row is right
             return None
         as_good = second.score >= best.score - _CLOSE and second.probability >= self._sure
         return second if as_good and _alike(quotes) == best.text else None

@@ -22,6 +22,7 @@ from dragoman.decision.joint import JointRanker, Option, bearing_facts
 from dragoman.retriever.told import told_facts
 from dragoman.text.form import form
 from dragoman.text.language import language
+from dragoman.text.question_kind import question_kind
 
 _ALL_FACTS = 48
 _CANDIDATES = 6
@@ -105,7 +106,7 @@ class PersonalRetriever:
             Request(context, self._world, k=_CHINESE_CANDIDATES if chinese else _CANDIDATES),
         ]
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
-        facts += told_facts(context, facts, source=self._user[0].name)
+        facts = [*told_facts(context, facts, source=self._user[0].name), *facts]
         if not facts:
             # Without facts there is nothing to join; only Chinese passages gain by another order.
             options = self._ranker.rank(context, facts, passages) if chinese else []
@@ -123,14 +124,16 @@ class PersonalRetriever:
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
-        about_user = form(request.context.last).about == "user"
+        last = request.context.last
+        about_user = form(last).about == "user"
+        decided = question_kind(last) == "polar"  # "Am I liable for it?" asks the documents, whatever its form
         bearing = bearing_facts(joint.options)
         ranked = []
         for fact in joint.facts:
             if fact.id in request.without:
                 continue
             bears = bearing.get(fact.id, 0.0)
-            relevance = max(fact.relevance, bears) if about_user else bears
+            relevance = bears if decided or not about_user else fact.relevance
             ranked.append(
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )

@@ -7,6 +7,7 @@ rest on any sentence before it: "Son Sam, 9." - "May he use the big slide?".
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from dragoman.core.values import Context, Evidence, Passage, SourceName
@@ -19,6 +20,12 @@ from dragoman.text.sentences import sentences
 _MOST = 8
 """How many sentences count: the newest."""
 _LONGEST = 240
+_MOSTLY_KNOWN = 0.2
+"""Up to which share of new words a sentence says nothing that memory does not hold."""
+_WISH = re.compile(
+    r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
+)
+"""What somebody wants belongs to the question, not to who they are."""
 TOLD = "told"
 """The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
 
@@ -34,7 +41,11 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             told.clear()  # whatever it was, it must not come back from the dialogue
             continue
         for sentence in sentences(own_words(turn.text)):
-            if len(sentence) > _LONGEST or form(sentence).act != "statement" or not _words(sentence) - known:
+            words = _words(sentence)
+            new = len(words - known) / len(words) if words else 0.0
+            if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
+                continue
+            if _WISH.match(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
             passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
