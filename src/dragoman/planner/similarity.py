@@ -33,7 +33,7 @@ class SimilarityPlanner:
     """
 
     def __init__(
-        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.5, margin: float = 0.1
+        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.45, margin: float = 0.1
     ) -> None:
         self._retriever = retriever
         self._threshold = threshold

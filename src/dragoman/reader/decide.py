@@ -31,6 +31,8 @@ _ANSWERS = 0.35
 """From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
+_AS_CLOSE = 0.06
+"""The same where no fact bears on either sentence."""
 _SURE = 0.8
 """From which share of yes and no on a verdict of the trained scorer is taken."""
 _SPEAKS = 0.3
@@ -96,8 +98,9 @@ def decide(
 def _closest(near: Sequence[Option]) -> Answer:
     """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
     best = near[0]
-    beside = [o for o in near[1:] if o.score >= best.score - _CLOSE and read_row(o.sentence) is None]
-    said = [best, *beside][:2]
+    personal = any(option.bears >= _BEARS for option in near[:2])
+    least = best.score - (_CLOSE if personal else _AS_CLOSE)
+    said = [best, *(o for o in near[1:] if o.score >= least and read_row(o.sentence) is None)][:2]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < _DOUBTFUL

@@ -7,6 +7,7 @@ alone and together with the facts that bear on it.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,11 @@ _CHINESE_CANDIDATES = 12
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
 _KEPT = 32
+_RECALL = re.compile(
+    r"\b(?:what|where|who|whom|which|when|how|name|called|remember|recall|know|told|remind)\b|什么|哪|谁|记得",
+    re.IGNORECASE,
+)
+"""Asks for what was told, however politely: "would you remember where I live?"."""
 Key: TypeAlias = tuple[object, ...]
 
 
@@ -126,14 +132,17 @@ class PersonalRetriever:
         """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
         last = request.context.last
         about_user = form(last).about == "user"
-        decided = question_kind(last) == "polar"  # "Am I liable for it?" asks the documents, whatever its form
+        # "Am I liable for it?" asks the documents, though its form is that of "Am I married?".
+        decided = question_kind(last) == "polar" and not _RECALL.search(last)
         bearing = bearing_facts(joint.options)
         ranked = []
         for fact in joint.facts:
             if fact.id in request.without:
                 continue
             bears = bearing.get(fact.id, 0.0)
-            relevance = bears if decided or not about_user else fact.relevance
+            relevance = (
+                max(fact.relevance, bears) if about_user and decided else fact.relevance if about_user else bears
+            )
             ranked.append(
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )

@@ -31,10 +31,10 @@ TOLD = "told"
 
 
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
-    """The user's statements of this dialogue that add a word to the `facts` that memory holds."""
+    """The user's statements before the last turn that add something to the `facts` that memory holds."""
     known = {word for fact in facts for word in _words(fact.text)}
     told: dict[str, Evidence] = {}
-    for turn in context.turns:
+    for turn in context.history:
         if turn.speaker != "user":
             continue
         if form(turn.text).act == "forget":
