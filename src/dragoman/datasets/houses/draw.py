@@ -267,8 +267,8 @@ class Draw:
 def _sayings_table(fact: Fact) -> dict[str, Any]:
     world = {"diet": "diets", "mobility": "mobility", "health": "health", "status": "statuses"}
     if fact.attribute in world:
-        found: dict[str, Any] = words("world")[world[fact.attribute]][str(fact.value)]
-        return found
+        sayings: dict[str, Any] = words("world")[world[fact.attribute]][str(fact.value)]
+        return sayings
     table: dict[str, Any] = words("facts")[fact.attribute]
     return table
 

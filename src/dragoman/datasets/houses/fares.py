@@ -75,19 +75,19 @@ def liking_rows(draw: Draw, house: str) -> Iterator[PairRow]:
     own = [liking for number, liking in enumerate(likings) if (number % 5 == 4) == (draw.side == "dev")]
     for liking, stranger in (rng.sample(own, 2), rng.sample(own, 2)):
         person = USER if rng.random() < 0.75 else draw.person()
-        said = draw.state_text(rng.choice(liking["say"]), person)
-        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=said))
+        statement = draw.state_text(rng.choice(liking["say"]), person)
+        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=statement))
         for right, items in ((1, liking["fits"]), (0, liking["clashes"])):
             item = rng.choice(items)
             heading = rng.choice([f"{house} > Programme: ", f"{house}: ", "", ""])
             line = heading + sentence(fill(draw.pick(fares["recommend_line"]), {"x": item}, rng))
-            yield _row(ask, said, line, f"liking/{'fits' if right else 'clashes'}", right, 1)
-            would = draw.question(draw.pick(fares["would"]), person.in_question(rng, known_as=said) | {"x": item})
+            yield _row(ask, statement, line, f"liking/{'fits' if right else 'clashes'}", right, 1)
+            would = draw.question(draw.pick(fares["would"]), person.in_question(rng, known_as=statement) | {"x": item})
             verdict = "yes" if right else "no"
             about = heading + sentence(fill(draw.pick(fares["recommend_line"]), {"x": item}, rng))
-            yield PairRow(_SET, would, about, said, f"liking/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
-            yield PairRow(_SET, would, said, kind="liking", needs=1)
-        yield PairRow(_SET, ask, said, kind="liking", needs=1)
+            yield PairRow(_SET, would, about, statement, f"liking/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
+            yield PairRow(_SET, would, statement, kind="liking", needs=1)
+        yield PairRow(_SET, ask, statement, kind="liking", needs=1)
         wrong = draw.state_text(rng.choice(stranger["say"]), draw.person())
         yield PairRow(_SET, ask, wrong, kind="other person", needs=0)
 
@@ -99,17 +99,17 @@ def feature_rows(draw: Draw) -> Iterator[PairRow]:
     for name, having, lacking in rng.sample(own, 4):
         person = USER if rng.random() < 0.8 else draw.person()
         seeks = rng.random() < 0.4
-        said = draw.state_text(fill(draw.pick(features["seek" if seeks else "avoid"]), {"x": name}, rng), person)
-        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=said))
+        statement = draw.state_text(fill(draw.pick(features["seek" if seeks else "avoid"]), {"x": name}, rng), person)
+        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=statement))
         for has, option in ((True, having), (False, lacking)):
             line = sentence(fill(draw.pick(features["with" if has else "without"]), {"o": option, "x": name}, rng))
             right = int(has == seeks)
-            yield _row(ask, said, line, f"feature/{'fits' if right else 'clashes'}", right, 1)
-            words_of = person.in_question(rng, known_as=said) | {"x": option}
+            yield _row(ask, statement, line, f"feature/{'fits' if right else 'clashes'}", right, 1)
+            words_of = person.in_question(rng, known_as=statement) | {"x": option}
             would = draw.question(draw.pick(fares["would"]), words_of)
             verdict = "yes" if right else "no"
-            yield PairRow(_SET, would, line, said, f"feature/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
-        yield PairRow(_SET, ask, said, kind="feature", needs=1)
+            yield PairRow(_SET, would, line, statement, f"feature/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
+        yield PairRow(_SET, ask, statement, kind="feature", needs=1)
 
 
 def _open(question: str, line: str) -> PairRow:

@@ -186,7 +186,7 @@ class _Asking:
             if fact.attribute == "pet"
             else "my dog"
         )
-        known = is_named_pet and fact.attribute == "pet" and pet != stated.pet  # the question says it all
+        is_stated = is_named_pet and fact.attribute == "pet" and pet != stated.pet  # the question says it all
         if line.card and line.card != "guide dog":
             verdict, text = self._with_card(line, rule, fact, stated, verdict)
             if verdict == "unknown":
@@ -197,11 +197,11 @@ class _Asking:
         slots = person.in_question(rng, known_as=text) | {"thing": rule.thing + place, "pet": pet}
         question = draw.question(draw.pick(rule.table["ask"]), slots)
         kind = f"{rule.attribute}/{verdict}"
-        yield self._row(question, text, line.shown, kind, 1, 0 if known else 1, verdict)
+        yield self._row(question, text, line.shown, kind, 1, 0 if is_stated else 1, verdict)
         if light:
-            yield from self._claims(line, rule, person, pet, text, "", verdict, known)
+            yield from self._claims(line, rule, person, pet, text, "", verdict, is_stated)
             return
-        alone: Verdict = verdict if known else "unknown"
+        alone: Verdict = verdict if is_stated else "unknown"
         yield self._row(question, "", line.shown, f"{rule.attribute}/{alone} without", 1, None, alone)
         wrong = draw.distractor({rule.attribute})
         yield self._row(question, wrong.text, line.shown, "wrong fact", 1, 0, alone)
@@ -213,19 +213,19 @@ class _Asking:
             yield self._row(question, rng.choice([text, text, wrong.text]), near.shown, "near miss", 0, 0, "none")
         for near in self._near(line, rule, 1):
             yield self._row(question, "", near.shown, "near miss", 0, None, "none")
-        yield PairRow(SET, question, text, kind=rule.attribute, needs=0 if known else 1)
+        yield PairRow(SET, question, text, kind=rule.attribute, needs=0 if is_stated else 1)
         for _ in range(2):
             yield PairRow(SET, question, draw.distractor(kin(rule.attribute)).text, kind="wrong fact", needs=0)
-        yield from self._claims(line, rule, person, pet, text, wrong.text, verdict, known)
+        yield from self._claims(line, rule, person, pet, text, wrong.text, verdict, is_stated)
 
     def _with_card(self, line: Line, rule: Rule, fact: Fact, stated: Stated, verdict: Verdict) -> tuple[Verdict, str]:
         """The exception counts: with the card the rule does not bind, without it the rule does."""
         draw = self.draw
         has = draw.rng.random() < 0.6
-        told = draw.state(Fact("membership", line.card), stated.person).text
+        membership = draw.state(Fact("membership", line.card), stated.person).text
         if not has:
             words_of = stated.person.in_fact(draw.rng)
-            told = sentence(
+            membership = sentence(
                 fill(
                     f"{{I}} [don't|do not]{{~}} have {line.card}.", words_of, draw.rng, third=not stated.person.is_user
                 )
@@ -234,7 +234,7 @@ class _Asking:
             return verdict, stated.text  # passes in any case
         if rule.table["shape"] == "closed_days":  # an exemption of a person opens no closed door
             return "unknown", ""
-        return "yes" if verdict == "yes" or has else "no", self._compound(stated.text, told)
+        return "yes" if verdict == "yes" or has else "no", self._compound(stated.text, membership)
 
     def _compound(self, first: str, second: str) -> str:
         rng = self.draw.rng
@@ -307,7 +307,7 @@ class _Asking:
         return [rng.choice(rng.choice(pools)) for _ in range(count)] if pools else []
 
     def _claims(  # noqa: PLR0917 - what a claim is made of
-        self, line: Line, rule: Rule, person: Person, pet: str, text: str, wrong: str, verdict: Verdict, known: bool
+        self, line: Line, rule: Rule, person: Person, pet: str, text: str, wrong: str, verdict: Verdict, is_stated: bool
     ) -> Iterator[PairRow]:
         """What may be said in reply, against the evidence with the fact, with a wrong one, and with another line."""
         draw, rng = self.draw, self.draw.rng
@@ -319,7 +319,7 @@ class _Asking:
             truth: Entailment = "entailed" if side == verdict else "contradicted"
             evidence = f"{line.shown} {_told(text, rng)}" if rng.random() < 0.7 else f"{_told(text, rng)} {line.shown}"
             yield PairRow(SET, evidence, claim, kind=f"claim {rule.attribute}", entails=truth)
-            if rng.random() < 0.5 and not known:
+            if rng.random() < 0.5 and not is_stated:
                 unsupported = f"{line.shown} {_told(wrong, rng)}" if wrong and rng.random() < 0.5 else line.shown
                 yield PairRow(SET, unsupported, claim, kind="claim without its fact", entails="neutral")
             if rng.random() < 0.3:

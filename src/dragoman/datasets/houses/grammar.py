@@ -120,8 +120,8 @@ USER = Person()
 
 def fill(template: str, slots: Mapping[str, str], rng: random.Random, *, third: bool = False) -> str:
     """A wording with its choices made and its slots filled, tidied: one space, no space before a mark."""
-    while found := _CHOICE.search(template):
-        template = template[: found.start()] + rng.choice(found.group(1).split("|")) + template[found.end() :]
+    while choice := _CHOICE.search(template):
+        template = template[: choice.start()] + rng.choice(choice.group(1).split("|")) + template[choice.end() :]
     template = _VERB.sub(lambda match: _conjugated(match.group(1), third), template)
     filled = _SLOT.sub(lambda match: slots.get(match.group(1), match.group(0)), template)
     filled = filled.replace(" 'm ", "'m ").replace("{~}", "")

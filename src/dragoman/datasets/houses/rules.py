@@ -56,8 +56,8 @@ class Rule:
     @property
     def table(self) -> Mapping[str, Any]:
         """The rule's entry among the wordings."""
-        found: Mapping[str, Any] = words("rules")[self.name]
-        return found
+        table: Mapping[str, Any] = words("rules")[self.name]
+        return table
 
     @property
     def attribute(self) -> str:
@@ -141,11 +141,11 @@ _SHAPES = {
 @cache
 def ingredient_tags() -> Mapping[str, frozenset[str]]:
     """What each ingredient counts as."""
-    found: dict[str, set[str]] = {}
+    tags_by_name: dict[str, set[str]] = {}
     for tag, names in words("world")["ingredients"].items():
         for name in names:
-            found.setdefault(name, set()).add(tag)
+            tags_by_name.setdefault(name, set()).add(tag)
     for entry in words("world")["counts_as"]["also"]:
         name, _, tag = entry.partition(":")
-        found[name].add(tag)
-    return {name: frozenset(tags) for name, tags in found.items()}
+        tags_by_name[name].add(tag)
+    return {name: frozenset(tags) for name, tags in tags_by_name.items()}

@@ -69,18 +69,18 @@ class ConvAi2(OneFile):
         self, number: int, lines: list[tuple[FileRow, re.Match[str]]], ignored: set[str]
     ) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{number}"
-        said = [(row, match[3]) for row, match in lines if not match[2]]
+        utterances = [(row, match[3]) for row, match in lines if not match[2]]
         candidates: list[Passage] = []
         for row, match in lines:
             if match[2]:
-                found = self._persona(dialogue, row, match, len(candidates))
-                if isinstance(found, Passage):
-                    candidates.append(found)
+                passage = self._persona(dialogue, row, match, len(candidates))
+                if isinstance(passage, Passage):
+                    candidates.append(passage)
                 elif match[2] not in ignored:  # said once, not for each of thousands of lines
                     ignored.add(match[2])
-                    yield found
+                    yield passage
         turns: tuple[Turn, ...] = ()
-        for position, (row, text) in enumerate(said):
+        for position, (row, text) in enumerate(utterances):
             user, *rest = text.split("\t")
             reply = rest[0].strip() if rest else ""
             if user.strip() == _SILENCE and reply:

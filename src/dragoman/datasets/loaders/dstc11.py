@@ -77,8 +77,8 @@ class Dstc11:
 
     def __init__(self, *, file: Path, knowledge: Path | None = None, pool: Pool = "corpus") -> None:
         if pool not in get_args(Pool):
-            known = ", ".join(f"'{name}'" for name in get_args(Pool))
-            raise ConfigError(f"dataset.dstc11: pool = '{pool}' is not known.", remedy=f"Use one of {known}.")
+            choices = ", ".join(f"'{name}'" for name in get_args(Pool))
+            raise ConfigError(f"dataset.dstc11: pool = '{pool}' is not known.", remedy=f"Use one of {choices}.")
         self._given = Path(file)
         self._knowledge = Path(knowledge) if knowledge else None
         self._pool = pool
@@ -156,17 +156,17 @@ class _Split:
         if fault:
             yield row.error(fault)
             return
-        found = self.example(row, log, label)
-        if isinstance(found, Example) and self._pool == "mentioned":
-            missing = {snippet.entity for snippet in label.knowledge} - set(found.context.scope.user.split("+"))
+        outcome = self.example(row, log, label)
+        if isinstance(outcome, Example) and self._pool == "mentioned":
+            missing = {snippet.entity for snippet in label.knowledge} - set(outcome.context.scope.user.split("+"))
             if label.target and missing:
                 yield row.warning(f"the dialogue does not name {', '.join(sorted(missing))}: its gold is no candidate")
-        yield found
+        yield outcome
 
     def example(self, row: FileRow, log: list[_Said], label: _Label | None) -> Example | Problem:
         if not log or log[-1].speaker != "U" or not log[-1].text.strip():
             return row.error("the log does not end with a user turn that says something")
-        turns = tuple(Turn("user" if said.speaker == "U" else "agent", said.text) for said in log)
+        turns = tuple(Turn("user" if line.speaker == "U" else "agent", line.text) for line in log)
         mentioned = self._mentions.find(turn.text for turn in turns)
         gold = tuple(dict.fromkeys(snippet.entity for snippet in label.knowledge)) if label and label.target else ()
         about = gold if self._pool == "gold" and gold else mentioned

@@ -51,15 +51,15 @@ def faq_id(entity: str, faq: object) -> str:
 
 def entities(file: Path) -> Iterator[Entity]:
     """One entity after the other. Everything rests on this file, so a fault in it is an error, not a problem."""
-    known: set[str] = set()
-    for found in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
-        if isinstance(found, Problem):
-            raise InputError(f"The knowledge is damaged: {found}.", remedy="Take the file as it was released.")
-        row, entity = found
+    keys: set[str] = set()
+    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
+        if isinstance(outcome, Problem):
+            raise InputError(f"The knowledge is damaged: {outcome}.", remedy="Take the file as it was released.")
+        row, entity = outcome
         key = "/".join(row.keys)
-        if key in known:
+        if key in keys:
             raise InputError(f"'{file}' has the entity '{key}' twice.", remedy="Take the file as it was released.")
-        known.add(key)
+        keys.add(key)
         yield Entity(key, row.keys[0], entity.name, tuple(_passages(key, entity)))
 
 

@@ -54,7 +54,7 @@ class Focus(OneFile):
     @property
     def labels(self) -> frozenset[Label]:
         """What the first turn has: the released test file has none."""
-        first = next((found for found in self.examples() if isinstance(found, Example)), None)
+        first = next((outcome for outcome in self.examples() if isinstance(outcome, Example)), None)
         gold = first.gold if first else Gold()
         every: tuple[Label, ...] = ("retrieve", "plan", "evidence", "reply")
         return frozenset(label for label in every if getattr(gold, label) is not None)
@@ -62,11 +62,11 @@ class Focus(OneFile):
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
         rows = json_records(self._file, "data", int, holds="an object with a list 'data' of FoCus dialogues")
-        for found in parsed(rows, _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(rows, _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, dialogue = found
+            row, dialogue = outcome
             first = seen.setdefault(str(dialogue.dialogue), row.number)
             if first != row.number:
                 yield row.error(f"the dialogue {dialogue.dialogue} is also record {first}")

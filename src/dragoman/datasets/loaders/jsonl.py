@@ -48,12 +48,12 @@ class Jsonl:
 
     def examples(self) -> Iterator[Example | Problem]:
         """Every turn, or what is wrong with its line; what is wrong with the header and the corpus comes first."""
-        known = self._survey
-        yield from known.problems
+        layout = self._survey
+        yield from layout.problems
         taken: dict[int, int] = {}  # by hash: a file may have millions
-        builder = ExampleBuilder(known.name, known.sources, known.shared if known.corpus else None)
+        builder = ExampleBuilder(layout.name, layout.sources, layout.shared if layout.corpus else None)
         for number, line in lines(self._file):
-            if number == 1 and known.has_header:
+            if number == 1 and layout.has_header:
                 continue
             try:
                 if line is None:
@@ -71,9 +71,9 @@ class Jsonl:
 
     def passages(self) -> Iterator[Passage]:
         """The shared corpus; what is wrong with its lines is told by `examples`."""
-        known = self._survey
-        shared = {source.name for source in known.sources if not source.private}
-        for row in () if known.corpus is None else corpus(known.corpus):
+        layout = self._survey
+        shared = {source.name for source in layout.sources if not source.private}
+        for row in () if layout.corpus is None else corpus(layout.corpus):
             if isinstance(row, PassageRow) and row.source in shared:
                 yield row.passage()
 
@@ -148,11 +148,11 @@ class ExampleBuilder:
                 yield f"the source '{name}' is shared by all turns, so that a turn cannot bring candidates of it"
 
     def _evidence_errors(self, row: ExampleRow) -> Iterator[str]:
-        known = {candidate.id for candidate in row.candidates}
+        candidate_ids = {candidate.id for candidate in row.candidates}
         for named in row.evidence or ():
-            if named not in known and (self._shared is None or hash(named) not in self._shared):
+            if named not in candidate_ids and (self._shared is None or hash(named) not in self._shared):
                 where = "the candidates" if self._shared is None else "the candidates or the shared passages"
-                shown = meant(named, known) if 0 < len(known) <= 30 else ""
+                shown = meant(named, candidate_ids) if 0 < len(candidate_ids) <= 30 else ""
                 yield f"the evidence '{named}' is not among {where}{shown}"
         if row.evidence and len(set(row.evidence)) < len(row.evidence):
             yield "the evidence names a passage twice"
@@ -169,14 +169,14 @@ def _context_errors(row: ExampleRow) -> Iterator[str]:
         yield "'dialogue' is blank or holds a NUL character"
 
 
-def _plan_errors(row: ExampleRow, known: Mapping[SourceName, Source]) -> Iterator[str]:
+def _plan_errors(row: ExampleRow, sources: Mapping[SourceName, Source]) -> Iterator[str]:
     asked: set[SourceName] = set()
     for name in row.plan or ():
-        if name not in known:
-            hint = " (write [] for a plan that asks nothing)" if name.upper() == "NULL" else meant(name, known)
+        if name not in sources:
+            hint = " (write [] for a plan that asks nothing)" if name.upper() == "NULL" else meant(name, sources)
             yield f"the plan names the unknown source '{name}'{hint}"
             continue
-        missing = [need for need in known[name].needs if need not in asked]
+        missing = [need for need in sources[name].needs if need not in asked]
         if missing:
             yield f"the plan asks '{name}' without '{missing[0]}' before it, which it needs"
         if name in asked:

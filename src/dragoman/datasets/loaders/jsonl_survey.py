@@ -53,12 +53,12 @@ def survey(file: Path) -> FileSurvey:
     labels: set[Label] = set()
     named: dict[SourceName, None] = {}
     texts: list[str] = []
-    for found in _loose(file, skip=has_header):
-        labels.update(label for label in LABELS if found.get(label) is not None)
+    for record in _loose(file, skip=has_header):
+        labels.update(label for label in LABELS if record.get(label) is not None)
         if declared.sources is None:
-            named.update(dict.fromkeys(_names(found)))
+            named.update(dict.fromkeys(_names(record)))
         if len(texts) < _SAMPLE:
-            texts += _texts(found)
+            texts += _texts(record)
         elif len(labels) == len(LABELS) and declared.sources is not None:
             break  # nothing more to learn
     entries = declared.sources
@@ -104,8 +104,8 @@ def _header(file: Path) -> tuple[SetRow, bool, list[Problem]]:
     if first is None:
         raise InputError(f"{file} is empty.", remedy="Write one JSON object a line, one line a turn.", file=str(file))
     number, line = first
-    found = None if line is None else _loosely(line)
-    if number != 1 or line is None or found is None or "dataset" not in found:
+    record = None if line is None else _loosely(line)
+    if number != 1 or line is None or record is None or "dataset" not in record:
         return SetRow(), False, []
     try:
         declared = parse(HeaderRow, line).dataset
@@ -165,10 +165,10 @@ def _loosely(line: bytes) -> dict[str, Any] | None:
     from pydantic_core import from_json
 
     try:
-        found = from_json(line)
+        record = from_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def _names(row: Mapping[str, Any]) -> Iterator[SourceName]:
@@ -190,5 +190,5 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
-    found = row.get(key)
-    return found if isinstance(found, list) else []
+    values = row.get(key)
+    return values if isinstance(values, list) else []

@@ -73,7 +73,7 @@ class Ketod:
         return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
-        wanted = {found[1].dialogue_id for found in parsed(self._rows(), _Id) if isinstance(found, tuple)}
+        wanted = {outcome[1].dialogue_id for outcome in parsed(self._rows(), _Id) if isinstance(outcome, tuple)}
         texts: dict[str, list[SgdDialogue]] = defaultdict(list)
         for text in read_dialogues(self._sgd, wanted):
             if isinstance(text, Problem):
@@ -81,11 +81,11 @@ class Ketod:
             else:
                 texts[text.id].append(text)
         seen: dict[str, int] = {}
-        for found in parsed(self._rows(), _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(self._rows(), _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, dialogue = found
+            row, dialogue = outcome
             first = seen.setdefault(dialogue.dialogue_id, row.number)
             if first != row.number:
                 yield row.error(f"the dialogue {dialogue.dialogue_id} is also record {first}")
@@ -121,11 +121,11 @@ class Ketod:
         candidates = tuple(pool.values())
         position = 0
         for place, turn in enumerate(dialogue.turns):
-            said = text.turns[place]
-            if said.speaker == "user":
+            turn_text = text.turns[place]
+            if turn_text.speaker == "user":
                 continue
             context = Context(text.turns[:place], Scope(self.name, name), name)
-            gold, fault = _gold(turn, said.text, pool)
+            gold, fault = _gold(turn, turn_text.text, pool)
             if not place or text.turns[place - 1].speaker != "user" or not context.last.strip():
                 yield row.error(f"turn {place}: it answers no user turn that says something")
             elif fault:
@@ -139,7 +139,7 @@ class Ketod:
                     gold,
                     position,
                     domain="+".join(text.services),
-                    meta={"turn_index": str(place), "split": text.split, "plain": said.text},
+                    meta={"turn_index": str(place), "split": text.split, "plain": turn_text.text},
                 )
             position += 1
 

@@ -44,11 +44,11 @@ class KetodGate(OneFile):
 
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
-        for found in parsed(json_lines(self._file), _Turn):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(json_lines(self._file), _Turn):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, turn = found
+            row, turn = outcome
             fault = _fault(turn)
             if fault:
                 yield row.error(fault)
@@ -61,8 +61,8 @@ class KetodGate(OneFile):
                 yield example
 
     def _example(self, turn: _Turn) -> Example:
-        turns = tuple(Turn("user" if said.speaker == "USER" else "agent", said.text) for said in turn.context)
-        position = sum(said.speaker == "agent" for said in turns)
+        turns = tuple(Turn("user" if line.speaker == "USER" else "agent", line.text) for line in turn.context)
+        position = sum(line.speaker == "agent" for line in turns)
         context = Context(turns, Scope(self.name, turn.dialogue_id), turn.dialogue_id)
         return Example(
             f"{turn.dialogue_id}#{position}",

@@ -28,20 +28,20 @@ class Mentions:
 
     def find(self, texts: Iterable[str]) -> tuple[str, ...]:
         """The keys whose names occur, in the order of their first mention. A longer name hides one inside it."""
-        found: dict[str, None] = {}
+        keys: dict[str, None] = {}
         for text in texts:
-            said = _words(text)
+            text_words = _words(text)
             place = 0
-            while place < len(said):
+            while place < len(text_words):
                 fitting = [
                     (words, key)
-                    for words, key in self._starts.get(said[place], ())
-                    if tuple(said[place : place + len(words)]) == words
+                    for words, key in self._starts.get(text_words[place], ())
+                    if tuple(text_words[place : place + len(words)]) == words
                 ]
                 longest = max((len(words) for words, _ in fitting), default=0)
-                found.update((key, None) for words, key in fitting if len(words) == longest)
+                keys.update((key, None) for words, key in fitting if len(words) == longest)
                 place += max(longest, 1)
-        return tuple(found)
+        return tuple(keys)
 
 
 def _words(text: str) -> list[str]:

@@ -71,13 +71,13 @@ def dialogue_files(folder: Path) -> tuple[Path, ...]:
 def read_dialogues(folder: Path, wanted: Collection[str]) -> Iterator[SgdDialogue | Problem]:
     """The dialogues with these ids, from all folders."""
     for file in dialogue_files(folder):
-        for found in parsed(json_records(file, int, holds="a list of SGD dialogues"), _Dialogue):
-            if isinstance(found, Problem):
-                yield found
-            elif found[1].dialogue_id in wanted:
-                dialogue = found[1]
+        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
+            elif outcome[1].dialogue_id in wanted:
+                dialogue = outcome[1]
                 turns = tuple(
-                    Turn("user" if said.speaker == "USER" else "agent", said.utterance) for said in dialogue.turns
+                    Turn("user" if line.speaker == "USER" else "agent", line.utterance) for line in dialogue.turns
                 )
                 yield SgdDialogue(dialogue.dialogue_id, file.parent.name, tuple(dialogue.services), turns)
 

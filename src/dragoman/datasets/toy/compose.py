@@ -61,10 +61,10 @@ class Composer:
         dice = Dice(*self._key, "dialogue", number)
         domain = dice.pick(self._grammar.domains)
         places = [self._place(kind, name, dice, other) for kind, name, other in self._choose(domain, part, dice)]
-        told = [(saying, saying.value(dice)) for saying in dice.several(self._grammar.user, TOLD)]
+        facts = [(saying, saying.value(dice)) for saying in dice.several(self._grammar.user, TOLD)]
         candidates = candidates_of(
             id,
-            [fill(dice.pick(saying.says), value) for saying, value in told],
+            [fill(dice.pick(saying.says), value) for saying, value in facts],
             [(place.statement, list(place.documents)) for place in places],
         )
         stage = _Stage(
@@ -72,7 +72,7 @@ class Composer:
             domain=domain,
             grammar=self._grammar,
             places=tuple(places),
-            told=tuple(told),
+            facts=tuple(facts),
             dice=dice,
             heard=self._heard if part == "train" else None,
         )
@@ -129,7 +129,7 @@ class _Stage:
         domain: str,
         grammar: ToyGrammar,
         places: tuple[BotPlace, ...],
-        told: tuple[tuple[Saying, Value], ...],
+        facts: tuple[tuple[Saying, Value], ...],
         dice: Dice,
         heard: Callable[[str], bool] | None,
     ) -> None:
@@ -137,14 +137,14 @@ class _Stage:
         self._domain = domain
         self._talk = grammar.talk
         self._places = places
-        self._told = told
+        self._facts = facts
         self._dice = dice
         self._heard = heard
         self._focus = TurnTopic("")
         self._used: set[str] = set()
         self._topics = [(place, topic) for place in range(3) for topic in range(5)]
         self._personas = [0, 1, 2]
-        self._sayings = list(range(len(told)))
+        self._sayings = list(range(len(facts)))
 
     def play(self, *, joint: bool) -> list[Exchange]:
         length = 4 + self._dice.below(4)
@@ -201,14 +201,14 @@ class _Stage:
 
     def _user(self) -> Exchange:
         number = self._sayings.pop(self._dice.below(len(self._sayings)))
-        saying, value = self._told[number]
+        saying, value = self._facts[number]
         question, reply = self._ask(saying, [(saying.asks, 0.5), (saying.hints, 0.5)], value, "")
         self._focus = TurnTopic(reply, _said(value, reply))
         return Exchange(question, reply, (user_id(self._id, number + 1),))
 
     def _joint(self) -> Exchange:
-        number, place = self._dice.below(len(self._told)), self._dice.below(3)
-        (saying, value), there = self._told[number], self._places[place]
+        number, place = self._dice.below(len(self._facts)), self._dice.below(3)
+        (saying, value), there = self._facts[number], self._places[place]
         question = fill(self._fresh(saying.joint), value, there=there.kind.there)
         reply = fill(self._dice.pick(saying.both), value, persona=clause(there.statement))
         self._focus = TurnTopic(reply, place=place)
@@ -268,4 +268,4 @@ class _Stage:
 
 def _said(value: Value, reply: str) -> str:
     """The value as the reply put it: what a user may ask to have confirmed."""
-    return next((said for said in (value.formal, value.casual) if said and said in reply), "")
+    return next((form for form in (value.formal, value.casual) if form and form in reply), "")

@@ -119,8 +119,8 @@ def read_grammar(folder: Path) -> ToyGrammar:
 
 def descriptions(folder: Path) -> Mapping[str, str]:
     """What each source holds, in the language of the folder."""
-    found: Mapping[str, str] = _toml(folder / "talk.toml")["sources"]
-    return found
+    texts: Mapping[str, str] = _toml(folder / "talk.toml")["sources"]
+    return texts
 
 
 def fill(template: str, value: Value, **parts: str) -> str:

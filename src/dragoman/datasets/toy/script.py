@@ -42,9 +42,9 @@ def document_id(dialogue: str, persona: int, number: int) -> str:
     return f"{persona_id(dialogue, persona)}.D{number}"
 
 
-def candidates_of(dialogue: str, told: list[str], personas: list[tuple[str, list[str]]]) -> Iterator[Passage]:
+def candidates_of(dialogue: str, facts: list[str], personas: list[tuple[str, list[str]]]) -> Iterator[Passage]:
     """The user's sayings, the bot's statements, and under each statement its documents, numbered from 1."""
-    for number, text in enumerate(told, 1):
+    for number, text in enumerate(facts, 1):
         yield Passage(user_id(dialogue, number), USER, text, position=number - 1)
     for number, (text, _) in enumerate(personas, 1):
         yield Passage(persona_id(dialogue, number), PERSONA, text, position=number - 1)
@@ -65,7 +65,7 @@ def cut(script: Script, *, tenant: str, sources: tuple[Source, ...], meta: dict[
     turns: list[Turn] = []
     for position, exchange in enumerate(script.exchanges):
         turns.append(Turn("user", exchange.user))
-        asked = {place[found] for found in exchange.evidence}
+        asked = {place[id_] for id_ in exchange.evidence}
         plan = tuple(source.name for source in sources if source.name in asked)
         yield Example(
             id=f"{script.id}.{position}",

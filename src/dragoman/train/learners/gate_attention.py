@@ -13,7 +13,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
 from dragoman.gate.attention import HEAD, KIND, LABEL, MARKS, AttentionReading
 from dragoman.gate.features import WINDOW
-from dragoman.gate.inputs import Given, Inputs
+from dragoman.gate.inputs import GateInput, Inputs
 from dragoman.models import weights
 from dragoman.models.onnx.attention_scorer import AttentionScorer, TextPiece, WordVocabulary
 from dragoman.models.part import Head, Part, write_part
@@ -144,7 +144,7 @@ class _Training:
         know = found_knowledge(corpus, inputs.k, language=language, needed=needed) if inputs.reads_evidence else None
         replied = needed and "resp" in inputs.fields  # of which turns there is a reply would tell the label
         contexts = [
-            Given(
+            GateInput(
                 example.context,
                 reply=gold_reply(example) if replied else example.gold.reply or "",
                 evidence=know[i] if know else (),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example
@@ -48,11 +48,11 @@ class ModelTable(TrunkTable):
     """
 
     frozen: bool = False
-    fields: tuple[Field, ...] = Given(default=FIELDS, min_length=1)
+    fields: tuple[Field, ...] = Setting(default=FIELDS, min_length=1)
     teacher: str | None = None
-    teacher_share: float = Given(default=0.5, ge=0, le=1)
-    aux_epochs: int = Given(default=1, ge=1)
-    aux_turns: int = Given(default=0, ge=0)
+    teacher_share: float = Setting(default=0.5, ge=0, le=1)
+    aux_epochs: int = Setting(default=1, ge=1)
+    aux_turns: int = Setting(default=0, ge=0)
 
     def softened(self, labels: list[float], turns: Sequence[Context]) -> list[float]:
         """The labels, with the teacher's opinion mixed in where there is one."""

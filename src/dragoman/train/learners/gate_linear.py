@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isnan
 from typing import TypeAlias
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.core.examples import Example
 from dragoman.gate.features import DIALOGUE, Features, Field
@@ -28,8 +28,8 @@ class InputTable(RecipeTable):
     """What is read of a turn, as `Features` says. `language` is the training set's where it is not given."""
 
     fields: tuple[Field, ...] = DIALOGUE
-    earlier: int = Given(default=4, ge=0)
-    ngrams: int = Given(default=2, ge=1, le=5)
+    earlier: int = Setting(default=4, ge=0)
+    ngrams: int = Setting(default=2, ge=1, le=5)
     structure: bool = True
     language: str | None = None
 
@@ -41,9 +41,9 @@ class InputTable(RecipeTable):
 class ModelTable(RecipeTable):
     """`strength` is how freely the weights may fit (scikit-learn's C); rarer terms than `least` are not counted."""
 
-    strength: float = Given(default=2.0, gt=0)
-    least: int = Given(default=2, ge=1)
-    most_terms: int = Given(default=50_000, ge=1)
+    strength: float = Setting(default=2.0, gt=0)
+    least: int = Setting(default=2, ge=1)
+    most_terms: int = Setting(default=50_000, ge=1)
     """Of each field, the most frequent so many terms."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.gate.uncertainty import KIND, Measure, doubt, question
 from dragoman.models.part import Part
@@ -31,7 +31,7 @@ class ModelTable(llm_scores.ModelTable):
     """The language model that drafts, and what of a draft is measured."""
 
     measure: Measure = "mean"
-    max_tokens: int = Given(default=24, ge=1)
+    max_tokens: int = Setting(default=24, ge=1)
 
     def extra(self) -> dict[str, Any]:
         return {"least": True} if self.measure == "least" and self.kind.partition(".")[0] == "llamacpp" else {}

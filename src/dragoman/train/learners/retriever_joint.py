@@ -14,7 +14,7 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Passage
 from dragoman.models.part import Part
 from dragoman.retriever.joint import HEAD, KIND, Asking, asked
-from dragoman.retriever.search import Asked, search_text
+from dragoman.retriever.search import QueryKind, search_text
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
 from dragoman.train.registry import learners
@@ -28,7 +28,7 @@ LABEL = "grounded"
 class InputTable(RecipeTable):
     """What of the dialogue is asked, with the persona or not at all; the paper reads the last turn alone."""
 
-    query: Asked = "last"
+    query: QueryKind = "last"
     asking: Asking = "both"
 
 
@@ -41,7 +41,7 @@ class LabelledPairs:
     turns: Sequence[str]
 
 
-def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -> LabelledPairs:
+def grounded(corpus: Corpus, query: QueryKind, side: str, asking: Asking = "both") -> LabelledPairs:
     """Every persona of every turn that needs knowledge, with the right knowledge; the label says if it was used."""
     shared = {passage.id: passage for passage in corpus.passages}
     pairs: list[Text] = []

@@ -16,7 +16,7 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.retriever.linked import Titles
 from dragoman.retriever.repetition_penalty import replies
-from dragoman.retriever.search import Asked, Dependency, SourceSearch, searches
+from dragoman.retriever.search import Dependency, QueryKind, SourceSearch, searches
 from dragoman.retriever.vectors import spoken
 from dragoman.train.contract import Corpus
 
@@ -69,7 +69,13 @@ class Pairs:
 
 
 def pairs(
-    corpus: Corpus, *, query: Asked, dependency: Dependency, pool: Pool = "source", empty: bool = False, side: str = ""
+    corpus: Corpus,
+    *,
+    query: QueryKind,
+    dependency: Dependency,
+    pool: Pool = "source",
+    empty: bool = False,
+    side: str = "",
 ) -> Pairs:
     """The questions of a corpus. With `empty`, turns and sources where nothing is right are questions too.
 
@@ -112,7 +118,7 @@ class _Making:
     """The numbering of texts, and what all turns share, while questions are made."""
 
     def __init__(
-        self, shared: Sequence[Passage], *, query: Asked, dependency: Dependency, pool: Pool, empty: bool
+        self, shared: Sequence[Passage], *, query: QueryKind, dependency: Dependency, pool: Pool, empty: bool
     ) -> None:
         self._empty = empty
         self._query = query

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from dragoman.models.part import Head, Part
-from dragoman.retriever.search import Asked, Dependency
+from dragoman.retriever.search import Dependency, QueryKind
 from dragoman.retriever.trained import HEAD
 from dragoman.train.calibration.fitting import fit_calibration
 from dragoman.train.contract import Corpus, Job
@@ -31,7 +31,7 @@ _ENOUGH = 50
 class Input(RecipeTable):
     """What is asked, and of what; stored with the part, which is used as it was trained."""
 
-    query: Asked = "standalone"
+    query: QueryKind = "standalone"
     dependency: Dependency = "filter"
     pool: Pool = "source"
     empty: bool = False
