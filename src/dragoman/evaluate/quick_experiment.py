@@ -45,7 +45,12 @@ def quick_tables(
 ) -> dict[str, Any]:
     """The experiment as plain tables, as a file would have them."""
     labels = dataset.labels
-    columns = [column for label, given in _COLUMNS.items() if label in labels for column in _by_source(given, dataset)]
+    columns = [
+        column
+        for label, column_tables in _COLUMNS.items()
+        if label in labels
+        for column in _by_source(column_tables, dataset)
+    ]
     if not columns:
         raise InputError(
             f"The set '{name}' has no labels, so that nothing can be measured on it.",

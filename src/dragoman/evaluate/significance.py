@@ -177,9 +177,9 @@ def value(scores: Scores, name: str = "metric") -> float:
 
 def interval(scores: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Interval:
     """The percentile bootstrap over dialogues (Efron and Tibshirani 1993, chapter 13)."""
-    found = value(scores, name)
+    estimate = value(scores, name)
     low, high, error, undefined = _spread(draws.values(scores), level, draws.spoken(scores))
-    return Interval(found, low, high, error, sum(scores.counted), level, undefined)
+    return Interval(estimate, low, high, error, sum(scores.counted), level, undefined)
 
 
 def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Paired:
@@ -195,11 +195,11 @@ def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str
     drawn = draws.values(b) - draws.values(a)
     dialogues = draws.spoken(a, b)
     low, high, error, undefined = _spread(drawn, level, dialogues)
-    known = drawn[~np.isnan(drawn)]
-    if not len(known) or np.isnan(difference):
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined) or np.isnan(difference):
         return Paired(difference, low, high, error, float("nan"), level, undefined)
-    fewer = min(int((known <= _EQUAL).sum()), int((known >= -_EQUAL).sum()))
-    p = min(1.0, max(2 * (fewer + 1) / (len(known) + 1), 2.0 ** (1 - dialogues)))
+    fewer = min(int((defined <= _EQUAL).sum()), int((defined >= -_EQUAL).sum()))
+    p = min(1.0, max(2 * (fewer + 1) / (len(defined) + 1), 2.0 ** (1 - dialogues)))
     return Paired(difference, low, high, error, p, level, undefined)
 
 
@@ -212,8 +212,8 @@ def wilcoxon(a: Floats, b: Floats) -> Tested:
     differences = _differences(a, b)
     if not len(differences):
         return Tested("wilcoxon", 1.0, 0.0, 0)
-    found = signed_rank(differences)
-    return Tested("wilcoxon", float(found.pvalue), float(found.statistic), len(differences))
+    result = signed_rank(differences)
+    return Tested("wilcoxon", float(result.pvalue), float(result.statistic), len(differences))
 
 
 def mcnemar(a: Floats, b: Floats) -> Tested:
@@ -235,11 +235,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
     NaN stays NaN and is not counted among the m.
     """
-    known = sorted((p, index) for index, p in enumerate(ps) if not math.isnan(p))
+    ranked = sorted((p, index) for index, p in enumerate(ps) if not math.isnan(p))
     adjusted = [float("nan")] * len(ps)
     largest = 0.0
-    for step, (p, index) in enumerate(known):
-        largest = max(largest, min(1.0, p * (len(known) - step)))
+    for step, (p, index) in enumerate(ranked):
+        largest = max(largest, min(1.0, p * (len(ranked) - step)))
         adjusted[index] = largest
     return adjusted
 
@@ -277,12 +277,12 @@ def _spread(drawn: Floats, level: float, dialogues: int) -> tuple[float, float, 
 
     if not 0 < level < 1:
         raise ConfigError(f"The level {level} is outside (0, 1).", remedy="Give 0.95.")
-    known = drawn[~np.isnan(drawn)]
-    undefined = len(drawn) - len(known)
-    if len(known) < 2 or dialogues < 2:
+    defined = drawn[~np.isnan(drawn)]
+    undefined = len(drawn) - len(defined)
+    if len(defined) < 2 or dialogues < 2:
         return float("nan"), float("nan"), float("nan"), undefined
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return low, high, float(known.std(ddof=1)), undefined
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high, float(defined.std(ddof=1)), undefined
 
 
 def _differences(a: Floats, b: Floats) -> Floats:
@@ -296,5 +296,5 @@ def _differences(a: Floats, b: Floats) -> Floats:
 def _is_decision(values: Floats) -> bool:
     import numpy as np
 
-    known = values[~np.isnan(values)]
-    return bool(np.isin(known, (0.0, 1.0)).all())
+    defined = values[~np.isnan(values)]
+    return bool(np.isin(defined, (0.0, 1.0)).all())

@@ -79,12 +79,12 @@ class PartSpec(_Strict):
 
     @field_validator("set")
     @classmethod
-    def _by_path(cls, given: Table) -> Table:
+    def _by_path(cls, tables: Table) -> Table:
         """Flatten nested tables, as `--set parts.NAME.set.model.base=...` makes them, into dotted paths."""
-        found = {path: value for path, value in given.items() if "." in path or not isinstance(value, dict)}
-        for name in given.keys() - found.keys():
-            found |= dict(_leaves(given[name], name))
-        return found
+        by_path = {path: value for path, value in tables.items() if "." in path or not isinstance(value, dict)}
+        for name in tables.keys() - by_path.keys():
+            by_path |= dict(_leaves(tables[name], name))
+        return by_path
 
     @model_validator(mode="after")
     def _taught(self) -> PartSpec:
@@ -203,24 +203,24 @@ class Experiment(_Strict):
         titles = {column.title for column in self.columns}
         for system in self.systems:
             for name in (*(system.data or ()), *system.paper):
-                _known("set", name, sets, f"systems '{system.name}'")
+                _require("set", name, sets, f"systems '{system.name}'")
             for figures in system.paper.values():
                 for title in figures:
-                    _known("column", title, titles, f"systems '{system.name}', paper")
+                    _require("column", title, titles, f"systems '{system.name}', paper")
         limited = [(entry.title, entry.data or ()) for entry in self.columns]
         limited += [(figure.title or figure.kind, figure.data or ()) for figure in self.figures]
         for title, named in limited:
             for name in named:
-                _known("set", name, sets, f"'{title}'")
+                _require("set", name, sets, f"'{title}'")
         parts = [part.name for part in self.parts]
         asking: list[tuple[str, object]] = [("defaults", self.defaults)]
         asking += [(f"systems '{entry.name}'", [getattr(entry, role) for role in ROLES]) for entry in self.systems]
         asking += [(f"'{entry.title}'", entry.options) for entry in self.columns]
         for where, tables in asking:
             for name in marked(tables):
-                _known("part", name, parts, where)
+                _require("part", name, parts, where)
         if self.baseline is not None:
-            _known("system", self.baseline, [system.name for system in self.systems], "baseline")
+            _require("system", self.baseline, [system.name for system in self.systems], "baseline")
         return self
 
     def quick(self, named: Sequence[str] = ()) -> Experiment:
@@ -260,9 +260,9 @@ def _lent(tables: Mapping[str, Any], path: Path, library: object) -> list[Table]
     if not isinstance(library, str):
         raise ConfigError(f"{path}: library = {library!r} is no path.", remedy="Name a file of [[parts]].")
     file = path.parent / library
-    given = read_toml(file, absent=f"`library` in {path} is a path from that file's folder.")
-    parts = given.pop("parts", [])
-    if given or not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+    lent = read_toml(file, absent=f"`library` in {path} is a path from that file's folder.")
+    parts = lent.pop("parts", [])
+    if lent or not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise ConfigError(f"{file} is no library: it holds more than [[parts]].", remedy="Keep the parts alone.")
     asked = {*marked({key: value for key, value in tables.items() if key != "parts"})}
     own = {part.get("name") for part in tables.get("parts", []) if isinstance(part, dict)}
@@ -285,22 +285,22 @@ def experiment_of(
     """
     from copy import deepcopy
 
-    given = deepcopy(dict(tables))
-    rows = _agent_rows(agents, given.get("systems", []))
+    experiment = deepcopy(dict(tables))
+    rows = _agent_rows(agents, experiment.get("systems", []))
     if rows:
-        given["systems"] = [*given.get("systems", []), *rows]
+        experiment["systems"] = [*experiment.get("systems", []), *rows]
     for entry in overrides:
         dotted, value = override(entry, example="defaults.k=3")
-        set_by_path(given, dotted, value)
-    defaults = given.get("defaults", {})
+        set_by_path(experiment, dotted, value)
+    defaults = experiment.get("defaults", {})
     systems = [
         _expanded(entry, {} if entry.get("missing") or entry in rows else defaults, where)
         if isinstance(entry, dict)
         else entry
-        for entry in given.get("systems", [])
+        for entry in experiment.get("systems", [])
     ]
     try:
-        return Experiment.model_validate({**given, **({"systems": systems} if "systems" in given else {})})
+        return Experiment.model_validate({**experiment, **({"systems": systems} if "systems" in experiment else {})})
     except ValidationError as error:
         raise _unfinished(error, where) or explained(error, where, Experiment) from error
 
@@ -336,16 +336,16 @@ def marked(value: object) -> Iterator[str]:
             yield from marked(entry)
 
 
-def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) -> None:
-    if name not in known:
-        raise ValueError(f"{where}: {UnknownNameError(what, name, known).message.rstrip('.')}")
+def _require(what: str, name: str, choices: Sequence[str] | set[str], where: str) -> None:
+    if name not in choices:
+        raise ValueError(f"{where}: {UnknownNameError(what, name, choices).message.rstrip('.')}")
 
 
 def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
     """The error for a file without its main tables; None where something else is wrong first."""
-    found = error.errors()
-    lacking = [str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1]
-    if found[0]["type"] != "missing" or not lacking:
+    faults = error.errors()
+    lacking = [str(each["loc"][0]) for each in faults if each["type"] == "missing" and len(each["loc"]) == 1]
+    if faults[0]["type"] != "missing" or not lacking:
         return None
     return ConfigError(
         f"{where} is no experiment yet: it lacks {', '.join(lacking)}.",

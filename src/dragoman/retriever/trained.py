@@ -101,9 +101,9 @@ def liking(search: SourceSearch, candidate: Candidate) -> float:
     return PREFERENCE if search.prefers(candidate.passage) else 0.0
 
 
-def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:
+def _option(part: Part, name: str, choices: Sequence[str], default: str) -> Any:
     value = part.options.get(name, default)
-    if value not in known:
+    if value not in choices:
         raise _unknown(part, name)
     return value
 

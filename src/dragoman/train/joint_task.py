@@ -30,33 +30,33 @@ def texts_of(row: PairRow) -> Text:
 
 def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
     """The labels of rows by head, -1 where there is none."""
-    found = {
+    targets = {
         name: torch.tensor([_ABSENT if getattr(row, name) is None else float(getattr(row, name)) for row in rows])
         for name in _BINARY
     }
     classes = [*ENTAILMENTS, "unsupported"]
-    found[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
-    found[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
-    return found
+    targets[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
+    targets[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
+    return targets
 
 
 def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """The mean over rows of the losses of the heads whose labels they have. Nothing waits for the device here."""
     losses: list[Tensor] = []
     for name in _BINARY:
-        given = targets[name]
+        target = targets[name]
         each = functional.binary_cross_entropy_with_logits(
-            scores[name][:, 0].float(), given.clamp(min=0.0), reduction="none"
+            scores[name][:, 0].float(), target.clamp(min=0.0), reduction="none"
         )
-        losses.append(weights.get(name, 1.0) * (each * (given >= 0)))
-    given = targets[VERDICT]
-    each = functional.cross_entropy(scores[VERDICT].float(), given.clamp(min=0), reduction="none")
-    losses.append(weights.get(VERDICT, 1.0) * (each * (given >= 0)))
-    given = targets[ENTAILS]
+        losses.append(weights.get(name, 1.0) * (each * (target >= 0)))
+    target = targets[VERDICT]
+    each = functional.cross_entropy(scores[VERDICT].float(), target.clamp(min=0), reduction="none")
+    losses.append(weights.get(VERDICT, 1.0) * (each * (target >= 0)))
+    target = targets[ENTAILS]
     logs = functional.log_softmax(scores[ENTAILS].float(), dim=-1)
     rest = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)  # neutral or contradicted
-    chosen = torch.cat([logs, rest], dim=-1).gather(1, given.clamp(min=0).unsqueeze(1))[:, 0]
-    losses.append(weights.get(ENTAILS, 1.0) * (-chosen * (given >= 0)))
+    chosen = torch.cat([logs, rest], dim=-1).gather(1, target.clamp(min=0).unsqueeze(1))[:, 0]
+    losses.append(weights.get(ENTAILS, 1.0) * (-chosen * (target >= 0)))
     return torch.stack(losses).sum(0).mean()
 
 
@@ -101,13 +101,13 @@ class JointTask:
         rng = np.random.default_rng([self._recipe.train.seed, epoch])
         order, lengths = rng.permutation(self._order), self._rows.lengths
         size = self._recipe.train.batch
-        found: list[list[int]] = []
+        batches: list[list[int]] = []
         for start in range(0, len(order), size * _CHUNK):
             chunk = order[start : start + size * _CHUNK]
             chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-            found += [chunk[at : at + size].tolist() for at in range(0, len(chunk), size)]
-        random.Random(f"{self._recipe.train.seed}/{epoch}/joint").shuffle(found)
-        return found
+            batches += [chunk[at : at + size].tolist() for at in range(0, len(chunk), size)]
+        random.Random(f"{self._recipe.train.seed}/{epoch}/joint").shuffle(batches)
+        return batches
 
     def loss(self, batch: Sequence[int]) -> Tensor:
         chosen = torch.tensor(batch, device=self._device)
@@ -120,15 +120,15 @@ class JointTask:
         was = self._trunk.training
         self._trunk.eval()
         order = np.argsort(self._dev_rows.lengths, kind="stable")
-        found: dict[str, list[Tensor]] = {}
+        by_head: dict[str, list[Tensor]] = {}
         for start in range(0, len(order), at_once(self._device)):
             some = order[start : start + at_once(self._device)].tolist()
-            given = self._trunk(self._dev_rows.at(torch.tensor(some, device=self._device), some))
-            for name, values in given.items():
-                found.setdefault(name, []).append(values.float().cpu())
+            outputs = self._trunk(self._dev_rows.at(torch.tensor(some, device=self._device), some))
+            for name, values in outputs.items():
+                by_head.setdefault(name, []).append(values.float().cpu())
         self._trunk.train(was)
         back = torch.from_numpy(np.argsort(order, kind="stable"))
-        return {name: torch.cat(parts)[back] for name, parts in found.items()}
+        return {name: torch.cat(parts)[back] for name, parts in by_head.items()}
 
     def measure(self) -> Mapping[str, float]:
         return measured(self._dev, {name: values.numpy() for name, values in self.scores().items()})

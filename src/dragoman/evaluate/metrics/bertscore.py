@@ -82,7 +82,7 @@ def bertscore(
 ) -> list[Triple]:
     """Precision, recall and F1 of each pair."""
     rarity = _rarity(encoder.pieces(references)) if idf else None
-    found: list[Triple] = []
+    triples: list[Triple] = []
     pairs = list(zip(replies, references, strict=True))
     for start in range(0, len(pairs), _TURNS_AT_ONCE):
         part = pairs[start : start + _TURNS_AT_ONCE]
@@ -93,8 +93,8 @@ def bertscore(
             unseen = math.log(len(references) + 1)
             for text, pieces in zip(texts, encoder.pieces(texts), strict=True):
                 weights[text] = [rarity.get(piece, unseen) for piece in pieces]
-        found += [matched(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
-    return found
+        triples += [matched(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
+    return triples
 
 
 def matched(

@@ -52,9 +52,11 @@ class Least:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        found = [least(turn.reply.trace, _NOTES[self._of]) for turn in turns]
-        details = {} if any(value is not None for value in found) else {"missing": f"no draft notes {_NOTES[self._of]}"}
-        return mean_scores(np.array([math.nan if value is None else value for value in found]), dict(details))
+        values = [least(turn.reply.trace, _NOTES[self._of]) for turn in turns]
+        details = (
+            {} if any(value is not None for value in values) else {"missing": f"no draft notes {_NOTES[self._of]}"}
+        )
+        return mean_scores(np.array([math.nan if value is None else value for value in values]), dict(details))
 
 
 def least(trace: Trace, note: str) -> float | None:
@@ -66,10 +68,10 @@ def least(trace: Trace, note: str) -> float | None:
 
 def last_draft(trace: Trace) -> Draft | None:
     """The draft that became the reply: the reader's, or that of the last refinement."""
-    found = None
+    draft = None
     for note in trace:
         if isinstance(note.value, Draft):
-            found = note.value
+            draft = note.value
         elif isinstance(note.value, Refinement):
-            found = note.value.draft
-    return found
+            draft = note.value.draft
+    return draft

@@ -33,8 +33,8 @@ class Latency:
 
     def __init__(self, *, statistic: str = "mean", role: Role | None = None) -> None:
         if statistic != "mean" and statistic not in _QUANTILES:
-            known = ", ".join(("mean", *_QUANTILES))
-            raise ConfigError(f"metric.latency: statistic is '{statistic}'.", remedy=f"Give one of {known}.")
+            choices = ", ".join(("mean", *_QUANTILES))
+            raise ConfigError(f"metric.latency: statistic is '{statistic}'.", remedy=f"Give one of {choices}.")
         if role is not None and role not in get_args(Role):
             raise ConfigError(
                 f"metric.latency: role is '{role}'.",
@@ -140,7 +140,7 @@ def quantiles(numbers: Floats, weights: Floats, share: float) -> Floats:
     """For each row of weights, the least number such that the numbers up to it hold at least a share of the weight."""
     import numpy as np
 
-    found = np.full(len(weights), np.nan)
+    values = np.full(len(weights), np.nan)
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     for start in range(0, len(weights), _DRAWS_AT_ONCE):  # running sums of all draws would fill memory
@@ -148,5 +148,5 @@ def quantiles(numbers: Floats, weights: Floats, share: float) -> Floats:
         running = part.cumsum(axis=1)
         for row, sums in enumerate(running):
             if len(sums) and sums[-1] > 0:
-                found[start + row] = ordered[np.searchsorted(sums, share * sums[-1])]
-    return found
+                values[start + row] = ordered[np.searchsorted(sums, share * sums[-1])]
+    return values

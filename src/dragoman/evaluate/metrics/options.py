@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dragoman.core.errors import ConfigError, MissingExtraError, UnknownNameError
 
 
-def one_of(metric: str, option: str, value: str, known: Sequence[str]) -> None:
+def one_of(metric: str, option: str, value: str, choices: Sequence[str]) -> None:
     """Refuse a word that an option does not have."""
-    if value not in known:
-        raise UnknownNameError(f"{option} of metric.{metric}:", value, known)
+    if value not in choices:
+        raise UnknownNameError(f"{option} of metric.{metric}:", value, choices)
 
 
 def at_least(metric: str, option: str, value: float, least: float) -> None:

@@ -141,9 +141,9 @@ def bleu_statistics(
     rows: list[list[int]] = []
     values: list[float] = []
     for reply, reference in zip(replies, references, strict=True):
-        told = scorer.sentence_score(" ".join(cut(reply)), [" ".join(cut(reference))])
-        rows.append([told.sys_len, told.ref_len, *told.counts, *told.totals])
-        values.append(_value(rows[-1], order, smooth, sentence=True) if later else told.score)
+        sentence_bleu = scorer.sentence_score(" ".join(cut(reply)), [" ".join(cut(reference))])
+        rows.append([sentence_bleu.sys_len, sentence_bleu.ref_len, *sentence_bleu.counts, *sentence_bleu.totals])
+        values.append(_value(rows[-1], order, smooth, sentence=True) if later else sentence_bleu.score)
     return np.array(rows, dtype=np.float64).reshape(-1, 2 + 2 * order), np.array(values, dtype=np.float64)
 
 
@@ -157,7 +157,7 @@ def bleu_of(sums: Floats, *, order: int, smooth: Smoothing = "exp") -> Floats:
 
 
 def _value(row: Sequence[int], order: int, smooth: Smoothing, *, sentence: bool = False) -> float:
-    told = _library().compute_bleu(
+    bleu = _library().compute_bleu(
         correct=list(row[2 : 2 + order]),
         total=list(row[2 + order :]),
         sys_len=row[0],
@@ -166,7 +166,7 @@ def _value(row: Sequence[int], order: int, smooth: Smoothing, *, sentence: bool 
         effective_order=sentence,
         max_ngram_order=order,
     )
-    return float(told.score)
+    return float(bleu.score)
 
 
 def _library() -> type[BLEU]:

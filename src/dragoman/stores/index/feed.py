@@ -107,8 +107,8 @@ class Feed(Generic[T]):
         return self._number(_COUNT, after=span.after, last=_MOST if span.last is None else span.last)
 
     def _number(self, sql: str, **bindings: Cell) -> int:
-        found = self._rows(sql, **bindings)
-        return int(found[0][0] or 0) if found else 0
+        cells = self._rows(sql, **bindings)
+        return int(cells[0][0] or 0) if cells else 0
 
     def _rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
         with self._engine.reading(self._scope) as rows:

@@ -97,8 +97,10 @@ class IndexManifest:
 def read_manifest(folder: Path, store: str) -> IndexManifest | None:
     """The manifest of a folder; None if it is missing, damaged, or of another store or format."""
     try:
-        told = json.loads((folder / "manifest.json").read_text("utf-8"))
-        manifest = IndexManifest(**{**told, "shards": tuple(IndexShard(**shard) for shard in told.get("shards", ()))})
+        content = json.loads((folder / "manifest.json").read_text("utf-8"))
+        manifest = IndexManifest(
+            **{**content, "shards": tuple(IndexShard(**shard) for shard in content.get("shards", ()))}
+        )
     except FileNotFoundError:
         return None
     except DAMAGE as error:
@@ -182,19 +184,19 @@ class Drafts:
 
     def finish(self, span: Span, shard: IndexShard, width: int) -> None:
         """Mark a draft as finished; raises if it was discarded meanwhile."""
-        told = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT, "shard": asdict(shard)}
-        write_json(self._folder / str(span.after) / "shard.json", told)
+        content = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT, "shard": asdict(shard)}
+        write_json(self._folder / str(span.after) / "shard.json", content)
 
     def finished(self, span: Span, width: int, counter: int) -> IndexShard | None:
         """The finished draft of a span, unless it is newer than the store."""
         path = self._folder / str(span.after)
         try:
-            told = json.loads((path / "shard.json").read_text("utf-8"))
-            shard = IndexShard(**told.pop("shard"))
+            content = json.loads((path / "shard.json").read_text("utf-8"))
+            shard = IndexShard(**content.pop("shard"))
         except DAMAGE:
             return None
         wanted = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT}
-        return shard if told == wanted and shard.counter <= counter and (path / "files").exists() else None
+        return shard if content == wanted and shard.counter <= counter and (path / "files").exists() else None
 
     def adopt(self, shard: IndexShard, folder: Path) -> None:
         """Move the files of a draft into the index in use."""

@@ -77,7 +77,7 @@ class GateEncoder:
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
 
 
-def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
+def _refuse(job: Job, model: ModelTable, inputs: InputTable) -> None:
     """Raise an error for contradictory options before training."""
     from dragoman.train.loop.text_measures import YES_MEASURES
 
@@ -87,7 +87,7 @@ def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
     refuse_folds(model.teacher, job.recipe.calibrate.folds)
     if not model.frozen:
         return
-    if given.reply:
+    if inputs.reply:
         raise ConfigError("A frozen encoder reads no reply.", remedy="Set model.frozen or input.reply to false.")
     if job.aux is not None:
         raise ConfigError(

@@ -44,7 +44,7 @@ class JointLearner:
         from dragoman.train.joint_task import JointTask, texts_of
         from dragoman.train.loop.training_loop import fit
 
-        given, model = typed(JointInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        inputs, model = typed(JointInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         rows, dev = _rows(job.train, "training"), _rows(job.dev, "dev")
         trunk, tokens = model.open({name: len(labels) for name, labels in HEADS.items()}, seed=job.recipe.train.seed)
         task = JointTask(
@@ -54,8 +54,8 @@ class JointLearner:
             dev,
             recipe=job.recipe,
             device=job.device,
-            repeats=given.repeats,
-            weights=given.weights,
+            repeats=inputs.repeats,
+            weights=inputs.weights,
         )
         metrics = fit(task, job)
         held = {
@@ -95,12 +95,12 @@ class JointLearner:
 
 
 def _rows(corpus: Corpus, side: str) -> list[PairRow]:
-    found = [row_of(example.meta) for example in corpus.examples if "row" in example.meta]
-    if not found:
+    rows = [row_of(example.meta) for example in corpus.examples if "row" in example.meta]
+    if not rows:
         raise TrainingError(
             f"The {side} data holds no pair rows.", remedy="Give a file of them: see datasets/pair_rows.py."
         )
-    return found
+    return rows
 
 
 def _some(rows: Sequence[PairRow], head: str) -> list[PairRow]:
@@ -111,8 +111,10 @@ def _some(rows: Sequence[PairRow], head: str) -> list[PairRow]:
 
 
 def _accuracy(scores: FloatArray, truth: Sequence[int]) -> float:
-    said = scores.argmax(axis=-1)
-    return sum(int(given) == right for given, right in zip(said, truth, strict=True)) / max(1, len(truth))
+    predicted = scores.argmax(axis=-1)
+    return sum(int(prediction) == right for prediction, right in zip(predicted, truth, strict=True)) / max(
+        1, len(truth)
+    )
 
 
 def _temperature(scores: FloatArray, truth: Sequence[int]) -> float:

@@ -190,12 +190,12 @@ class BiTask:
         wrong = torch.stack([by_source[question.source] for question in questions]) & ~right
         return right.to(self._device), wrong.to(self._device), own.to(self._device)
 
-    def _queries(self, said: Sequence[Mapping[str, Encoded]]) -> Tensor:
+    def _queries(self, query_parts: Sequence[Mapping[str, Encoded]]) -> Tensor:
         """The unit vectors of queries: of their parts, each by its share."""
-        encodings = [encoding for parts in said for encoding in parts.values()]
+        encodings = [encoding for parts in query_parts for encoding in parts.values()]
         vectors = iter(self._vectors(encodings))
         shares = self._towers.shares()
-        mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in said]
+        mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in query_parts]
         return nn.functional.normalize(torch.stack(mixed), dim=-1)
 
     def _replies(self, batch: Sequence[int]) -> Tensor | None:

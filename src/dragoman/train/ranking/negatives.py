@@ -134,10 +134,10 @@ class Mined:
             return None
         return {int(place): tuple(texts) for place, texts in table["mined"].items()}
 
-    def _write(self, file: Path, found: Hard) -> None:
+    def _write(self, file: Path, negatives: Hard) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
-        table = {"of": self._of, "mined": {str(place): list(texts) for place, texts in found.items()}}
+        table = {"of": self._of, "mined": {str(place): list(texts) for place, texts in negatives.items()}}
         partial.write_text(json.dumps(table), encoding="utf-8")
         partial.replace(file)
 

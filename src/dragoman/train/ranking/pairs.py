@@ -148,8 +148,8 @@ class _Making:
             if not mine and not self._empty:
                 continue
             own = tuple(passage for passage in example.candidates if passage.source == source.name)
-            given = _given(source, gold, by_id, self._by_id)
-            request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in given))
+            parents = _given(source, gold, by_id, self._by_id)
+            request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in parents))
             search = searches([request], analyse=_no_words, dependency=self._dependency, query=self._query)[0]
             candidates, offered = self._pools(search, own, mine)
             yield Question(
@@ -199,14 +199,14 @@ class _Making:
 
 
 def _given(
-    source: Source, gold: Sequence[Passage], known: Mapping[str, Passage], shared: Mapping[str, Passage]
+    source: Source, gold: Sequence[Passage], candidates: Mapping[str, Passage], shared: Mapping[str, Passage]
 ) -> list[Passage]:
     """The right evidence of the sources that this one needs; where none is named, the parents of what is right."""
     needed = [passage for passage in gold if passage.source in source.needs]
     if needed:
         return needed
     parents = dict.fromkeys(passage.parent for passage in gold if passage.source == source.name and passage.parent)
-    passages = [known.get(key) or shared.get(key) for key in parents]
+    passages = [candidates.get(key) or shared.get(key) for key in parents]
     return [passage for passage in passages if passage is not None and passage.source in source.needs]
 
 

@@ -63,9 +63,9 @@ class Model(TrunkTable):
         return Negatives(self.own, self.words, self.mined, self.after, self.ceiling)
 
 
-def asked(job: Job, given: Input) -> tuple[Pairs, Pairs]:
+def asked(job: Job, inputs: Input) -> tuple[Pairs, Pairs]:
     """The questions of both sides; those of auxiliary data, where there is any, are learned beside training's own."""
-    options = {"query": given.query, "dependency": given.dependency, "pool": given.pool, "empty": given.empty}
+    options = {"query": inputs.query, "dependency": inputs.dependency, "pool": inputs.pool, "empty": inputs.empty}
     train = pairs(job.train, side="training", **options)  # type: ignore[arg-type]  # checked by `Input`
     dev = pairs(job.dev, side="dev", **options)  # type: ignore[arg-type]
     if job.aux is not None:

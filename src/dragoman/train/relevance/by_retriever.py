@@ -44,17 +44,17 @@ class BiLabels:
         queries = query_vectors(self._encoder, _searches(self._options, pools), self._options.mix)
         replied = [replies(pool.example.context) if pool.source.name in self._options.said else () for pool in pools]
         texts = dict.fromkeys(passage.indexed for pool in pools for passage in pool.candidates)
-        each = list(texts | dict.fromkeys(reply for told in replied for reply in told))
+        each = list(texts | dict.fromkeys(reply for agent_replies in replied for reply in agent_replies))
         vectors = dict(zip(each, self._encoder.encode(each), strict=True))
 
-        def score(vector: FloatArray, query: FloatArray, told: Sequence[str], source: SourceName) -> float:
-            nearness = max((float(vectors[reply] @ vector) for reply in told), default=-1.0)
-            lost = self._options.said[source].lost(nearness) if told else 0.0
+        def score(vector: FloatArray, query: FloatArray, agent_replies: Sequence[str], source: SourceName) -> float:
+            nearness = max((float(vectors[reply] @ vector) for reply in agent_replies), default=-1.0)
+            lost = self._options.said[source].lost(nearness) if agent_replies else 0.0
             return self._options.relevance(float(vector @ query) - lost, source)
 
         return [
-            [score(vectors[passage.indexed], query, told, pool.source.name) for passage in pool.candidates]
-            for pool, query, told in zip(pools, queries, replied, strict=True)
+            [score(vectors[passage.indexed], query, agent_replies, pool.source.name) for passage in pool.candidates]
+            for pool, query, agent_replies in zip(pools, queries, replied, strict=True)
         ]
 
 

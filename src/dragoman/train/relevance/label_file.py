@@ -145,8 +145,8 @@ def read_labels(path: str | Path) -> LabelFile:
     return LabelFile(place, header, rows)
 
 
-def _rows(path: Path, found: Iterator[tuple[int, bytes | None]]) -> Iterator[LabelRow]:
-    for number, line in found:
+def _rows(path: Path, lines: Iterator[tuple[int, bytes | None]]) -> Iterator[LabelRow]:
+    for number, line in lines:
         try:
             yield read_row(line or b"")
         except ValidationError as error:

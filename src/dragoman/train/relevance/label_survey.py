@@ -70,9 +70,9 @@ def survey(turns: Sequence[TurnToLabel], rows: Sequence[LabelRow]) -> LabelSurve
     return LabelSurvey(_spread(everything), {name: _spread(entries) for name, entries in by_source.items()})
 
 
-def _spread(found: Iterable[tuple[int, bool | None]]) -> LabelSpread:
+def _spread(steps: Iterable[tuple[int, bool | None]]) -> LabelSpread:
     counts, gold, wrong = [0] * 11, [0] * 11, [0] * 11
-    for step, right in found:
+    for step, right in steps:
         counts[step] += 1
         if right is not None:
             (gold if right else wrong)[step] += 1

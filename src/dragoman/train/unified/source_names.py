@@ -25,13 +25,13 @@ def renamed(corpus: Corpus, names: Mapping[str, str]) -> Corpus:
     )
 
 
-def check_names(names: Mapping[str, str], known: frozenset[str]) -> None:
+def check_names(names: Mapping[str, str], declared: frozenset[str]) -> None:
     """A name that no set has is a slip."""
-    strange = sorted(names.keys() - known)
+    strange = sorted(names.keys() - declared)
     if strange:
         raise ConfigError(
             f"input.sources renames {', '.join(strange)}, which no set has.",
-            remedy=f"The sets have: {', '.join(sorted(known))}.",
+            remedy=f"The sets have: {', '.join(sorted(declared))}.",
         )
 
 
