@@ -41,7 +41,7 @@ class Int8(StrEnum):
     never = "never"
 
 
-class _Asked(NamedTuple):
+class _TrainingOrder(NamedTuple):
     """Options of the command."""
 
     recipe: str
@@ -153,12 +153,12 @@ def train_part(
     files = named_files(data)
     folder = out or _OUT / Path(recipe).stem
     where = device.value if device else None
-    asked = _Asked(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
+    order = _TrainingOrder(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
     try:
         if sweep:
-            _sweep(asked, sweep, trials, ray)
+            _sweep(order, sweep, trials, ray)
         else:
-            _train(asked)
+            _train(order)
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)
         raise
@@ -200,46 +200,46 @@ def export_part(
     _use(part)
 
 
-def _train(asked: _Asked) -> None:
+def _train(order: _TrainingOrder) -> None:
     from dragoman.models.part import FILE
     from dragoman.train.recipe import load_recipe
     from dragoman.train.run import train
 
-    recipe = load_recipe(asked.recipe, asked.settings)
-    was_there = (asked.folder / FILE).is_file() and not asked.fresh
+    recipe = load_recipe(order.recipe, order.settings)
+    was_there = (order.folder / FILE).is_file() and not order.fresh
     with progress_bars() as bars:
         part = train(
             recipe,
-            asked.files,
-            asked.folder,
-            fresh=asked.fresh,
-            skip_bad=asked.skip_bad,
-            device=asked.device,
-            options=asked.options,
+            order.files,
+            order.folder,
+            fresh=order.fresh,
+            skip_bad=order.skip_bad,
+            device=order.device,
+            options=order.options,
             report=_report(bars),
             command=_command(),
         )
     if was_there:
-        typer.echo(f"{asked.folder} was finished already: nothing was trained (--fresh begins anew).")
+        typer.echo(f"{order.folder} was finished already: nothing was trained (--fresh begins anew).")
     _summary(part, recipe.train.metric)
     _use(part)
 
 
-def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
+def _sweep(order: _TrainingOrder, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
     from dragoman.train.sweep.study import load_sweep, sweep
 
     spec = load_sweep(entries, trials=trials)
     with workers(ray) as who, progress_bars() as bars:
         swept = sweep(
-            asked.recipe,
+            order.recipe,
             spec,
-            asked.files,
-            asked.folder,
-            overrides=asked.settings,
-            fresh=asked.fresh,
-            skip_bad=asked.skip_bad,
-            device=asked.device,
-            options=asked.options,
+            order.files,
+            order.folder,
+            overrides=order.settings,
+            fresh=order.fresh,
+            skip_bad=order.skip_bad,
+            device=order.device,
+            options=order.options,
             report=_report(bars),
             command=_command(),
             workers=who,

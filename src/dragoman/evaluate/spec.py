@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
-from dragoman.evaluate.shared_sets import with_shared_sets
 from dragoman.presets import row_with_preset, with_unified
 
 Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
@@ -248,7 +247,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequen
     """
     tables = read_toml(path, absent="Give an experiment file.")
     if "data" in tables:
-        tables["data"] = with_shared_sets(tables["data"], path)
+        tables["data"] = _with_shared_sets(tables["data"], path)
     library = tables.pop("library", None)
     if library is not None:
         tables["parts"] = [*tables.get("parts", []), *_lent(tables, path, library)]
@@ -354,3 +353,20 @@ def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
 
 
 DataSpec.model_rebuild()
+
+
+def _with_shared_sets(sets: object, experiment: Path) -> object:
+    """Replace names in the `data` of an experiment file by their tables in the `data.toml` beside it."""
+    if not isinstance(sets, list) or not any(isinstance(entry, str) for entry in sets):
+        return sets
+    file = experiment.parent / "data.toml"
+    tables = read_toml(file, absent=f"{experiment} names sets of it; put their tables there, or into the experiment.")
+    return [_shared_set(entry, tables, file) if isinstance(entry, str) else entry for entry in sets]
+
+
+def _shared_set(name: str, tables: dict[str, Any], file: Path) -> dict[str, Any]:
+    if name not in tables:
+        raise UnknownNameError(f"set in {file}: set", name, tables)
+    if not isinstance(tables[name], dict):
+        raise ConfigError(f"{file}: '{name}' is no set.", remedy=f"Write a table: [{name}] with kind and file.")
+    return {"name": name, **tables[name]}

@@ -67,7 +67,7 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Batch:
     """A batch of passages to encode and write; `group` are their files, `first` and `last` say whether it is the first
     and the last batch of these files."""
 
@@ -143,7 +143,7 @@ class IngestRun:
         """Read changed files, and write their differences."""
         waiting: list[_Changed] = []
         read = workers.map(reading(), self._unread(files, waiting))
-        parts: list[_Part] = []
+        parts: list[_Batch] = []
         shards = self._parts(self._groups(read, waiting), parts)
         for vectors in workers.map(encoding(encoder, made, self._source.about), shards):
             self._write(parts.pop(0), vectors)
@@ -218,18 +218,18 @@ class IngestRun:
         self._claimed.clear()
         self._leaving.update(stale for change in group for stale in change.stale)
 
-    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Part]) -> Iterator[Shard[tuple[str, ...]]]:
+    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Batch]) -> Iterator[Shard[tuple[str, ...]]]:
         """The batches to encode; a group with nothing to encode is one empty batch."""
         for group in groups:
             queue = [(passage, change) for change in group for passage in change.writes]
             starts = range(0, max(1, len(queue)), self._batch)
             for start in starts:
                 part = queue[start : start + self._batch]
-                parts.append(_Part(part, group, first=start == 0, last=start == starts[-1]))
+                parts.append(_Batch(part, group, first=start == 0, last=start == starts[-1]))
                 name = part[0][1].file.origin if part else group[0].file.origin
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
-    def _write(self, part: _Part, vectors: FloatArray) -> None:
+    def _write(self, part: _Batch, vectors: FloatArray) -> None:
         """Write a batch: passages first, the ledger last."""
         for change in part.group if part.first else ():
             for origin in change.robbed:

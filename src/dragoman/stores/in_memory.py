@@ -41,7 +41,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class _Row:
+class _StoredPassage:
     key: int
     passage: Passage
     tokens: list[str]
@@ -50,7 +50,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Told:
+class _StoredTurn:
     turn: Turn
     trace: Json = None
     request: str | None = None
@@ -60,8 +60,8 @@ class _Told:
 class _Room:
     """All data of one scope."""
 
-    rows: dict[str, _Row] = field(default_factory=dict)
-    turns: dict[str, list[_Told]] = field(default_factory=dict)
+    rows: dict[str, _StoredPassage] = field(default_factory=dict)
+    turns: dict[str, list[_StoredTurn]] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     pools: dict[tuple[str, SourceName], Any] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class InMemoryStore:
                 return False
             vector = vector or row.vector
         self._written += 1
-        room.rows[passage.id] = _Row(row.key if row else self._written, passage, tokens, vector)
+        room.rows[passage.id] = _StoredPassage(row.key if row else self._written, passage, tokens, vector)
         return True
 
     def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
@@ -157,7 +157,7 @@ class InMemoryStore:
             if request is not None and self.answered(scope, request) is not None:
                 raise kept_twice(request)
             room = self._rooms.setdefault(scope, _Room())
-            entries = [_Told(turn) for turn in turns]
+            entries = [_StoredTurn(turn) for turn in turns]
             for last in [one for one in entries if one.turn.speaker == "agent"][-1:]:
                 last.trace, last.request = trace, request
             if entries:
@@ -233,7 +233,7 @@ class InMemoryStore:
     def _room(self, scope: Scope) -> _Room:
         return self._rooms.get(scope) or _Room()
 
-    def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_Row]:
+    def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_StoredPassage]:
         with self._lock:
             rows = self._room(scope).rows.values()
             return [row for row in rows if row.passage.source == source and row.superseded == superseded]

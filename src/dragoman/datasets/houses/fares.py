@@ -7,14 +7,14 @@ from typing import Any
 
 from dragoman.datasets.houses.draw import Draw
 from dragoman.datasets.houses.grammar import USER, fill, sentence, words
-from dragoman.datasets.houses.rules import Fact
+from dragoman.datasets.houses.rules import HouseFact
 from dragoman.datasets.pair_rows import PairRow
 
 _SET = "houses"
 _ADULT, _SENIOR = 18, 65
 
 
-def fare_class(fact: Fact, *, under: int, card: str, town: str, statuses: tuple[str, ...]) -> str:
+def fare_class(fact: HouseFact, *, under: int, card: str, town: str, statuses: tuple[str, ...]) -> str:
     """The class of visitors that a fact puts somebody into; empty where it says nothing."""
     if fact.attribute == "age":
         age = float(fact.value)
@@ -42,10 +42,10 @@ def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow
         named = fill(rng.choice(listed), {"n": str(under), "card": card, "town": town}, rng)
         slots = {"Class": sentence(named), "class": named, "p": str(prices[name]), "thing": thing}
         lines[name] = heading + sentence(fill(wording, slots, rng))
-    facts = [Fact("age", age) for age in (rng.randint(2, under - 1), rng.randint(20, 60), rng.randint(66, 85))]
-    facts += [Fact("membership", card)] if "member" in classes else []
-    facts += [Fact("residence", town)] if "resident" in classes else []
-    facts += [Fact("status", status) for status in statuses if status in classes]
+    facts = [HouseFact("age", age) for age in (rng.randint(2, under - 1), rng.randint(20, 60), rng.randint(66, 85))]
+    facts += [HouseFact("membership", card)] if "member" in classes else []
+    facts += [HouseFact("residence", town)] if "resident" in classes else []
+    facts += [HouseFact("status", status) for status in statuses if status in classes]
     for fact in rng.sample(facts, 2):
         person = draw.about(fact)
         own = fare_class(fact, under=under, card=card, town=town, statuses=statuses)

@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.datasets.houses.draw import Draw, Stated
 from dragoman.datasets.houses.fares import fare_rows, feature_rows, liking_rows
 from dragoman.datasets.houses.grammar import Person, Side, fill, sentence, words
-from dragoman.datasets.houses.rules import Fact, Rule, Verdict
+from dragoman.datasets.houses.rules import HouseFact, HouseRule, Verdict
 from dragoman.datasets.pair_rows import Entailment, PairRow
 
 SET = "houses"
@@ -42,7 +42,7 @@ class Line:
 
     text: str
     heading: str
-    rule: Rule | None = None
+    rule: HouseRule | None = None
     question: str = ""
     verdict: Verdict = "none"
     card: str = ""
@@ -96,7 +96,7 @@ def build(draw: Draw, kind: str) -> House:
     return house
 
 
-def _worded(draw: Draw, rule: Rule, heading: str) -> Line:
+def _worded(draw: Draw, rule: HouseRule, heading: str) -> Line:
     text, card = draw.line(rule), ""
     if not text.endswith((".", "!", "?")) and draw.rng.random() < 0.5 and "|" not in text:
         text += "."
@@ -157,7 +157,7 @@ class _Asking:
         yield from liking_rows(self.draw, self.house.name)
         yield from feature_rows(self.draw)
 
-    def _rule_rows(self, line: Line, rule: Rule) -> Iterator[PairRow]:
+    def _rule_rows(self, line: Line, rule: HouseRule) -> Iterator[PairRow]:
         wanteds: tuple[Verdict, ...] = ("yes", "no")
         for wanted in wanteds:
             for light in (False, True):
@@ -170,9 +170,9 @@ class _Asking:
         if "which" in rule.table:
             yield from self._which(line, rule)
         if line.card == "guide dog" and rule.attribute == "pet":
-            yield from self._asked(line, rule, Fact("pet", "dog", exempt=True))
+            yield from self._asked(line, rule, HouseFact("pet", "dog", exempt=True))
 
-    def _asked(self, line: Line, rule: Rule, fact: Fact, *, light: bool = False) -> Iterator[PairRow]:
+    def _asked(self, line: Line, rule: HouseRule, fact: HouseFact, *, light: bool = False) -> Iterator[PairRow]:
         """The question with its fact; unless `light`, with everything that is near but wrong as well."""
         draw, rng = self.draw, self.draw.rng
         person = draw.about(fact)
@@ -218,11 +218,13 @@ class _Asking:
             yield PairRow(SET, question, draw.distractor(kin(rule.attribute)).text, kind="wrong fact", needs=0)
         yield from self._claims(line, rule, person, pet, text, wrong.text, verdict, is_stated)
 
-    def _with_card(self, line: Line, rule: Rule, fact: Fact, stated: Stated, verdict: Verdict) -> tuple[Verdict, str]:
+    def _with_card(
+        self, line: Line, rule: HouseRule, fact: HouseFact, stated: Stated, verdict: Verdict
+    ) -> tuple[Verdict, str]:
         """The exception counts: with the card the rule does not bind, without it the rule does."""
         draw = self.draw
         has = draw.rng.random() < 0.6
-        membership = draw.state(Fact("membership", line.card), stated.person).text
+        membership = draw.state(HouseFact("membership", line.card), stated.person).text
         if not has:
             words_of = stated.person.in_fact(draw.rng)
             membership = sentence(
@@ -244,9 +246,9 @@ class _Asking:
         kept = second if joint.startswith(".") or second.startswith(("I ", "I'")) else second[:1].lower() + second[1:]
         return f"{first.rstrip('.')}{joint}{kept}"
 
-    def _stranger(self, rule: Rule, fact: Fact, person: Person) -> Stated | None:
+    def _stranger(self, rule: HouseRule, fact: HouseFact, person: Person) -> Stated | None:
         """The same attribute of somebody else, who is not asked about."""
-        value = Fact(rule.attribute, self.draw.any_value(rule))
+        value = HouseFact(rule.attribute, self.draw.any_value(rule))
         if rule.attribute not in _PERSONAL:
             return None
         other = self.draw.about(value)
@@ -254,7 +256,7 @@ class _Asking:
             other = self.draw.person(child=other.is_child)
         return self.draw.state(value, other)
 
-    def _which(self, line: Line, rule: Rule) -> Iterator[PairRow]:
+    def _which(self, line: Line, rule: HouseRule) -> Iterator[PairRow]:
         draw = self.draw
         wanteds: tuple[Verdict, ...] = ("yes", "no")
         for wanted in wanteds:
@@ -289,7 +291,7 @@ class _Asking:
             if near is not line and not (same and near.rule.name == line.rule.name) and near.question != question:  # type: ignore[union-attr]
                 yield self._row(question, draw.rng.choice(["", wrong.text]), near.shown, "near miss", 0, None, "none")
 
-    def _near(self, line: Line, rule: Rule, count: int) -> list[Line]:
+    def _near(self, line: Line, rule: HouseRule, count: int) -> list[Line]:
         """Lines that are close but say nothing to the question: another thing, another matter, another house."""
         rng = self.draw.rng
         own = [
@@ -307,7 +309,15 @@ class _Asking:
         return [rng.choice(rng.choice(pools)) for _ in range(count)] if pools else []
 
     def _claims(  # noqa: PLR0917 - what a claim is made of
-        self, line: Line, rule: Rule, person: Person, pet: str, text: str, wrong: str, verdict: Verdict, is_stated: bool
+        self,
+        line: Line,
+        rule: HouseRule,
+        person: Person,
+        pet: str,
+        text: str,
+        wrong: str,
+        verdict: Verdict,
+        is_stated: bool,
     ) -> Iterator[PairRow]:
         """What may be said in reply, against the evidence with the fact, with a wrong one, and with another line."""
         draw, rng = self.draw, self.draw.rng

@@ -33,7 +33,7 @@ MONTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class HouseFact:
     """What is known of somebody: the attribute and its value. `negated`: they do not have it."""
 
     attribute: str
@@ -43,7 +43,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class HouseRule:
     """One rule of a house about one thing."""
 
     name: str
@@ -63,14 +63,14 @@ class Rule:
     def attribute(self) -> str:
         return str(self.table["attribute"])
 
-    def verdict(self, fact: Fact) -> Verdict:
+    def verdict(self, fact: HouseFact) -> Verdict:
         """What the rule says to the question whether somebody may (of duties: whether somebody must)."""
         if fact.attribute != self.attribute:
             return "unknown"
         return _SHAPES[self.table["shape"]](self, fact)
 
 
-def _number(fact: Fact) -> float:
+def _number(fact: HouseFact) -> float:
     return float(fact.value)
 
 
@@ -78,44 +78,44 @@ def _said(allowed: bool) -> Verdict:
     return "yes" if allowed else "no"
 
 
-def _any_of(rule: Rule, fact: Fact) -> Verdict:
+def _any_of(rule: HouseRule, fact: HouseFact) -> Verdict:
     if fact.negated:  # lacking one thing says nothing where another would do
         return "no" if rule.values == (fact.value,) else "unknown"
     return _said(str(fact.value) in rule.values)
 
 
-def _none_of(rule: Rule, fact: Fact) -> Verdict:
+def _none_of(rule: HouseRule, fact: HouseFact) -> Verdict:
     """Somebody whom the rule does not name may still be among those whom it does."""
     return "no" if str(fact.value) in rule.values else "unknown"
 
 
-def _ban(rule: Rule, fact: Fact) -> Verdict:
+def _ban(rule: HouseRule, fact: HouseFact) -> Verdict:
     if fact.exempt:
         return "yes"
     return "no" if str(fact.value) in rule.values else "unknown"
 
 
-def _contains(rule: Rule, fact: Fact) -> Verdict:
+def _contains(rule: HouseRule, fact: HouseFact) -> Verdict:
     avoided = set(words("world")["diets"][str(fact.value)]["avoids"])
     return _said(not avoided & rule.tags)
 
 
-def _reach(rule: Rule, fact: Fact) -> Verdict:
+def _reach(rule: HouseRule, fact: HouseFact) -> Verdict:
     stopped = set(words("world")["mobility"][str(fact.value)]["stopped"])
     if rule.tags & {"step_free"}:
         return "yes"
     return "no" if stopped & rule.tags else "unknown"
 
 
-def _clock(rule: Rule, fact: Fact) -> Verdict:
+def _clock(rule: HouseRule, fact: HouseFact) -> Verdict:
     return _said(_number(fact) <= rule.high)
 
 
-def _closed_days(rule: Rule, fact: Fact) -> Verdict:
+def _closed_days(rule: HouseRule, fact: HouseFact) -> Verdict:
     return _said(str(fact.value) not in rule.values)
 
 
-def _season(rule: Rule, fact: Fact) -> Verdict:
+def _season(rule: HouseRule, fact: HouseFact) -> Verdict:
     return _said(rule.low <= MONTHS.index(str(fact.value)) <= rule.high)
 
 

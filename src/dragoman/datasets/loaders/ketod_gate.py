@@ -16,7 +16,7 @@ from dragoman.datasets.reading import OneFile, Record, json_lines, parsed
 KNOWLEDGE = Source("KNOWLEDGE", "background facts about the places, works and people that the dialogue names")
 
 
-class _Said(Record):
+class _Line(Record):
     speaker: Literal["USER", "SYSTEM"]
     text: str
 
@@ -25,7 +25,7 @@ class _Turn(Record):
     dialogue_id: str = Field(min_length=1)
     turn_index: int = Field(ge=0)
     services: list[str]
-    context: list[_Said]
+    context: list[_Line]
     response: str
     enrich: bool
 

@@ -24,7 +24,7 @@ SPLITS = ("train", "dev", "test")
 _WORD = re.compile(r"\w+")
 
 
-class _Said(Record):
+class _Line(Record):
     speaker: Literal["USER", "SYSTEM"]
     utterance: str
 
@@ -32,7 +32,7 @@ class _Said(Record):
 class _Dialogue(Record):
     dialogue_id: str
     services: list[str] = Field(default_factory=list)
-    turns: list[_Said]
+    turns: list[_Line]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.evaluate.contract import Floats
 
 Smoothing: TypeAlias = Literal["none", "floor", "add-k", "exp"]
-Part: TypeAlias = Literal["1", "2", "L"]
+RougeVariant: TypeAlias = Literal["1", "2", "L"]
 _SMOOTHINGS = ("none", "floor", "add-k", "exp")
 _PARTS = ("1", "2", "L")
 
@@ -80,10 +80,12 @@ class Rouge:
     `cut` keeps so many characters of each reply. An empty reply is worth 0.
     """
 
-    def __init__(self, *, part: Part = "L", tokens: str = "auto", cut: int | None = None, language: str = "") -> None:
+    def __init__(
+        self, *, part: RougeVariant = "L", tokens: str = "auto", cut: int | None = None, language: str = ""
+    ) -> None:
         if part not in _PARTS:
             raise ConfigError(f"metric.rouge: part is '{part}'.", remedy="Give '1', '2' or 'L'.")
-        self._part: Part = part
+        self._part: RougeVariant = part
         self._tokens = check(tokens)
         self._language = language
         self._cut = _checked_cut("metric.rouge", cut)
@@ -177,7 +179,9 @@ def _library() -> type[BLEU]:
     return BLEU
 
 
-def rouge(replies: Sequence[str], references: Sequence[str], *, part: Part = "L", tokens: str = "auto") -> list[float]:
+def rouge(
+    replies: Sequence[str], references: Sequence[str], *, part: RougeVariant = "L", tokens: str = "auto"
+) -> list[float]:
     """The F1 of shared n-grams (Lin 2004, Eq. 1 with precision beside recall) or of the longest common sequence
     (Eq. 2-4 with beta = 1) for each pair."""
     try:

@@ -18,7 +18,7 @@ from dragoman.core.values import SHARED_USER, Scope, SourceName
 from dragoman.stores.index.feed import VECTORS, WORDS, Feed, T
 from dragoman.stores.index.files import exclusive, sidecar_folder
 from dragoman.stores.index.open_shards import P
-from dragoman.stores.index.shards import IndexManifest, Span
+from dragoman.stores.index.shards import IndexManifest, RowSpan
 from dragoman.stores.index.sidecar import Sidecar
 from dragoman.stores.index.vector_index import VectorIndex, VectorPart, VectorView
 from dragoman.stores.index.word_index import WordIndex, WordPart, Words
@@ -141,7 +141,7 @@ class IndexManager:
                 side.index.build(side.feed, missing, width=side.width, workers=workers, held=held)
         raise self._never_done()
 
-    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[Span], tuple[P, ...] | None]:
+    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[RowSpan], tuple[P, ...] | None]:
         # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
         with self._holding(side.scope), side.index.lock:
             self._drop_outdated(side)

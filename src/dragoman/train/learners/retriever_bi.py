@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
@@ -101,7 +101,11 @@ class _Reading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
     def __init__(
-        self, dev: Pairs, spec: BiModel, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+        self,
+        dev: RankingPairs,
+        spec: BiModel,
+        shares: Mapping[str, float],
+        said: Mapping[SourceName, RepetitionPenalty],
     ) -> None:
         self._dev = dev
         self._spec = spec

@@ -9,7 +9,7 @@ from pydantic import Field
 from dragoman.core.errors import ConfigError
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
@@ -95,7 +95,7 @@ class CrossEncoderLearner:
 class ExportedReading:
     """What the exported model makes of dev, on the runtime that it will run on."""
 
-    def __init__(self, dev: Pairs) -> None:
+    def __init__(self, dev: RankingPairs) -> None:
         self._dev = dev
         self.last: list[float] = []
 

@@ -22,8 +22,7 @@ from dragoman.train.contract import Job, Progress
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 from dragoman.train.unified.calibration import SIMILARITY, calibrated, plan_offsets, plan_share
-from dragoman.train.unified.source_names import check_names, renamed
-from dragoman.train.unified.sources import orders_of, sources_of
+from dragoman.train.unified.sources import check_names, orders_of, renamed, sources_of
 from dragoman.train.unified.tables import InputTable, ModelTable
 
 if TYPE_CHECKING:

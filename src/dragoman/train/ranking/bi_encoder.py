@@ -21,7 +21,7 @@ from dragoman.retriever.repetition_penalty import RepetitionPenalty
 from dragoman.retriever.vectors import MIX
 from dragoman.train.ranking.losses import contrastive
 from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 from dragoman.train.ranking.vectors import PairVectors
 from dragoman.train.spec import Recipe
 
@@ -100,8 +100,8 @@ class BiTask:
         self,
         towers: Towers,
         tokens: Tokens,
-        train: Pairs,
-        dev: Pairs,
+        train: RankingPairs,
+        dev: RankingPairs,
         *,
         recipe: Recipe,
         negatives: Negatives,
@@ -175,7 +175,10 @@ class BiTask:
         return (*right, *own), others
 
     def _masks(
-        self, questions: Sequence[Question], taken: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], places: list[int]
+        self,
+        questions: Sequence[RankingQuestion],
+        taken: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+        places: list[int],
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What is right, wrong and a question's own, each (Q, P). A text is a negative only for questions of a source
         that brought it: what a turn needs of another source is right there."""
@@ -232,7 +235,7 @@ class BiTask:
         count, ceiling = self._negatives.mined, self._negatives.ceiling
         return by_vectors(self._train, vectors.queries.numpy(), vectors.texts.numpy(), count, ceiling=ceiling)
 
-    def embedded(self, pairs: Pairs) -> PairVectors:
+    def embedded(self, pairs: RankingPairs) -> PairVectors:
         """What the model makes of some pairs as it is now."""
 
         def read(texts: Sequence[str]) -> Tensor:

@@ -18,7 +18,7 @@ from dragoman.retriever.trained import HEAD
 from dragoman.train.ranking.bi_encoder import Negatives
 from dragoman.train.ranking.losses import contrastive, first_right, judging, ranked
 from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_words, drawn
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.spec import Recipe
 
 _WIDEST = 64
@@ -32,8 +32,8 @@ class CrossTask:
         self,
         trunk: Trunk,
         tokens: Tokens,
-        train: Pairs,
-        dev: Pairs,
+        train: RankingPairs,
+        dev: RankingPairs,
         *,
         recipe: Recipe,
         negatives: Negatives,
@@ -149,12 +149,12 @@ class CrossTask:
         return measured(self._dev, score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist())
 
 
-def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
+def pair_texts(pairs: RankingPairs) -> list[tuple[str, str]]:
     """Every question with every candidate, in order."""
     return [(question.text, pairs.texts[place]) for question in pairs.questions for place in question.candidates]
 
 
-def measured(pairs: Pairs, scores: Sequence[float]) -> dict[str, float]:
+def measured(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
     """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: over all candidates;
     the losses of the lists and of the pairs. `scores` are those of `pair_texts`."""
     ranks: dict[str, list[int | None]] = {"": []}

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ FOLDER = "mined"
 _AT_ONCE = 512
 
 
-def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int, ...]]:
+def by_words(pairs: RankingPairs, analyse: Analyse, count: int) -> dict[int, tuple[int, ...]]:
     """The texts of a question's source with the highest BM25 that are not right, at most `count` each."""
     from dragoman.stores.bm25 import Bm25
 
@@ -48,7 +48,7 @@ def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int,
 
 
 def by_vectors(
-    pairs: Pairs, queries: Floats, texts: Floats, count: int, *, ceiling: float = 1.0
+    pairs: RankingPairs, queries: Floats, texts: Floats, count: int, *, ceiling: float = 1.0
 ) -> dict[int, tuple[int, ...]]:
     """The texts of a question's source with the highest cosine that are not right, at most `count` each.
 
@@ -74,7 +74,7 @@ def by_vectors(
 
 
 def drawn(
-    question: Question, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
+    question: RankingQuestion, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The negatives of a question for one epoch: of its own candidates and of the mined ones, without repetition.
 
@@ -92,7 +92,7 @@ def drawn(
     return tuple(wrong), tuple(others[:mined])
 
 
-def narrowed(pairs: Pairs, analyse: Analyse, most: int) -> Pairs:
+def narrowed(pairs: RankingPairs, analyse: Analyse, most: int) -> RankingPairs:
     """The same with no more than about `most` candidates a question: what is right, and what words find."""
     if all(len(question.candidates) <= most for question in pairs.questions):
         return pairs
@@ -142,7 +142,7 @@ class Mined:
         partial.replace(file)
 
 
-def _by_source(pairs: Pairs) -> dict[str, list[int]]:
+def _by_source(pairs: RankingPairs) -> dict[str, list[int]]:
     by_source: dict[str, list[int]] = {}
     for place, question in enumerate(pairs.questions):
         by_source.setdefault(question.source, []).append(place)
@@ -150,7 +150,7 @@ def _by_source(pairs: Pairs) -> dict[str, list[int]]:
 
 
 def _best(
-    scores: NDArray[np.floating], rows: Sequence[int], question: Question, count: int, *, floor: float
+    scores: NDArray[np.floating], rows: Sequence[int], question: RankingQuestion, count: int, *, floor: float
 ) -> tuple[int, ...]:
     """The best rows above a score that are not right; of equal ones the earlier."""
     import numpy as np

@@ -26,8 +26,8 @@ what stands under the titles that the dialogue names, as `retriever.linked` offe
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One search of a turn in one source; passages by their place in `Pairs.texts`.
+class RankingQuestion:
+    """One search of a turn in one source; passages by their place in `RankingPairs.texts`.
 
     `said` are the texts whose vectors make up the query's, `text` is what is read together with a passage. `candidates`
     is everything that the turn could take, `offered` what is left of it for this search: the children of the right
@@ -51,14 +51,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class RankingPairs:
     """The questions of some turns, and every text that they speak of, each once."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[RankingQuestion, ...]
     texts: tuple[str, ...]
 
     @property
-    def answered(self) -> tuple[Question, ...]:
+    def answered(self) -> tuple[RankingQuestion, ...]:
         """Those where something is right."""
         return tuple(question for question in self.questions if question.gold)
 
@@ -76,7 +76,7 @@ def pairs(
     pool: Pool = "source",
     empty: bool = False,
     side: str = "",
-) -> Pairs:
+) -> RankingPairs:
     """The questions of a corpus. With `empty`, turns and sources where nothing is right are questions too.
 
     The given evidence of a dependent source is the gold of those it needs. `side` names the data in errors.
@@ -90,10 +90,10 @@ def pairs(
             f"No turn of the {side or 'given'} data says which of its passages is right.",
             remedy="A retriever learns from turns with candidates and `evidence`: give a set that has both.",
         )
-    return Pairs(tuple(questions), tuple(making.texts))
+    return RankingPairs(tuple(questions), tuple(making.texts))
 
 
-def joined(first: Pairs, second: Pairs) -> Pairs:
+def joined(first: RankingPairs, second: RankingPairs) -> RankingPairs:
     """The questions of both, with every text once."""
     places = {text: place for place, text in enumerate(first.texts)}
     new = [places.setdefault(text, len(places)) for text in second.texts]
@@ -111,7 +111,7 @@ def joined(first: Pairs, second: Pairs) -> Pairs:
         )
         for question in second.questions
     ]
-    return Pairs((*first.questions, *questions), tuple(places))
+    return RankingPairs((*first.questions, *questions), tuple(places))
 
 
 class _Making:
@@ -136,7 +136,7 @@ class _Making:
     def texts(self) -> Iterable[str]:
         return self._places
 
-    def questions(self, example: Example) -> Iterator[Question]:
+    def questions(self, example: Example) -> Iterator[RankingQuestion]:
         """A turn's questions, one a source; none where the set does not say what is right."""
         if example.gold.evidence is None:
             return
@@ -152,7 +152,7 @@ class _Making:
             request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in parents))
             search = searches([request], analyse=_no_words, dependency=self._dependency, query=self._query)[0]
             candidates, offered = self._pools(search, own, mine)
-            yield Question(
+            yield RankingQuestion(
                 f"{example.id} {source.name}",
                 source.name,
                 spoken(search),

@@ -15,7 +15,7 @@ from dragoman.retriever.trained import HEAD
 from dragoman.train.calibration.fitting import fit_calibration
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.ranking.negatives import Analyse, narrowed
-from dragoman.train.ranking.pairs import Pairs, Pool, joined, pairs
+from dragoman.train.ranking.pairs import Pool, RankingPairs, joined, pairs
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Model(TrunkTable):
         return Negatives(self.own, self.words, self.mined, self.after, self.ceiling)
 
 
-def asked(job: Job, inputs: Input) -> tuple[Pairs, Pairs]:
+def asked(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
     """The questions of both sides; those of auxiliary data, where there is any, are learned beside training's own."""
     options = {"query": inputs.query, "dependency": inputs.dependency, "pool": inputs.pool, "empty": inputs.empty}
     train = pairs(job.train, side="training", **options)  # type: ignore[arg-type]  # checked by `Input`
@@ -73,7 +73,7 @@ def asked(job: Job, inputs: Input) -> tuple[Pairs, Pairs]:
     return train, dev
 
 
-def small(dev: Pairs, analyse: Analyse, *, most: int, seed: int) -> Pairs:
+def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> RankingPairs:
     """Questions of dev, by chance, with no more than `most` candidates in all: what an exported model is read off."""
     wide = narrowed(dev, analyse, _WIDEST)
     order = list(range(len(wide.questions)))
@@ -97,10 +97,10 @@ def small(dev: Pairs, analyse: Analyse, *, most: int, seed: int) -> Pairs:
         )
         for question in chosen
     )
-    return Pairs(moved, tuple(wide.texts[old] for old in numbers))
+    return RankingPairs(moved, tuple(wide.texts[old] for old in numbers))
 
 
-def offered(dev: Pairs) -> list[int]:
+def offered(dev: RankingPairs) -> list[int]:
     """Of all candidates of all questions, in order, the numbers of those that are offered: what use meets."""
     numbers, at = [], 0
     for question in dev.questions:
@@ -110,12 +110,12 @@ def offered(dev: Pairs) -> list[int]:
     return numbers
 
 
-def labels(dev: Pairs) -> list[bool]:
+def labels(dev: RankingPairs) -> list[bool]:
     """Whether each candidate that is offered is right, in order."""
     return [right for _, right in _judged(dev)]
 
 
-def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part:
+def by_source(part: Part, dev: RankingPairs, scores: Sequence[float], job: Job) -> Part:
     """The part with a calibration of its own for each source that dev has enough of; scores are of the offered."""
     rows = _judged(dev)
     head = part.head(HEAD)
@@ -129,7 +129,7 @@ def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part
     return replace(part, heads=heads)
 
 
-def _judged(dev: Pairs) -> list[tuple[str, bool]]:
+def _judged(dev: RankingPairs) -> list[tuple[str, bool]]:
     """The source of each candidate that is offered, and whether it is right."""
     rows = []
     for question in dev.questions:

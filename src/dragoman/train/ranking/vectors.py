@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dragoman.core.values import SourceName
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
 from dragoman.train.ranking.losses import contrastive, first_right, ranked
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 Embed = Callable[[Sequence[str]], Tensor]
 """The unit vectors of texts, (N, D)."""
@@ -21,7 +21,7 @@ Embed = Callable[[Sequence[str]], Tensor]
 class PairVectors:
     """The unit vectors of the questions of some pairs, (Q, D), of their texts, (N, D), and of earlier replies."""
 
-    pairs: Pairs
+    pairs: RankingPairs
     queries: Tensor
     texts: Tensor
     replies: Mapping[str, Tensor]
@@ -29,7 +29,11 @@ class PairVectors:
 
     @classmethod
     def of(
-        cls, pairs: Pairs, embed: Embed, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+        cls,
+        pairs: RankingPairs,
+        embed: Embed,
+        shares: Mapping[str, float],
+        said: Mapping[SourceName, RepetitionPenalty],
     ) -> PairVectors:
         """Encode what the pairs speak of; a query's parts weigh their shares, those without one weigh 1."""
         parts = _by_text(embed, (text for question in pairs.questions for text in question.said.values()))
@@ -75,7 +79,7 @@ class PairVectors:
                 losses.append(float(contrastive(scores, right, ~right)))
         return sum(losses) / max(1, len(losses))
 
-    def _rank(self, nth: int, question: Question, places: Sequence[int]) -> int | None:
+    def _rank(self, nth: int, question: RankingQuestion, places: Sequence[int]) -> int | None:
         return first_right(self.scores(nth, places).tolist(), [place in question.gold for place in places])
 
 
