@@ -1,4 +1,4 @@
-"""What is measured of a joint scorer: each head on each set that has its label, and one mean that decides."""
+"""Measures of a joint scorer: each head on each set with its label, and the mean that selects the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST = 8
 
 
 def measured(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Measures by `set/head/measure`, and the mean over those that decide."""
+    """Return the measures by `set/head/measure`, and their mean for model selection."""
     measures: dict[str, float] = {}
     deciding: list[float] = []
     for name in dict.fromkeys(row.set for row in rows):
@@ -46,7 +46,7 @@ def measured(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[
 
 
 def by_kind(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[str, tuple[float, int]]:
-    """The accuracy of the verdict by kind of row, with how many there are."""
+    """Return the accuracy of the verdict and the count by kind of row."""
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -57,14 +57,14 @@ def by_kind(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[s
 
 
 def auc(scores: Sequence[float], truth: Sequence[bool]) -> float:
-    """The area under the ROC curve; ties count half."""
+    """Return the area under the ROC curve; ties count half."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(list(truth), list(scores)))
 
 
 def ranked(scores: Sequence[float], truth: Sequence[bool], groups: Sequence[str]) -> dict[str, float]:
-    """Hit@1 and nDCG@3 over the groups that have a right and a wrong row."""
+    """Return hit@1 and nDCG@3 over the groups with a right and a wrong row."""
     lists: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for score, right, group in zip(scores, truth, groups, strict=True):
         lists[group].append((score, right))
@@ -83,7 +83,7 @@ def ranked(scores: Sequence[float], truth: Sequence[bool], groups: Sequence[str]
 
 
 def _classified(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Accuracy, and the mean of the classes' own; where a label is `unsupported`, both other classes are right."""
+    """Return accuracy and its mean over classes; for `unsupported`, both other classes are right."""
     right: Counter[str] = Counter()
     total = Counter(labels)
     for label, prediction in zip(labels, predicted, strict=True):

@@ -1,4 +1,4 @@
-"""What a joint scorer learns: five heads over one trunk, each row with the labels that it has."""
+"""Training task of the joint scorer: five heads over one trunk; each row trains the heads it has labels for."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _BINARY = (ANSWERS, BEARS, NEEDS)
 _ABSENT = -1.0
 _CHUNK = 8
 UNSUPPORTED = len(ENTAILMENTS)
-"""The class of claims that are neutral or contradicted, it is not said which."""
+"""Class of claims that are neutral or contradicted, without distinction."""
 
 
 def texts_of(row: PairRow) -> Text:
-    """The two texts of a row as the scorer reads them."""
+    """Return the two input texts of a row."""
     return joined(row.question, row.fact), row.text
 
 
 def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
-    """The labels of rows by head, -1 where there is none."""
+    """Return the labels of rows by head; -1 marks missing ones."""
     targets = {
         name: torch.tensor([_ABSENT if getattr(row, name) is None else float(getattr(row, name)) for row in rows])
         for name in _BINARY
@@ -41,7 +41,7 @@ def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
 
 
 def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
-    """The mean over rows of the losses of the heads whose labels they have. Nothing waits for the device here."""
+    """Return the mean loss over rows and their labelled heads, without synchronising the device."""
     losses: list[Tensor] = []
     for name in _BINARY:
         target = targets[name]
@@ -61,9 +61,9 @@ def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weig
 
 
 class JointTask:
-    """Rows of all sets mixed by chance. Tokens lie on the device: a batch is an index into them.
+    """Task over shuffled rows of all sets. Tokens stay on the device; a batch is an index into them.
 
-    `repeats` says how often a set's rows come in an epoch, `weights` how much each head's loss counts.
+    `repeats` is the number of passes over a set in an epoch, `weights` the weight of each head's loss.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class JointTask:
         return self._trunk.head_parameters
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """Rows by chance, in chunks sorted by length; seed and epoch alone decide."""
+        """Return shuffled batches in chunks sorted by length, determined by seed and epoch."""
         rng = np.random.default_rng([self._recipe.train.seed, epoch])
         order, lengths = rng.permutation(self._order), self._rows.lengths
         size = self._recipe.train.batch
@@ -116,7 +116,7 @@ class JointTask:
 
     @torch.no_grad()
     def scores(self) -> dict[str, Tensor]:
-        """Every head's scores of dev's rows."""
+        """Return the scores of dev's rows by head."""
         was = self._trunk.training
         self._trunk.eval()
         order = np.argsort(self._dev_rows.lengths, kind="stable")
@@ -135,7 +135,7 @@ class JointTask:
 
 
 class _Padded:
-    """Many encoded texts as one matrix on the device."""
+    """Encoded texts as one matrix on the device."""
 
     def __init__(self, tokens: Tokens, texts: Sequence[Text], device: str) -> None:
         encodings = tokens.encode(texts)

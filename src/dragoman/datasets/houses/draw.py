@@ -1,4 +1,4 @@
-"""Draws rules, facts and sentences from the vocabulary, all from one random stream."""
+"""Random draws of rules, facts and sentences from the vocabulary, from one random stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHILDS = {"age": 14, "height": 145, "weight": 42}
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A fact in somebody's words."""
+    """Fact with its wording."""
 
     fact: HouseFact
     person: Person
@@ -26,26 +26,26 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A random stream with the wordings of one side."""
+    """Random stream with the wordings of one side (train or dev)."""
 
     rng: random.Random
     side: Side
 
     def pick(self, listed: Sequence[str]) -> str:
-        """A wording that this side may use."""
+        """Draw a wording of this side."""
         return self.rng.choice(wordings(listed, self.side))
 
     def world(self, name: str) -> list[str]:
         return list(words("world")[name]["names"])
 
     def person(self, *, child: bool | None = None) -> Person:
-        """Another person than the user."""
+        """Draw a person other than the user."""
         young = self.rng.random() < 0.5 if child is None else child
         relations = words("world")["relations"]["child" if young else "adult"]
         return Person(self.rng.choice(words("world")["names"]["first"]), self.rng.choice(relations), young)
 
     def rule(self, name: str, thing: str) -> HouseRule:  # noqa: PLR0911 - one return a shape of rule
-        """A rule about a thing, with its limits or lists drawn."""
+        """Draw a rule about a thing, with limits or lists."""
         rng, table = self.rng, words("rules")[name]
         shape = table["shape"]
         if "range" in table:
@@ -71,7 +71,7 @@ class Draw:
         )
 
     def values(self, name: str) -> list[str]:  # noqa: PLR0911 - one return a list
-        """What a rule's list is drawn from."""
+        """Return the values that a rule's list is drawn from."""
         if name in ("animals", "pet_ban"):
             return list(words("world")["animals"])
         if name == "health":
@@ -99,7 +99,7 @@ class Draw:
         return HouseRule(name, thing, values=tuple(chosen), tags=counted)
 
     def line(self, rule: HouseRule, wording: str = "") -> str:
-        """The rule in the words of the house."""
+        """Return the wording of a rule."""
         rng, table = self.rng, rule.table
         template = wording or self.pick(table["say"])
         slots = {
@@ -119,7 +119,7 @@ class Draw:
         return sentence(fill(template, slots, rng))
 
     def _described(self, thing: str) -> str:
-        """A thing, now and then with more said of it."""
+        """Return a thing, sometimes with a description."""
         if self.rng.random() < 0.85:
             return thing
         more = fill(
@@ -156,7 +156,7 @@ class Draw:
         return value
 
     def value(self, rule: HouseRule, wanted: Verdict) -> HouseFact | None:
-        """A fact to which the rule says what is wanted; None where none came up."""
+        """Draw a fact for which the rule has the wanted verdict; None if none came up."""
         for _ in range(40):
             fact = HouseFact(rule.attribute, self.any_value(rule))
             if rule.name == "qualification" and self.rng.random() < 0.4:
@@ -166,7 +166,7 @@ class Draw:
         return None
 
     def any_value(self, rule: HouseRule) -> Value:  # noqa: PLR0911 - one return a shape of rule
-        """A value of the attribute that a rule is about, near its limits."""
+        """Draw a value of the rule's attribute, near its limits."""
         rng, shape = self.rng, rule.table["shape"]
         if shape == "clock":
             return float(rng.randint(int(rule.high) - 4, int(rule.high) + 2) + rng.choice([0, 0.25, 0.5, 0.75]))
@@ -187,7 +187,7 @@ class Draw:
         return rng.choice([*rule.values, *self.values(rule.name)])
 
     def state(self, fact: HouseFact, person: Person = USER, *, pet: str = "") -> Stated:
-        """A fact in the user's words."""
+        """Return a fact in the user's words."""
         rng = self.rng
         pet = pet or rng.choice(words("world")["names"]["pet"])
         template = self.pick(self._sayings(fact))
@@ -211,7 +211,7 @@ class Draw:
         return Stated(fact, person, self._voice(text), pet)
 
     def state_text(self, template: str, person: Person) -> str:
-        """A wording of no particular attribute in the user's words."""
+        """Return a wording without an attribute in the user's words."""
         return self._voice(fill(template, person.in_fact(self.rng), self.rng, third=not person.is_user))
 
     def _sayings(self, fact: HouseFact) -> list[str]:
@@ -221,7 +221,7 @@ class Draw:
         return list(table["none"] if fact.negated else table["say"])
 
     def _voice(self, text: str) -> str:
-        """Written with care or without."""
+        """Vary the spelling: careful or careless."""
         lead = self.rng.choice(words("fares")["lead"])
         kept = text if text.startswith(("I ", "I'")) or not lead else text[:1].lower() + text[1:]
         text = f"{lead}{kept}"
@@ -232,7 +232,7 @@ class Draw:
         return text.rstrip(".").lower() if chance < 0.85 else text
 
     def question(self, template: str, slots: dict[str, str]) -> str:
-        """A question with what people put around it, now and then without capitals or mark."""
+        """Return a question with phrases around it, sometimes without capitals or question mark."""
         rng, around = self.rng, words("fares")
         text = sentence(fill(template, slots, rng))
         opening, closing = rng.choice(around["openings"]), rng.choice(around["closings"])
@@ -242,7 +242,7 @@ class Draw:
         return text.rstrip("?").lower() if rng.random() < 0.1 else text
 
     def about(self, fact: HouseFact) -> Person:
-        """Whom a fact with such a value may be about."""
+        """Return the people that a fact with this value may be about."""
         table = _sayings_table(fact)
         if table.get("own") or fact.attribute in ("budget", "pet", "pet_weight"):
             return USER
@@ -253,7 +253,7 @@ class Draw:
         return USER if self.rng.random() < 0.65 else self.person()
 
     def distractor(self, avoided: set[str]) -> Stated:
-        """A fact about another attribute than those that are avoided."""
+        """Draw a fact about an attribute that is not avoided."""
         rng = self.rng
         if rng.random() < 0.3:
             return Stated(HouseFact("other", ""), USER, self._voice(self.pick(words("facts")["other"]["say"])))

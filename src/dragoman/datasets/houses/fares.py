@@ -1,4 +1,4 @@
-"""Prices by kind of visitor, and things that a liking decides about: questions whose answer is not yes or no."""
+"""Prices by class of visitor, and suggestions by preference: questions whose answer is not yes or no."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADULT, _SENIOR = 18, 65
 
 
 def fare_class(fact: HouseFact, *, under: int, card: str, town: str, statuses: tuple[str, ...]) -> str:
-    """The class of visitors that a fact puts somebody into; empty where it says nothing."""
+    """Return the class of visitor that a fact implies; empty if none."""
     if fact.attribute == "age":
         age = float(fact.value)
         return "child" if age < under else "youth" if age < _ADULT else "adult" if age < _SENIOR else "senior"
@@ -27,7 +27,7 @@ def fare_class(fact: HouseFact, *, under: int, card: str, town: str, statuses: t
 
 
 def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow]:
-    """What a thing costs whom: the row of the class that the fact belongs to answers, the others do not."""
+    """Yield price rows: the row of the fact's class answers, the others do not."""
     rng, fares, names = draw.rng, words("fares"), words("world")["names"]
     thing = rng.choice([*table["venue"], *table["activity"]])
     under, card, town = rng.randint(5, 15), rng.choice(draw.world("memberships")), rng.choice(names["place"])
@@ -68,7 +68,7 @@ def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow
 
 
 def liking_rows(draw: Draw, house: str) -> Iterator[PairRow]:
-    """Suggestions that a liking makes right or wrong."""
+    """Yield suggestions that a preference makes right or wrong."""
     rng, fares = draw.rng, words("fares")
     likings = words("world")["likings"]
     # a liking is dev's or training's as a whole
@@ -93,7 +93,7 @@ def liking_rows(draw: Draw, house: str) -> Iterator[PairRow]:
 
 
 def feature_rows(draw: Draw) -> Iterator[PairRow]:
-    """What somebody seeks or avoids, and options that have it or the contrary: nearness alone would choose wrongly."""
+    """Yield features that somebody seeks or avoids, with options that have or lack them: similarity would fail."""
     rng, fares, features = draw.rng, words("fares"), words("world")["features"]
     own = [entry for number, entry in enumerate(features["named"]) if (number % 6 == 5) == (draw.side == "dev")]
     for name, having, lacking in rng.sample(own, 4):
@@ -113,7 +113,7 @@ def feature_rows(draw: Draw) -> Iterator[PairRow]:
 
 
 def _open(question: str, line: str) -> PairRow:
-    """A question for a price of somebody of whom nothing is known."""
+    """Yield a price question without a fact about the user."""
     return PairRow(_SET, question, line, kind="price/unknown without", answers=1, verdict="unknown")
 
 

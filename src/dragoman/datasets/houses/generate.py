@@ -1,4 +1,4 @@
-"""Houses and the rows that follow from them: rules asked about with the right fact, a wrong one and none."""
+"""Generated houses and their rows: questions about rules with the right fact, a wrong one and none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PERSONAL = frozenset(
     "age height weight residence membership qualification language level interest income diet mobility health "
     "status".split()
 )
-"""Attributes that several people have, each their own."""
+"""Attributes that each person has separately."""
 _ACCESS = frozenset(
     "age height weight health membership qualification level mobility language residence income".split()
 )
@@ -30,15 +30,15 @@ _KIN = (
     frozenset({"vehicle", "vehicle_height"}),
     frozenset({"mobility", "health"}),
 )
-"""Attributes between which a question alone does not tell: whoever asks to join may be too young or not a member."""
+"""Attributes that a question alone cannot tell apart: whoever asks to join may be too young or not a member."""
 _FREQUENT = ("diet", "mobility", "health", "age_range")
-"""What every house has rules about, where it has such things: what people ask most, and code cannot compare."""
+"""Attributes of which every house has rules if they apply: frequent in questions, and beyond comparison by code."""
 _EXEMPTED = ("min_age", "max_age", "residence", "weekday", "group_max", "luggage", "vehicle", "max_weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence or table row of a house, and the rule that it words (None: a plain statement)."""
+    """Sentence or table row of a house with its rule (None: a plain statement)."""
 
     text: str
     heading: str
@@ -46,7 +46,7 @@ class Line:
     question: str = ""
     verdict: Verdict = "none"
     card: str = ""
-    """Who holds this is exempt from the rule, as the sentence after it says."""
+    """Card whose holders are exempt from the rule, by the next sentence."""
 
     @property
     def shown(self) -> str:
@@ -55,7 +55,7 @@ class Line:
 
 @dataclass(slots=True)
 class House:
-    """A house with what its pages say."""
+    """House with the lines of its pages."""
 
     kind: str
     name: str
@@ -63,7 +63,7 @@ class House:
 
 
 def generate(side: Side, *, houses: int, seed: int = 1) -> Iterator[PairRow]:
-    """The rows of so many houses. Train and dev share neither kinds of houses nor wordings."""
+    """Yield the rows of this many houses. Train and dev share neither kinds of houses nor wordings."""
     kinds = [kind for kind, table in words("houses").items() if bool(table.get("dev")) == (side == "dev")]
     previous: House | None = None
     for number in range(houses):
@@ -75,7 +75,7 @@ def generate(side: Side, *, houses: int, seed: int = 1) -> Iterator[PairRow]:
 
 
 def build(draw: Draw, kind: str) -> House:
-    """A house of a kind: some rules about its things, some plain sentences."""
+    """Build a house of a kind: rules about its things, and plain sentences."""
     rng, table = draw.rng, words("houses")[kind]
     names = words("world")["names"]
     slots = {name: rng.choice(names[name]) for name in ("adj", "place", "noun")}
@@ -141,7 +141,7 @@ def _heading(draw: Draw, house: House) -> str:
 
 @dataclass(slots=True)
 class _Asking:
-    """Asks about every line of a house."""
+    """Generator of questions about every line of a house."""
 
     draw: Draw
     house: House
@@ -173,7 +173,7 @@ class _Asking:
             yield from self._asked(line, rule, HouseFact("pet", "dog", exempt=True))
 
     def _asked(self, line: Line, rule: HouseRule, fact: HouseFact, *, light: bool = False) -> Iterator[PairRow]:
-        """The question with its fact; unless `light`, with everything that is near but wrong as well."""
+        """Yield the question with its fact; unless `light`, also near but wrong combinations."""
         draw, rng = self.draw, self.draw.rng
         person = draw.about(fact)
         stated = draw.state(fact, person)
@@ -221,7 +221,7 @@ class _Asking:
     def _with_card(
         self, line: Line, rule: HouseRule, fact: HouseFact, stated: Stated, verdict: Verdict
     ) -> tuple[Verdict, str]:
-        """The exception counts: with the card the rule does not bind, without it the rule does."""
+        """Apply the exception: with the card the rule does not bind."""
         draw = self.draw
         has = draw.rng.random() < 0.6
         membership = draw.state(HouseFact("membership", line.card), stated.person).text
@@ -247,7 +247,7 @@ class _Asking:
         return f"{first.rstrip('.')}{joint}{kept}"
 
     def _stranger(self, rule: HouseRule, fact: HouseFact, person: Person) -> Stated | None:
-        """The same attribute of somebody else, who is not asked about."""
+        """Return the same attribute of another person."""
         value = HouseFact(rule.attribute, self.draw.any_value(rule))
         if rule.attribute not in _PERSONAL:
             return None
@@ -279,7 +279,7 @@ class _Asking:
         yield from self._self_contained(line, line.question, line.verdict, "no fact")
 
     def _self_contained(self, line: Line, question: str, verdict: Verdict, kind: str) -> Iterator[PairRow]:
-        """A question that no fact about the user changes."""
+        """Yield a question whose answer no user fact changes."""
         draw = self.draw
         yield self._row(question, "", line.shown, kind, 1, None, verdict)
         avoided = {line.rule.attribute} if line.rule else set()
@@ -292,7 +292,7 @@ class _Asking:
                 yield self._row(question, draw.rng.choice(["", wrong.text]), near.shown, "near miss", 0, None, "none")
 
     def _near(self, line: Line, rule: HouseRule, count: int) -> list[Line]:
-        """Lines that are close but say nothing to the question: another thing, another matter, another house."""
+        """Yield lines that are close but irrelevant: another thing, another attribute, another house."""
         rng = self.draw.rng
         own = [
             near
@@ -319,7 +319,7 @@ class _Asking:
         verdict: Verdict,
         is_stated: bool,
     ) -> Iterator[PairRow]:
-        """What may be said in reply, against the evidence with the fact, with a wrong one, and with another line."""
+        """Yield claims of a reply against the evidence with the fact, with a wrong fact, and with another line."""
         draw, rng = self.draw, self.draw.rng
         slots = person.in_claim() | {"thing": rule.thing, "pet": pet.replace("my ", "your ")}
         for side in ("yes", "no"):
@@ -355,12 +355,12 @@ class _Asking:
 
 
 def kin(attribute: str) -> set[str]:
-    """The attributes that a question about one might be about as well."""
+    """Return the attributes that a question cannot tell from this one."""
     return {attribute}.union(*(group for group in _KIN if attribute in group))
 
 
 def _told(fact: str, rng: random.Random) -> str:
-    """A fact as it stands among evidence."""
+    """Return a fact as evidence text."""
     return rng.choice([fact, f"The user said: {fact}", f"You told me: {fact}"])
 
 

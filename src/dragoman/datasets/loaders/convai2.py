@@ -1,7 +1,7 @@
-"""ConvAI2 (PersonaChat) in its numbered lines: small talk of a bot that keeps to a persona.
+"""ConvAI2 (PersonaChat) in its format of numbered lines: small talk of a bot with a persona.
 
 A line numbered 1 opens a dialogue. `your persona:` lines are about the bot, `partner's persona:` lines about the
-user; every other line is what the user says, a TAB and the reply, and what else may follow is not read.
+user; every other line is the user's turn, a TAB and the reply; later columns are ignored.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ class _Label(Record):
 class Dstc11:
     """A split of DSTC11 track 5: `file` is its folder or the logs in it, the labels lie beside the logs.
 
-    `pool` says what is searched: the whole corpus, which all turns share; all that is known about the entities
-    that the dialogue mentions; or about the entities of the gold evidence (where a turn has none, those mentioned).
-    In the last two a turn's scope names the entities, and one that only mentions them may lack its gold.
+    `pool` selects the passages that are searched: the whole corpus, shared by all turns; those of the entities that the
+    dialogue mentions; or those of the gold entities (of the mentioned ones if a turn has no gold). In the last two a
+    turn's scope names the entities, and `mentioned` may lack the gold evidence.
     """
 
     name = "dstc11"
@@ -86,7 +86,7 @@ class Dstc11:
 
     @property
     def labels(self) -> frozenset[Label]:
-        """None for a blind test, which has no labels beside its logs."""
+        """Labels of the split; None for a blind test without a file of labels."""
         every: tuple[Label, ...] = ("retrieve", "plan", "evidence", "reply")
         return frozenset(every) if self._labels_file.exists() else frozenset()
 
@@ -136,7 +136,7 @@ class Dstc11:
 
 
 class _Split:
-    """What the turns of one reading share: the knowledge by entity."""
+    """State shared by the turns of one pass: the knowledge by entity."""
 
     def __init__(self, name: str, split: str, sources: tuple[Source, ...], pool: Pool, knowledge: Path) -> None:
         self._name = name
@@ -229,7 +229,7 @@ class _Entity(Record):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A hotel or restaurant and all that is known about it. `key` is `domain/id`."""
+    """Hotel or restaurant with its passages; `key` is `domain/id`."""
 
     key: str
     domain: str
@@ -246,7 +246,7 @@ def faq_id(entity: str, faq: object) -> str:
 
 
 def entities(file: Path) -> Iterator[Entity]:
-    """One entity after the other. Everything rests on this file, so a fault in it is an error, not a problem."""
+    """Yield the entities. A fault in this file is an error, not a problem, since every turn depends on it."""
     keys: set[str] = set()
     for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
         if isinstance(outcome, Problem):

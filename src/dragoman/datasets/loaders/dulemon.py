@@ -1,7 +1,7 @@
-"""DuLeMon (both): Chinese dialogues in which the bot may draw on the user's persona and on its own.
+"""DuLeMon (both): Chinese dialogues in which the bot may use the user's persona and its own.
 
 Each `Bot:` line that follows a user's line is a turn to be answered. A bot line that opens a dialogue or follows
-another bot line answers nobody: it stays in the history of later turns, and a warning says so.
+another bot line is no answer: it stays in the history of later turns, with a warning.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Dulemon(OneFile):
             turns = (*turns, Turn("agent", text))
 
     def _fill(self, pool: dict[str, Passage], row: FileRow, dialogue: str, record: _Dialogue) -> Iterator[Problem]:
-        """Put the candidates into the pool by the names that the gold uses; say what is wrong with them."""
+        """Add the candidates to the pool under the names that the gold uses; yield their problems."""
         lists: tuple[tuple[str, list[str], dict[str, str]], ...] = (
             ("USER", record.user_said_persona, {"said": "yes"}),
             ("USER", record.user_no_said_persona, {"said": "no"}),
@@ -107,7 +107,7 @@ class Dulemon(OneFile):
 
 
 def _gold(text: str, ids: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
-    """The gold of a bot line, or what is wrong with it."""
+    """Return the gold of a bot line, or its fault."""
     if not text.strip():
         return Gold(), "the reply is empty"
     names = [name for name in _SEPARATOR.split(ids) if name]

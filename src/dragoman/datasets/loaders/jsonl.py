@@ -1,4 +1,4 @@
-"""Users' own data: JSON lines, one a turn; the first line may declare the set. `schema.py` says what stands in one."""
+"""Loader of users' own data: JSON lines with one turn each and an optional header; `schema.py` defines the format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Jsonl:
         return (self._file,) if place is None else (self._file, place)
 
     def examples(self) -> Iterator[Example | Problem]:
-        """Every turn, or what is wrong with its line; what is wrong with the header and the corpus comes first."""
+        """Yield every turn, or the problem of its line; problems of header and corpus come first."""
         layout = self._survey
         yield from layout.problems
         taken: dict[int, int] = {}  # by hash: a file may have millions
@@ -70,7 +70,7 @@ class Jsonl:
             yield example
 
     def passages(self) -> Iterator[Passage]:
-        """The shared corpus; what is wrong with its lines is told by `examples`."""
+        """Yield the shared corpus; `examples` reports the problems of its lines."""
         layout = self._survey
         shared = {source.name for source in layout.sources if not source.private}
         for row in () if layout.corpus is None else corpus(layout.corpus):
@@ -79,7 +79,7 @@ class Jsonl:
 
     @property
     def _survey(self) -> FileSurvey:
-        """The first pass, made again only where the file has changed since."""
+        """First pass over the file, repeated only if the file has changed."""
         try:
             status = self._file.stat()
             stamp = status.st_mtime_ns, status.st_size
@@ -91,7 +91,7 @@ class Jsonl:
 
 
 class ExampleBuilder:
-    """Rows to examples: everything that a row must fulfil beyond its form is asked here."""
+    """Converts rows to examples and checks everything that the schema does not."""
 
     def __init__(self, name: str, sources: Iterable[Source], shared: frozenset[int] | None = None) -> None:
         self._name = name
@@ -101,7 +101,7 @@ class ExampleBuilder:
         self._pool: tuple[str, str, tuple[Passage, ...]] = ("", "", ())
 
     def example(self, row: ExampleRow) -> tuple[Example, list[str]]:
-        """The example, and what is odd about it; an `InputError` where it cannot be used."""
+        """Return the example and its warnings; raise an `InputError` if it cannot be used."""
         wrong = [*_context_errors(row), *self._candidate_errors(row), *_plan_errors(row, self._known)]
         wrong += self._evidence_errors(row)
         if wrong:
@@ -123,7 +123,7 @@ class ExampleBuilder:
         return example, list(_oddities(row))
 
     def _pooled(self, row: ExampleRow) -> tuple[str, tuple[Passage, ...]]:
-        """The id under which a dialogue's equal candidates lie, and one tuple for all of its turns that have them."""
+        """Return the id of a dialogue's equal candidates, and one tuple that its turns share."""
         if not row.candidates:
             return row.dialogue, ()
         candidates = tuple(candidate.passage() for candidate in row.candidates)
@@ -185,7 +185,7 @@ def _plan_errors(row: ExampleRow, sources: Mapping[SourceName, Source]) -> Itera
 
 
 def _oddities(row: ExampleRow) -> Iterator[str]:
-    """What contradicts itself but can be used."""
+    """Yield contradictions that do not exclude the row."""
     if row.retrieve is not None and row.plan is not None and row.retrieve != bool(row.plan):
         yield f"'retrieve' is {str(row.retrieve).lower()}, but the plan asks {', '.join(row.plan) or 'nothing'}."
     sources = {candidate.id: candidate.source for candidate in row.candidates}

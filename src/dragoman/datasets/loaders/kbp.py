@@ -78,7 +78,7 @@ class Kbp(OneFile):
             turns = (*turns, Turn("agent", reply))
 
     def _pool(self, dialogue: str, record: _Dialogue) -> dict[str, Passage]:
-        """The candidates by the names that the gold uses: `B0`, `B0-K1`; what is empty is no candidate."""
+        """Return the candidates by the names that the gold uses: `B0`, `B0-K1`; empty texts are left out."""
         pool: dict[str, Passage] = {}
         for place, (key, text) in enumerate(record.persona.items()):
             if text.strip():
@@ -100,7 +100,7 @@ def _gold(turn: _Turn) -> tuple[list[str], list[str]]:
 
 
 def _plan(turn: _Turn) -> tuple[str, ...]:
-    """NULL, the persona, or both: documents are never asked without the persona that they depend on."""
+    """Return the plan: NULL, the persona, or both, since documents depend on the persona."""
     personas, documents = _gold(turn)
     if documents:
         return ("PERSONA", "DOCUMENTS")
@@ -108,7 +108,7 @@ def _plan(turn: _Turn) -> tuple[str, ...]:
 
 
 def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], str]:
-    """The ids of the gold evidence, or what is wrong with it."""
+    """Return the ids of the gold evidence, or its fault."""
     personas, documents = _gold(turn)
     for names, source in ((personas, "PERSONA"), (documents, "DOCUMENTS")):
         for name in names:
@@ -118,7 +118,7 @@ def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], s
 
 
 def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
-    """Five turns of the release name a document but not the persona that it depends on."""
+    """Detect the five turns of the release that name a document without its persona."""
     personas, documents = _gold(turn)
     for name in documents:
         persona = name.partition("-")[0]
@@ -127,7 +127,7 @@ def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
 
 
 def _oddities(row: FileRow, record: _Dialogue, pool: dict[str, Passage]) -> Iterator[Problem]:
-    """What is odd about the candidates of a dialogue."""
+    """Yield warnings about the candidates of a dialogue."""
     for key in record.persona_kg:
         if key not in record.persona:
             yield row.warning(f"there are documents of the persona {key}, which is not listed")

@@ -1,4 +1,4 @@
-"""KETOD as it was released: which system turns of SGD were enriched, with what, and how they read then.
+"""KETOD as released: the system turns of SGD that were enriched, with their knowledge and new wording.
 
 The release names SGD's dialogues by id alone, and SGD uses an id in more than one of its folders. The release's
 own join looks into the folder of its split, then into train, and so gives some dialogues the text of another one.
@@ -25,7 +25,7 @@ KNOWLEDGE = Source(
 )
 
 _LEAST_AGREEMENT = 0.3
-"""An enriched turn keeps most words of the plain one; below this the text is taken for another dialogue's."""
+"""Least share of words that an enriched turn keeps; below it the text belongs to another dialogue."""
 
 
 class _Id(Record):
@@ -40,7 +40,7 @@ class _Turn(Record):
 
     @property
     def own_words(self) -> str:
-        """What the file itself says of the turn's text."""
+        """The wording of the turn in the file itself."""
         return self.utterance or (self.enriched_utter if self.enrich else None) or ""
 
 
@@ -109,7 +109,7 @@ class Ketod:
         yield from self._turns(row, dialogue, match.dialogue)
 
     def _as_released(self, texts: list[SgdDialogue]) -> SgdDialogue:
-        """The dialogue that the release's own join takes; it goes to the front, to win where all fit alike."""
+        """Return the dialogue of the release's own join, first, so that it wins ties."""
         split = next((name for name in SPLITS if name in self._file.stem), "train")
         texts.sort(key=lambda text: (text.split != split, text.split != "train"))
         return texts[0]
@@ -145,7 +145,7 @@ class Ketod:
 
 
 def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialogue) -> Iterator[Problem]:
-    """What has to be said about the text that was chosen."""
+    """Return the warning about the chosen text."""
     chosen = match.dialogue
     if chosen is not own and chosen.turns != own.turns:
         yield row.warning(
@@ -159,7 +159,7 @@ def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialog
 
 
 def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[Problem]]:
-    """The snippets by number: each passage is its title and then pairs of a number and a sentence."""
+    """Return the snippets by number: each passage is its title, then pairs of a number and a sentence."""
     pool: dict[str, Passage] = {}
     oddities: list[Problem] = []
     for query, passages in dialogue.passages.items():
@@ -180,7 +180,7 @@ def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[P
 
 
 def _gold(turn: _Turn, plain: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
-    """An enriched turn was made from knowledge; every other one needs none."""
+    """Return the gold: knowledge for an enriched turn, none for others."""
     if not turn.enrich:
         return Gold(False, (), (), plain), "" if plain.strip() else "the reply is empty"
     if not (turn.enriched_utter or "").strip():

@@ -1,4 +1,4 @@
-"""Which of many named things a dialogue mentions: whole words, in any case, with or without 'the' and 'hotel'."""
+"""Entity mentions in dialogues: whole words, ignoring case, 'the' and 'hotel'."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _TAILS = tuple(
     tuple(tail.split()) for tail in ("bed and breakfast", "guest house", "guesthouse", "restaurant", "hotel", "bar")
 )
 _DISTINCT = 5
-"""A single word stands for a name without its tail only where it is this long: 'acorn', but not 'ask' or 'a'."""
+"""Least length of a single word that abbreviates a name: 'acorn', but not 'ask' or 'a'."""
 
 
 class Mentions:
-    """Finds names in texts; made once for all the names."""
+    """Finder of names in texts."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        """`names` gives the name of each key."""
+        """Index the names; `names` maps keys to names."""
         self._starts: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         for key, name in names.items():
             for words in _variants(name):
                 self._starts[words[0]].append((words, key))
 
     def find(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """The keys whose names occur, in the order of their first mention. A longer name hides one inside it."""
+        """Return the keys of the names in a text, by first mention; a longer name hides one inside it."""
         keys: dict[str, None] = {}
         for text in texts:
             text_words = _words(text)

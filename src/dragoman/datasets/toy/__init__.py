@@ -1,4 +1,4 @@
-"""The shipped set: invented dialogues in English and Chinese on which every recipe and every table runs in seconds."""
+"""Shipped toy set: invented dialogues in English and Chinese, on which every recipe runs in seconds."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _FOLDER = Path(__file__).parent
 _LABELS: frozenset[Label] = frozenset(get_args(Label))
 _PARTS = {"t": "train", "d": "dev", "s": "test"}
 _PATTERN = "tttdtttstttdttsttdts"
-"""Which part every dialogue of a block of twenty falls into: 14 train, 3 dev, 3 test."""
+"""Part of each dialogue in a block of twenty: 14 train, 3 dev, 3 test."""
 _JOINT_EVERY = 4
-"""Every such dialogue of a part has a turn for the user's sayings and the persona together: no part lacks them."""
+"""Every fourth dialogue of a part has a turn that needs user facts and persona together, so that no part lacks them."""
 
 
 @datasets.register("toy.v1")
@@ -85,7 +85,7 @@ class ToyDataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The sentences and the modules that put them together: both decide what comes out."""
+        """Files that determine the set: sentences, and the modules of the generator."""
         return (*sorted(self._folder.glob("*.toml")), *sorted(_FOLDER.glob("*.py")))
 
     def examples(self) -> Iterator[Example]:
@@ -103,7 +103,7 @@ class ToyDataset:
         return _FOLDER / self._language
 
     def _scripts(self) -> Iterator[tuple[str, str, Script]]:
-        """Every dialogue with its origin and part: those by hand first."""
+        """Yield every dialogue with its origin and part; written ones come first."""
         written = _written_scripts(self._folder / "written.toml", f"{self._language}-w")
         for number, script in enumerate(written):
             yield "written", _part(number), script

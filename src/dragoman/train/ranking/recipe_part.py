@@ -1,4 +1,4 @@
-"""What bi- and cross-encoders share: the tables of their recipes, and the calibration of their parts by source."""
+"""Shared parts of bi- and cross-encoder training: recipe tables, and calibration by source."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 LABEL = "relevant"
 _WIDEST = 256
-"""Candidates of a question that are measured: what words find of a source with more."""
+"""Most candidates of a question in measures; of larger sources the best by BM25."""
 _ENOUGH = 50
-"""Right and wrong candidates of a source from which on it is calibrated by itself."""
+"""Least number of right and of wrong candidates for a source's own calibration."""
 
 
 class Input(RecipeTable):
-    """What is asked, and of what; stored with the part, which is used as it was trained."""
+    """Query options, stored with the part so that use and training agree."""
 
     query: QueryKind = "standalone"
     dependency: Dependency = "filter"
@@ -40,22 +40,22 @@ class Input(RecipeTable):
 
 
 class Model(TrunkTable):
-    """The trunk, and which negatives it meets."""
+    """Trunk and negatives."""
 
     max_tokens: int = Field(default=256, ge=8)
     runs: int = Field(default=1, ge=1)
-    """So many trainings from the same weights, each with its own order and chance; the part is their mean."""
+    """Number of trainings from the same weights with different seeds; the part is their mean."""
     positives: int = Field(default=4, ge=1)
-    """Right ones of a question in one epoch, where it has more."""
+    """Most positives of a question in one epoch."""
     own: int = Field(default=32, ge=1)
-    """Wrong candidates of the turn itself in one epoch, where it has more."""
+    """Most wrong candidates of the turn itself in one epoch."""
     words: int = Field(default=0, ge=0)
-    """Hard negatives of the whole training part by BM25."""
+    """Number of hard negatives by BM25."""
     mined: int = Field(default=0, ge=0)
-    """Hard negatives by the model itself, found anew before each epoch from `after` (counted from 0) on."""
+    """Number of hard negatives by the model, mined before each epoch from `after` (counted from 0) on."""
     after: int = Field(default=1, ge=0)
     ceiling: float = Field(default=0.95, gt=0)
-    """What comes nearer than this share of the right one's cosine is not mined: it may be right too. 1: all is."""
+    """Share of the positive's cosine above which texts are not mined, since they may be right too. 1: no limit."""
 
     def negatives(self) -> Negatives:
         from dragoman.train.ranking.bi_encoder import Negatives
@@ -64,7 +64,7 @@ class Model(TrunkTable):
 
 
 def asked(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
-    """The questions of both sides; those of auxiliary data, where there is any, are learned beside training's own."""
+    """Return the questions of both sides; auxiliary ones are added to training's."""
     options = {"query": inputs.query, "dependency": inputs.dependency, "pool": inputs.pool, "empty": inputs.empty}
     train = pairs(job.train, side="training", **options)  # type: ignore[arg-type]  # checked by `Input`
     dev = pairs(job.dev, side="dev", **options)  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def asked(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
 
 
 def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> RankingPairs:
-    """Questions of dev, by chance, with no more than `most` candidates in all: what an exported model is read off."""
+    """Draw questions of dev with at most `most` candidates in all, for measures of an exported model."""
     wide = narrowed(dev, analyse, _WIDEST)
     order = list(range(len(wide.questions)))
     random.Random(seed).shuffle(order)
@@ -101,7 +101,7 @@ def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> Ranki
 
 
 def offered(dev: RankingPairs) -> list[int]:
-    """Of all candidates of all questions, in order, the numbers of those that are offered: what use meets."""
+    """Return the indices of the offered candidates among all candidates of all questions."""
     numbers, at = [], 0
     for question in dev.questions:
         open_ones = set(question.offered)
@@ -111,12 +111,12 @@ def offered(dev: RankingPairs) -> list[int]:
 
 
 def labels(dev: RankingPairs) -> list[bool]:
-    """Whether each candidate that is offered is right, in order."""
+    """Return whether each offered candidate is right, in order."""
     return [right for _, right in _judged(dev)]
 
 
 def by_source(part: Part, dev: RankingPairs, scores: Sequence[float], job: Job) -> Part:
-    """The part with a calibration of its own for each source that dev has enough of; scores are of the offered."""
+    """Add a calibration for each source with enough dev data; `scores` are those of offered candidates."""
     rows = _judged(dev)
     head = part.head(HEAD)
     calibrations = dict(head.calibrations)
@@ -130,7 +130,7 @@ def by_source(part: Part, dev: RankingPairs, scores: Sequence[float], job: Job) 
 
 
 def _judged(dev: RankingPairs) -> list[tuple[str, bool]]:
-    """The source of each candidate that is offered, and whether it is right."""
+    """Return the source of each offered candidate, and whether it is right."""
     rows = []
     for question in dev.questions:
         open_ones = set(question.offered)
@@ -139,7 +139,7 @@ def _judged(dev: RankingPairs) -> list[tuple[str, bool]]:
 
 
 def analyser(corpus: Corpus) -> Analyse:
-    """Words for BM25 in the language of the data."""
+    """Return the analyser for BM25 in the language of the data."""
     from dragoman.text.analyse import SNOWBALL, Analyser
 
     language = corpus.sets[0].language if corpus.sets else "auto"

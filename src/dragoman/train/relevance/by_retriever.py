@@ -1,4 +1,4 @@
-"""Labels by a trained retriever: the calibrated relevance that the retrievers themselves would give (Eq. 5 and 6)."""
+"""Labels by a trained retriever: its calibrated relevance (Eq. 5 and 6)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BiLabels:
-    """The cosine of question and candidate by a trained bi-encoder, as the probability that its calibration makes."""
+    """Cosine of question and candidate by a trained bi-encoder, calibrated to a probability."""
 
     def __init__(self, part: str | Path) -> None:
         self._options = Trained(str(part), kind=BI).options()
@@ -59,7 +59,7 @@ class BiLabels:
 
 
 class CrossLabels:
-    """The score of question and candidate read together by a trained cross-encoder, calibrated likewise."""
+    """Score of question and candidate by a trained cross-encoder, calibrated to a probability."""
 
     def __init__(self, part: str | Path) -> None:
         self._options = Trained(str(part), kind=CROSS).options()
@@ -84,7 +84,7 @@ class CrossLabels:
 
 
 def _searches(options: SearchOptions, pools: Sequence[CandidatePool]) -> list[SourceSearch]:
-    """Each pool as the search that a retriever would make, one a pool; what a source needs was found rightly."""
+    """Return the search of each pool, with the gold of needed sources as given evidence."""
     requests = [
         Request(pool.example.context, (pool.source,), given=tuple(Evidence(piece, 1.0) for piece in pool.given))
         for pool in pools
@@ -98,7 +98,7 @@ def _part(options: SearchOptions) -> Part:
 
 
 def _told(part: Part) -> Json:
-    """A part by its name and the hash of its `part.json`, which holds those of its files and its calibration."""
+    """Return a part's name and the hash of its `part.json`, which covers its files and calibration."""
     return {"name": part.folder.resolve().name, "sha256": sha256(part.folder / FILE)}
 
 
