@@ -1,7 +1,7 @@
 """Labelled text pairs, the training rows of the joint scorer: JSON lines, optionally gzip.
 
 A row has the texts of one input (`question`, `fact`, `text`) and its labels; missing labels are not trained.
- `needs` rows have the fact as their text, `entails` rows the premise as their question.
+`needs` rows have the fact as their text, `entails` rows the premise as their question.
 """
 
 from __future__ import annotations

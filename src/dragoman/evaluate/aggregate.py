@@ -1,4 +1,4 @@
-"""From rows to figures: every column over every system of a set, with its uncertainty and its tests."""
+"""Aggregation of outcomes to tables: every column for every system of a set, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Progress = Callable[[int, int, str], None]
 
 
 class OutcomeReader(Protocol):
-    """Where outcomes are read from."""
+    """Source of outcomes."""
 
     def outcomes(self, block: str, system: str) -> Iterator[Outcome]: ...
 
 
 class TurnReader(LabelledSet, ReadableSet, Protocol):
-    """What is needed of a set."""
+    """Source of a set's turns."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
@@ -43,7 +43,7 @@ class TurnReader(LabelledSet, ReadableSet, Protocol):
 
 
 class Keep(Protocol):
-    """Takes what is to be kept of the turns."""
+    """Sink of per-turn scores."""
 
     def turns(self, block: str, examples: Sequence[Example]) -> None: ...
 
@@ -54,7 +54,7 @@ class Keep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A set that was run, with its columns; `untaught` are the systems whose training part is not here."""
+    """Set that was run, with its columns; `untaught` are the systems whose trained part is missing."""
 
     spec: DataSpec
     block: TurnReader
@@ -73,7 +73,7 @@ def aggregate(
     progress: Progress | None = None,
     keep: Keep | None = None,
 ) -> Result:
-    """The result of an experiment. A set given as its bare spec is not here: its rows say "no data".
+    """Return the result of an experiment. A set given as a bare spec has no data; its rows say "no data".
 
     `systems` limits the table to some of the rows that run; rows that cannot run stay.
     """
@@ -99,7 +99,7 @@ def aggregate(
 
 
 class _Tabling:
-    """The work on one set's table: systems are read one after another, so that one at a time is in memory."""
+    """Builder of one set's table; one system at a time is in memory."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Tabling:
         self._done += 1
 
     def _column(self, index: int, scores: Mapping[str, Scores], draws: Draws) -> dict[str, Cell]:
-        """The cells of one column by system: values first, then what is tested against the baseline."""
+        """Compute the cells of one column by system: values first, then tests against the baseline."""
         measure = self._measured.measures[index]
         if measure.spec.missing is not None:
             return {system: Cell(measure.spec.missing) for system in scores}
@@ -273,7 +273,7 @@ class _Tabling:
 
 
 def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
-    """A figure without the systems that this table does not have: left out by the command, or not for this set."""
+    """Drop systems from a figure that this table does not have."""
     named = spec.options.get("systems")
     if not isinstance(named, list) or absent.isdisjoint(named):
         return spec
@@ -284,7 +284,7 @@ def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
 
 
 class _Lazy(Mapping[str, Sequence[Judged]]):
-    """The turns of each system, read when they are asked for; the last ones are kept."""
+    """Turns of each system, read on first use; the last ones are cached."""
 
     def __init__(self, systems: Sequence[str], read: Callable[[str], list[Judged]]) -> None:
         self._systems = systems
@@ -311,7 +311,7 @@ class _Lazy(Mapping[str, Sequence[Judged]]):
 def _tested(
     cells: Mapping[str, Cell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
 ) -> dict[str, Cell]:
-    """The cells of the other systems with their tests, corrected over the column for each kind of test."""
+    """Add tests to the cells of the other systems, corrected over the column for each kind of test."""
     from dragoman.evaluate.significance import are_decisions, compare, holm
 
     decisions = are_decisions(*(scores[name] for name in (baseline, *others)))
@@ -338,7 +338,7 @@ def _tested(
 
 
 def _unit(example: Example) -> str:
-    """What is drawn with its turns together: a dialogue, or the logs that a set cut from the same one."""
+    """Return the unit of a bootstrap draw: the dialogue, or logs that a set cut from one dialogue."""
     return example.meta.get("opening") or example.context.dialogue or example.id
 
 
@@ -348,7 +348,7 @@ def _with_paper(cell: Cell, system: SystemSpec, block: str, title: str) -> Cell:
 
 
 def _empty(experiment: Experiment, spec: DataSpec, systems: Sequence[SystemSpec]) -> Table:
-    """The table of a set that is not here: what the paper printed, and holes."""
+    """Return the table of a missing set: the paper's figures, and holes."""
     from dragoman.evaluate.columns import Measures
 
     measures = Measures(experiment).unchecked(spec.name)

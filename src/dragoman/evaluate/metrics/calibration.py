@@ -1,7 +1,7 @@
-"""Whether a probability of 0.7 is right seven times in ten: calibration error, Brier score, the reliability curve.
+"""Calibration of probabilities: expected calibration error, Brier score, reliability curve.
 
-Asked of the gate (should look something up), of a plan (each source with a probability should be in it) and of
-evidence (a retrieved passage with this relevance is gold). A turn may have several probabilities, or none.
+Applies to the gate (retrieval is needed), to a plan (a source belongs to it) and to evidence (a passage is gold).
+A turn may have several probabilities, or none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure a system was of what it said: the papers' least logit, the least probability, and our calibrated one."""
+"""Confidence of replies: the papers' least logit, the least probability, and the calibrated confidence."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Least:
 
 
 def least(trace: Trace, note: str) -> float | None:
-    """What the last draft of a turn notes under a name; None where it notes nothing."""
+    """Return a note of the last draft of a turn, or None."""
     draft = last_draft(trace)
     value = draft.notes.get(note) if draft is not None else None
     return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
 def last_draft(trace: Trace) -> Draft | None:
-    """The draft that became the reply: the reader's, or that of the last refinement."""
+    """Return the draft that became the reply: the reader's, or that of the last refinement."""
     draft = None
     for note in trace:
         if isinstance(note.value, Draft):

@@ -1,4 +1,4 @@
-"""Persona and knowledge consistency by SAFARI's four cases: a source is used when it should be, and then held to."""
+"""Persona and knowledge consistency by SAFARI's four cases."""
 
 from __future__ import annotations
 

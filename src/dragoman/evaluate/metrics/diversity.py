@@ -1,4 +1,4 @@
-"""Whether a system says different things: distinct n-grams, length, empty replies, and the one it says most."""
+"""Diversity of replies: distinct n-grams, length, empty replies, the most frequent reply."""
 
 from __future__ import annotations
 
@@ -151,5 +151,5 @@ def _grams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 
 def _asked(turns: Sequence[Judged]) -> list[str]:
-    """The texts by which `auto` decides: what the users said, which is the same for every system."""
+    """Return the users' texts, by which `auto` chooses tokens: they are the same for every system."""
     return [turn.example.context.last for turn in turns]
