@@ -1,4 +1,4 @@
-"""When the doubt of an unaided draft means that something should be looked up: a calibration and a threshold."""
+"""Learner of the uncertainty gate: calibration and threshold of the doubt of drafts without retrieval."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FILE = "drafts.jsonl"
 
 
 class InputTable(llm_scores.InputTable):
-    """What the model is asked: in which language, under which name."""
+    """Language and name in the prompt."""
 
     name: str = "Dragoman"
 
 
 class ModelTable(llm_scores.ModelTable):
-    """The language model that drafts, and what of a draft is measured."""
+    """Language model, and the measure of a draft."""
 
     measure: Measure = "mean"
     max_tokens: int = Setting(default=24, ge=1)
@@ -43,7 +43,7 @@ class ModelTable(llm_scores.ModelTable):
 
 @learners.register(KIND)
 class GateUncertainty:
-    """Asks a language model for a draft a turn, once; what is kept is how sure it was, never what it said."""
+    """Drafts one reply per turn and keeps its confidence, never its text."""
 
     def fit(self, job: Job) -> Part:
         table = typed(ModelTable, job.recipe.model, "model")
