@@ -43,7 +43,7 @@ def ingest(
     Supports text, Markdown, HTML, PDF, CSV and JSONL. Unchanged files are skipped. Files that fail are listed at the
     end; the others are added.
     """
-    with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
+    with workers(ray) as pool, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
         report = assistant.ingest(
             paths,
             source=source,
@@ -51,7 +51,7 @@ def ingest(
             sync=sync,
             follow_links=follow_links,
             progress=bars.reading,
-            workers=found,
+            workers=pool,
         )
     _print_report(report, source)
     if report.failed:

@@ -81,12 +81,12 @@ def ingest(
         raise InputError(
             "Workers in other processes cannot share this encoder.", remedy="Pass `made`, which builds one."
         )
-    found = find(paths, base=base, follow_links=follow_links)
+    files = find(paths, base=base, follow_links=follow_links)
     run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
-    run.watch(found, progress)
+    run.watch(files, progress)
     if sync:
-        run.remove_missing(found)
-    run.bring(found.files, encoder, workers, None if workers.here else made)
+        run.remove_missing(files)
+    run.bring(files.files, encoder, workers, None if workers.here else made)
     run.index()
     run.over()
     counts = run.counts
@@ -99,7 +99,7 @@ def ingest(
         run.failures,
         perf_counter() - started,
         run.full,
-        found.skipped,
+        files.skipped,
     )
     log.info("Ingested %d files into %s, %d failed.", report.files, source.name, len(report.failed))
     return report
