@@ -199,7 +199,7 @@ class Reader:
             one = subject and Subject(subject.key, f"One of {within(subject.phrase)}", subject.role)
             found = (one, rest) if verb_of(rest) else None
         elif word == "there" and verb_of(rest) == "be" and re.search(r" (?:of us|people|adults)\b", text_of(rest)):
-            found = WE, text_of(rest).replace(" of us", " people").split()
+            found = WE, ["are", *text_of(rest[1:]).replace(" of us", " people").split()]
         elif word in ("his", "her", "its", "their") and len(rest) > 1 and rest[0].lower() in _PROPERTIES:
             found = self._property(rest)
         elif word in ("he", "she", "they", "it") and rest:

@@ -70,6 +70,7 @@ _PAPERS = frozenset(
     "colour color religion faith degree major subject school employer doctor address email phone number plot seat "
     "cabin locker shift team club department grade level type group neighbourhood street language tongue".split()
 )
+_SHARED_AGE = re.compile(r"\b(?:both|all|each|old|and)\b", re.IGNORECASE)
 _NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
 _NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
@@ -101,6 +102,8 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 
             continue
         slot, ended = _slot(relation, read)
         text = clause.text
+        if slot == "age" and subject.kind == "we" and not _SHARED_AGE.search(clause.predicate):
+            continue  # "We are age 11" counts or means others
         if not slot or not _is_real(slot, read):
             continue
         value = _value(relation, read, match)
