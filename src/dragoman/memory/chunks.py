@@ -61,7 +61,7 @@ def chunks(sentence: str) -> list[tuple[str, list[str]]]:
             if piece:
                 found.append((joint, piece))
             joint, piece = low, []
-        elif low not in _CUTS or i < names_end:
+        elif low not in _CUTS or i < names_end or (low == "and" and tokens[max(0, i - 2)].lower() == "between"):
             piece.append(token)
         elif piece:
             found.append((joint, piece))

@@ -199,7 +199,7 @@ class Reader:
             one = subject and Subject(subject.key, f"One of {within(subject.phrase)}", subject.role)
             found = (one, rest) if verb_of(rest) else None
         elif word == "there" and verb_of(rest) == "be" and re.search(r" (?:of us|people|adults)\b", text_of(rest)):
-            found = WE, rest
+            found = WE, ["are", *text_of(rest[1:]).replace(" of us", " people").split()]
         elif word in ("his", "her", "its", "their") and len(rest) > 1 and rest[0].lower() in _PROPERTIES:
             found = self._property(rest)
         elif word in ("he", "she", "they", "it") and rest:
@@ -276,7 +276,8 @@ class Reader:
         if key not in known:
             return None
         other, role = known[key]
-        return Subject(other, f"My {role}" if other == role else other, role or "person")
+        phrase = f"My {role}" if other == role else f"My {role} {other}" if role else other
+        return Subject(other, phrase, role or "person")
 
     def _only_one(self, pronoun: str) -> Subject | None:
         """Whom a pronoun means that begins a turn: the one person or animal that is known and fits."""

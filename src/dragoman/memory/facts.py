@@ -51,7 +51,10 @@ _SHORT_QUESTION = re.compile(
     r"(?:[\w'’-]+ ){0,5}[\w'’-]+",
     re.IGNORECASE,
 )
-_LOWER_CASE = re.compile(r"(?<=\w\w[.!?])\s(?=(?:i|im|i'm|i've|my|we|we're|our|he|he's|she|she's|they|it|it's|also)\b)")
+_LOWER_CASE = re.compile(
+    r"(?<=\w\w[.!?])\s(?=(?:i|im|i'm|i've|my|we|we're|our|he|he's|she|she's|they|it|it's|also"
+    r"|what|can|could|is|are|where|when|how|do|does)\b)"
+)
 """Where a sentence begins without a capital, as people type."""
 _FAREWELL = re.compile(r",?(?<!\s)\s++(?:hi|hello|thanks|thank you|cheers|bye|please)[\s.!]*+$", re.IGNORECASE)
 _DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)

@@ -17,7 +17,7 @@ from dragoman.memory.patterns import REWRITES, Rewrite
 from dragoman.memory.roles import singular
 
 _FULL = re.compile(
-    r"(?:I|my|we|our|me and|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there"
+    r"(?:I|my|we|our|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there"
     r"|what|who|whom|whose|where|when|which|why|how|is|are|was|were|am|will|would|could|should|may|must|if|please)\b",
     re.IGNORECASE,
 )

@@ -11,7 +11,7 @@ from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
 from dragoman.text.ask_back import question_back
 
-_TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
+_TOKEN = re.compile(r"[,;:()?!]|[^\s,;:().?!]+")
 _RECENT, _LONGEST = 6, 600
 _ASKED_NAME = re.compile(r"(?:How \w+ (?:is|does)|Is|Does|Has|Can|Will) (?P<name>[A-ZÀ-Þ][\w'’-]+)")
 _CALLED = re.compile(

@@ -99,8 +99,8 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif verb == "be" and low == "allowed" and tokens[1:2] == ["to"]:
             ability, verb = True, ""
             del tokens[:2]
-        elif not verb and low in ("want", "plan", "wants", "plans") and tokens[1:2] == ["to"]:
-            planned = wished = True
+        elif not verb and low in ("want", "plan", "wants", "plans", "intend", "intends") and tokens[1:2] == ["to"]:
+            planned, wished = True, low.startswith("want")
             del tokens[:2]
         elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
             1:2

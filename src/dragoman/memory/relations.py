@@ -70,6 +70,8 @@ _PAPERS = frozenset(
     "colour color religion faith degree major subject school employer doctor address email phone number plot seat "
     "cabin locker shift team club department grade level type group neighbourhood street language tongue".split()
 )
+_SHARED_AGE = re.compile(r"\b(?:both|all|each|old|and)\b", re.IGNORECASE)
+_NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
 _NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
 _GENERIC = frozenset("be cost include consist come hold start expire".split())
@@ -78,7 +80,7 @@ _LONGEST_THING = 9
 _LONGEST_NAME = 5
 
 
-def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
+def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
     """The facts that a clause states, in the order of the relations."""
     read = predicate(clause.predicate)
     if read is None or _AROUND["instruction"].search(clause.text):
@@ -100,6 +102,8 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
             continue
         slot, ended = _slot(relation, read)
         text = clause.text
+        if slot == "age" and subject.kind == "we" and not _SHARED_AGE.search(clause.predicate):
+            continue  # "We are age 11" counts or means others
         if not slot or not _is_real(slot, read):
             continue
         value = _value(relation, read, match)
@@ -108,6 +112,8 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
         elif slot == "name":
             value = _NAMES.sub("", value)
             text = clause.text.partition(f"{value},")[0] + value if f"{value}," in clause.text else text
+        elif slot == "party" and _NUMBER.fullmatch(value):
+            text = f"We are {value} people"  # "We are five" could be an age
         if slot and is_plausible(slot, value):
             yield fact(subject, slot + ("!" if ended else ""), value, text, said)
             if not relation.also:

@@ -40,6 +40,12 @@ _CONTRACTIONS = tuple(
         (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
+        (r"(?<=\w) & (?=\w)", " and "),
+        (r"\bppl\b", "people"),
+        (r"\b(my|our) bro\b", r"\1 brother"),
+        (r"\b(my|our) sis\b", r"\1 sister"),
+        (r"\bme n (?=my\b)", "me and "),
+        (r"\b(am|is|are) (?:(?:like|kinda|kind of|sort of|super|literally|honestly|totally) ){1,3}(?=[a-z])", r"\1 "),
         (r"\b(my|our) gf\b", r"\1 girlfriend"),
         (r"\b(my|our) bf\b", r"\1 boyfriend"),
         (r"\bw(?:/|(?= (?:my|our|us|me|a|two|three|\d))) ?", "with "),
@@ -75,6 +81,8 @@ _SLIPS = tuple(
         (r"\b(he|she|it) (?:am|are)\b", r"\1 is"),
         (r"\bmy sun\b(?= (?:is|has|have|who|and I)\b)", "my son"),
         (r"\b(\d+|[a-z]+) year old\b", r"\1 years old"),
+        (r"\bis having (\d+|[a-z]+) years\b", r"is \1 years old"),
+        (r"\b(have|has) (?=(?:dog|cat|car|bike|wheelchair|baby|son|daughter|horse|caravan|tent)\b)", r"\1 a "),
         (r"\bI am have\b", "I have"),
         (r"\bI am having (?=(?:\d+|[a-z]+) years\b)", "I have "),
         (r"\bI am (live|work|come|travel|stay|use)\b", r"I \1"),
@@ -87,14 +95,32 @@ _SLIPS = tuple(
 _NAMELESS = re.compile(
     r"(?<=\bI am )([a-z]{3,12})(?=,? (?:\d{1,3}(?: years?(?: old)?)?|from (?-i:[A-Z])\w+|and I am \d+)(?:$|,| and\b))"
 )
+_DAYS = {
+    "mon": "Monday",
+    "tue": "Tuesday",
+    "tues": "Tuesday",
+    "wed": "Wednesday",
+    "thu": "Thursday",
+    "thurs": "Thursday",
+    "fri": "Friday",
+    "sat": "Saturday",
+    "sun": "Sunday",
+}
+_DAY = re.compile(
+    r"(?:(?<=coming )|(?<=leaving )|(?<=arriving )|(?<=arrive )|(?<=until )|(?<=till )|(?<=next )|(?<=come )|(?<= on ))"
+    rf"(?:{'|'.join(_DAYS)})(?=$|[ ,.!?])(?! (?:down|up|set|rise))",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[A-Za-z]{5,}")
 _TARGETS = tuple(
+    "friend tuesday wednesday thursday saturday "
     "allergic vegetarian wheelchair pregnant birthday daughter husband brother mother father neighbour diabetic "
     "student pensioner retired resident member travel travelling arrive allergy shellfish coeliac crutches children "
     "girlfriend boyfriend grandmother grandfather grandson granddaughter operation language budget asthma".split()
 )
 # Common words that are one slip away from a target, and are none.
 _REAL = frozenset(
+    "friends "
     "bother smother farther rather gather lather another members remember september ember travels traveled traveller "
     "arrived arrives arrival vegetarians wheelchairs birthdays daughters husbands brothers mothers fathers neighbours "
     "neighbor neighbors students pensioners residents president allergies retires retire operations languages budgets "
@@ -108,6 +134,7 @@ def written_out(sentence: str) -> str:
     text = sentence
     for pattern, full in _CONTRACTIONS:
         text = pattern.sub(full, text)
+    text = _DAY.sub(lambda day: _DAYS[day[0].lower()], text)
     text = _WORD.sub(lambda word: _spelt(word[0]), text)
     for pattern, right in _SLIPS:
         text = pattern.sub(right, text)
