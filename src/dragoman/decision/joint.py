@@ -365,7 +365,10 @@ def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
     if row is None:
         passage = option.evidence.passage
         path = " ".join((passage.title, *passage.headings))
-        decision = chinese_applies.decide(option.sentence, facts, question, path=path)
+        rule = option.sentence
+        if chinese_applies.is_exception(option.following):
+            rule = f"{rule.rstrip('。')}，{option.following}"
+        decision = chinese_applies.decide(rule, facts, question, path=path)
     elif wanted == "choice" or chinese_tables.named_row(question, [option.sentence], ()) is not None:
         decision = chinese_tables.fits(question, row, facts)
     if decision is not None and decision.verdict != "none":

@@ -21,10 +21,10 @@ _MATTER = "|".join(sorted(words("matters_zh"), key=len, reverse=True))
 _KIN = "|".join(sorted(words("kin_zh"), key=len, reverse=True))
 _SUBJECT = re.compile(
     rf"(?:我们?|咱们?)(?:的|家的?)?(?:[那这]?[只条个匹位]|[那这])?(?P<role>[大小二]?(?:{_ROLE}))|(?P<kin>[大小二]?(?:{_KIN}))(?!们|票|卡|班|组|房)"
-    rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它)"
+    rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它|小家伙|这孩子|这小子)"
 )
 _MENTION = re.compile(
-    rf"(?:我的?|带着?|陪着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有到出过玩]{{0,3}})(?=来|去|一起|到|出|过|玩|$)"
+    rf"(?:我的?|带着?|陪着?|和|跟)(?:我(?:的|家的?)?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有到出过玩]{{0,3}})(?=来|去|一起|到|出|过|玩|$)"
 )
 _OWNED = re.compile(
     rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]*[只条匹个位对头])?[^，。叫]{{0,3}}?(?P<role>{_ROLE})(?:[名]?叫(?P<name>[^，。是有]{{1,4}}))?$"
@@ -189,6 +189,8 @@ def _match(subject: Subject, predicate: str, said: str) -> Fact | None:
         value = value.removesuffix("的")
     if not value or _ASKED.search(value) or "不是" in value:
         return None
+    if rule.slot == "age" and not re.search("岁|月", value):  # "七十二了" is an age too, and is read as one
+        predicate, value = predicate.replace(f"{value}了", value).replace(value, f"{value}岁"), f"{value}岁"
     relation = rule.slot.format(k=groups.get("k") or "").strip() if "{k}" in rule.slot else rule.slot
     return _fact(subject, relation + ("!" if rule.ended else ""), value, f"{subject.phrase}{predicate}", said)
 
