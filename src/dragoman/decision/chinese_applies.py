@@ -52,6 +52,8 @@ class Told:
     """The question, with what it names by a name alone: "布丁能进吗" is about a dog."""
     asked: str = ""
     """The question as it was asked."""
+    pet: str = ""
+    """The fact about the animal that the question names."""
     everything: tuple[str, ...] = ()
     """All facts, also those about others."""
 
@@ -89,15 +91,16 @@ def told(facts: tuple[str, ...], question: str) -> Told:
         or (subject == USER and fact.startswith("我") and not is_person(keys, read.people))
     )
     own = tuple(part for part in re.split("[，,。]", question)[:-1] if re.match("我|咱", part))
-    kinds = [
-        kind
+    pets = [
+        (fact, kind)
         for fact in facts
         if (name := _CALLED.search(fact)) and name[1] in question
         for kind in ("狗", "猫")
         if kind in canonical(fact)
     ]
-    full = f"{question}（{'，'.join(kinds)}，宠物）" if kinds else question
-    return Told(replace(read, subject=subject), (*chosen, *own), full, question, facts)
+    full = f"{question}（{pets[0][1]}，宠物）" if pets else question
+    everything = (*chosen, *own)
+    return Told(replace(read, subject=subject), everything, full, question, pets[0][0] if pets else "", facts)
 
 
 def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = "") -> Decision:
@@ -187,7 +190,7 @@ def _permission(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, 
         case "require", _:
             if truth.holds and grouped:
                 alone = _ALONE.search(known.question) and re.search("大人|家长|成人|陪", clause.text)
-                return _decision(clause, "no" if alone else "yes", truth, 1.2)
+                return _decision(clause, "no" if alone else "yes", truth, 1.6)
             return None
         case _:
             return None
@@ -289,6 +292,8 @@ def _both(one: _Truth, other: _Truth) -> _Truth:
 def _named(clause: RuleClause, known: Told) -> _Truth | None:
     """Whether the noun that a clause opens with is the user's: "月卡不能带人" to who has a 月卡, or a 季卡."""
     subject = content(clause.subject)
+    if known.pet and re.search("宠物|狗|猫", canonical(clause.subject)) and subject <= content(known.question):
+        return _Truth(True, known.pet)
     if not 2 <= len(subject) <= _LONGEST_SUBJECT:
         return None
     for fact in reversed(known.facts):
@@ -335,6 +340,8 @@ def _count(group: Group, known: Told) -> _Truth:
     for fact in reversed(known.facts):
         numbers = re.findall(rf"(\d+(?:\.\d+)?){bound.unit}", normalise(fact))
         described = not group.description or matches(group.description, fact, known.question)
+        if described and not numbers and group.description and bound.unit in "天周年个月":
+            return _Truth(None, fact, "since", "是多久以前的事？", by_bound=True)
         if not numbers or described is None:
             continue
         value = float(numbers[0])

@@ -24,6 +24,9 @@ PERSON = "住户|业主|租户|人员|人|者|客人|学员|会员|儿童|孩子
 _NAMED = re.compile(
     rf"(?:{PERSON}|孕妇|军人|消防员|警察|医生|护士|残疾人|研究生|大学生|中学生|小学生|博士|子女|家属|校友|志愿者|[^的]{{1,3}}病人|[^的]{{2,6}}患者|[^的]{{1,4}}[员生兵]|司机|[^的]{1, 3}[户主])$"
 )
+_OPENS = "会员|客人|学员|学生|居民|读者|业主|租户|住户|乘客|旅客|老人|家长|选手|游客"
+_WHO = re.compile(rf"的(?:{PERSON})|的$|{_NAMED.pattern}|^[^的]{{0,6}}?(?:{_OPENS})")
+"""Names people: at the end, or before what they do ("金卡会员改签")."""
 _GENERIC = re.compile(
     rf"^(?:所有|全部|每位|每个|每名|各位|一位|1位)?(?:的)?(?:未成年人|小|大)?(?:{PERSON})?(?:们|凭证?件?)?$|^[大家都]+$"
 )
@@ -118,6 +121,9 @@ def rule_clauses(sentence: str) -> tuple[RuleClause, ...]:
         elif exception and exception["what"]:
             waiting = f"{waiting}{part}，"
             continue
+        if part.endswith("的") and part is not parts[-1]:  # "因病不能乘机的，免手续费"
+            waiting = f"{waiting}{part}，"
+            continue
         clause = _clause(f"{waiting}{part}")
         if clause.effect == "none" and found and not clause.groups and not waiting:
             found[-1] = replace(found[-1], text=f"{found[-1].text}，{part}")
@@ -201,7 +207,7 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
     starts = [0, *(cut.end() for cut in cuts)]
     ends = [*(cut.start() for cut in cuts), len(text)]
     last = _TRIM.sub("", _TRIM.sub("", text[starts[-1] :].strip()))
-    people = described or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", normalise(last)) is not None
+    people = described or _WHO.search(normalise(last)) is not None
     found: list[Group] = []
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         piece = _TRIM.sub("", _TRIM.sub("", text[start:end].strip()))
@@ -218,7 +224,7 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
         elif bounds:
             joined = i < len(cuts) and cuts[i][0] == "、" and not re.search(PERSON, plain)
             found.append(Group(piece, bounds, all_of=joined))
-        elif description and (people or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", plain)):
+        elif description and (people or _WHO.search(plain)):
             found.append(Group(piece, (), description))
     return tuple(found)
 
@@ -242,9 +248,9 @@ def _description(plain: str) -> str:
     relative = re.match(rf"(?P<what>.{{1,20}}?)的(?:{PERSON}|子女|家属|$)", text)
     if relative and not _GENERIC.match(relative["what"]):
         return relative["what"]
-    inner = re.match(r"(?P<who>.{2,6}?(?:会员|客人|学员|学生|居民|读者))带?", text)
+    inner = re.match(rf"(?P<who>.{{0,6}}?(?:{_OPENS}))", text)
     text = inner["who"] if inner else text
-    shorter = re.sub(r"(?<=..)(?:会员|客人|学员|用户|患者|人)$", "", text)
+    shorter = re.sub(r"(?<=..)(?:会员|客人|学员|用户|患者|人|乘客|旅客|读者|游客|顾客|住户|老人|儿童|孩子)$", "", text)
     text = shorter if shorter != text and not re.search("军$|残疾$|盲$", shorter) else text
     return "" if _GENERIC.match(text) else text
 
@@ -260,6 +266,8 @@ def matches(description: str, fact: str, question: str = "") -> bool | None:
     if not wanted:
         return None
     told = canonical(fact)
+    if "学生" in canonical(description) and "毕业" in told:
+        return False
     held = sum(1 for token in wanted if token in told)
     if held < _LEAST_HELD * len(wanted) or (len(wanted) == 1 and canonical(description) not in told):
         return _sibling(description, told)

@@ -213,7 +213,7 @@ class JointRanker:
     def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
         texts = [fact.text for fact in facts]
-        best = {option.evidence.id for option in alone[: _DECIDED if language(question) == "zh" else 2]}
+        best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
         options = []
         for place, option in enumerate(alone):
             if place >= _DECIDED and option.evidence.id not in best:

@@ -33,7 +33,7 @@ _ASKED = re.compile(
     r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|要不要|用不用|行不行|[？?]"
 )
 _CORRECTION = re.compile(
-    r"^(?:(?:哦|啊|哎|唉|呀|嗯)?[，,\s]*(?:不是?(?![^，,。]*[了过吃喝会能])|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
+    r"^(?:(?:哎呀|哦|啊|哎|唉|呀|嗯)?[，,\s]*(?:不是?(?![^，,。]*[了过吃喝会能])|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
 )
 _NEWS = re.compile(
     r"^(?:跟[你您](?:说|讲)一?[下声]?|告诉[你您](?:一声|个好消息)?|好消息|坏消息|计划有变|情况有变|说一下|补充一[下点]|对了|话说|是这样的?|嗨|嘿|哈[喽啰]|哎|您好|你好|早上好|下午好|晚上好)[，,：:！!。\s]*"
@@ -91,13 +91,14 @@ def sentence_facts(
         return
     current: Subject | None = None
     cuts = _CUT.split(bare.rstrip("。！!.～~ "))
+    corrects = _CORRECTION.match(_NEWS.sub("", text.strip())) is not None  # whose value it is, the facts tell
     asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
     for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
         if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause):
             continue
         subject, predicate = _subject(clause, current, last, people)
-        if subject is None and not asks and _is_own(clause):
+        if subject is None and not asks and not corrects and _is_own(clause):
             subject = Subject(USER, "我")
         if subject is None:
             continue
