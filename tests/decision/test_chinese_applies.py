@@ -1,4 +1,3 @@
-# ruff: noqa: E501  # a case is easier to check in one line
 """Chinese rules against a user's facts: groups of people, bounds, exceptions, and what a question asks for."""
 
 from __future__ import annotations
