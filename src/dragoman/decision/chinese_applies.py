@@ -28,8 +28,8 @@ Target: TypeAlias = Literal["discount", "free", "pay", "price", "require", "perm
 
 _TARGETS: tuple[tuple[Target, re.Pattern[str]], ...] = (
     ("price", re.compile("多少钱|多少元|几块钱|价格|租金.{0,6}多少|[费票金].{0,4}多少|要给多少|得花多少|花多少|怎么收费|怎么卖|几折")),
-    ("discount", re.compile("优惠|打折|折扣|半价|(?<!最)便宜")),
-    ("pay", re.compile("(?:要|用|得|需要)(?:不要|不用)?(?:另外|再|额外)?(?:买|购|付|花|交|收|给)[^，。]{0,4}[票钱费]|收费|收钱|要钱|要票|要付|花钱|用买")),
+    ("discount", re.compile("优惠|打折|折扣|半价|(?<!最)便宜|少[交付收给]|减免|减[一半]")),
+    ("pay", re.compile("要[^，。]{0,6}[费钱](?:吗|不|么|$)|(?:要|用|得|需要)(?:不要|不用)?(?:另外|再|额外)?(?:买|购|付|花|交|收|给)[^，。]{0,4}[票钱费]|收费|收钱|要钱|要票|要付|花钱|用买")),
     ("free", re.compile("免费|免票|不要钱|不收钱")),
     ("choice", re.compile("哪|什么[^，。]{0,6}(?:适合|合适)|(?:适合|合适)[^，。]{0,6}什么")),
     ("other", re.compile("几点|什么|谁|为什么|怎么|多久|多长|多远|几[个天次岁]|多大|多高")),
@@ -37,7 +37,7 @@ _TARGETS: tuple[tuple[Target, re.Pattern[str]], ...] = (
 )  # fmt: skip
 _CLOSED = re.compile("停航|停运|封闭|停课|检修|停业|不营业|不开门?")
 _ALONE = re.compile("自己|独自|单独|一个人|没有?大人")
-_LEVEL = re.compile(r"(?P<number>\d+)级")
+_CALLED = re.compile("叫(?:做)?([一-龥]{1,4}?)(?=[，。！]|$)")
 _ASKED_FIRST = ("age", "height", "count", "weight")
 
 
@@ -49,6 +49,11 @@ class Told:
     facts: tuple[str, ...]
     """The facts about whom the question is about."""
     question: str
+    """The question, with what it names by a name alone: "布丁能进吗" is about a dog."""
+    asked: str = ""
+    """The question as it was asked."""
+    pet: str = ""
+    """The fact about the animal that the question names."""
     everything: tuple[str, ...] = ()
     """All facts, also those about others."""
 
@@ -86,7 +91,16 @@ def told(facts: tuple[str, ...], question: str) -> Told:
         or (subject == USER and fact.startswith("我") and not is_person(keys, read.people))
     )
     own = tuple(part for part in re.split("[，,。]", question)[:-1] if re.match("我|咱", part))
-    return Told(replace(read, subject=subject), (*chosen, *own), question, facts)
+    pets = [
+        (fact, kind)
+        for fact in facts
+        if (name := _CALLED.search(fact)) and name[1] in question
+        for kind in ("狗", "猫")
+        if kind in canonical(fact)
+    ]
+    full = f"{question}（{pets[0][1]}，宠物）" if pets else question
+    everything = (*chosen, *own)
+    return Told(replace(read, subject=subject), everything, full, question, pets[0][0] if pets else "", facts)
 
 
 def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = "") -> Decision:
@@ -96,13 +110,30 @@ def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = ""
     """
     known = told(tuple(facts), question)
     wanted = target(question)
-    if not _is_about(f"{path} {sentence}", question):
+    asked = known.question
+    heading = path.rsplit(maxsplit=1)[-1] if path.split() else ""
+    named = next((fact for fact in reversed(known.facts) if heading and matches(heading, fact) is True), "")
+    about = _is_about(f"{path} {sentence}", asked)
+    if not about and not content(f"{path} {sentence}") & content(asked):
         return Decision("none", reason="another topic", confidence=0.1)
-    rulings = [ruling for clause in rule_clauses(sentence) if (ruling := _ruling(clause, wanted, known)) is not None]
+    clauses = [_under(clause, heading) if named else clause for clause in rule_clauses(sentence)]
+    rulings = [ruling for clause in clauses if (ruling := _ruling(clause, wanted, known)) is not None]
+    if not about:  # far from the question in words: only what a fact decides counts
+        rulings = [ruling for ruling in rulings if ruling[1].fact]
     if not rulings:
         return _by_calendar(sentence, facts, question)
     # Of two clauses of equal weight the refusal counts, since every rule must be met.
     return max(rulings, key=lambda ruling: (ruling[0], ruling[1].verdict == "no"))[1]
+
+
+def is_exception(sentence: str) -> bool:
+    """Whether a sentence takes something back from the one before it: "坐电动轮椅的住户除外。"."""
+    return re.match("[^，。]{1,20}除外。?$|但|不过", sentence) is not None
+
+
+def _under(clause: RuleClause, heading: str) -> RuleClause:
+    """A clause under a heading that names the user: "孕妇" over "满36周的不能乘机"."""
+    return clause if clause.groups else replace(clause, groups=(Group(heading, (), heading),))
 
 
 def _by_calendar(sentence: str, facts: Sequence[str], question: str) -> Decision:
@@ -115,7 +146,7 @@ def _by_calendar(sentence: str, facts: Sequence[str], question: str) -> Decision
     return decision if decision.verdict in ("yes", "no") else Decision("none", reason="no rule", confidence=0.1)
 
 
-def _ruling(clause: RuleClause, wanted: Target, known: Told) -> tuple[float, Decision] | None:
+def _ruling(clause: RuleClause, wanted: Target, known: Told) -> tuple[float, Decision] | None:  # noqa: PLR0911 - in order of certainty
     if not clause.groups and not clause.exceptions and _has_calendar(clause.text):
         return None
     truth = _truth(clause, known)
@@ -129,7 +160,12 @@ def _ruling(clause: RuleClause, wanted: Target, known: Told) -> tuple[float, Dec
         if truth.missing and clause.effect != "none":
             return _open(clause, truth, wanted)
         return None
-    return _RULINGS.get(wanted, _permission)(clause, truth, known)
+    ruling = _RULINGS.get(wanted, _permission)(clause, truth, known)
+    if ruling is None:
+        return None
+    own = content(clause.subject)
+    # What the question itself names counts before what is said of all: "导盲犬可以" before "宠物不能".
+    return (ruling[0] + 1.0, ruling[1]) if len(own) > 1 and own <= content(known.asked) else ruling
 
 
 def _permission(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:  # noqa: PLR0911 - one return an effect
@@ -143,6 +179,8 @@ def _permission(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, 
             return _decision(clause, "yes" if free else "no", truth, 3.0)
         case "permit", "who":
             return _decision(clause, "yes" if truth.holds else "no", truth, 3.0)
+        case "free", _ if re.search("可以|能", clause.text):
+            return _decision(clause, "yes", truth, 2.5 if grouped else 1.0) if truth.holds else None
         case "permit", _:
             return _decision(clause, "yes", truth, 2.5 if grouped else 1.0) if truth.holds else None
         case "forbid", _:
@@ -152,7 +190,7 @@ def _permission(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, 
         case "require", _:
             if truth.holds and grouped:
                 alone = _ALONE.search(known.question) and re.search("大人|家长|成人|陪", clause.text)
-                return _decision(clause, "no" if alone else "yes", truth, 1.2)
+                return _decision(clause, "no" if alone else "yes", truth, 1.6)
             return None
         case _:
             return None
@@ -254,6 +292,8 @@ def _both(one: _Truth, other: _Truth) -> _Truth:
 def _named(clause: RuleClause, known: Told) -> _Truth | None:
     """Whether the noun that a clause opens with is the user's: "月卡不能带人" to who has a 月卡, or a 季卡."""
     subject = content(clause.subject)
+    if known.pet and re.search("宠物|狗|猫", canonical(clause.subject)) and subject <= content(known.question):
+        return _Truth(True, known.pet)
     if not 2 <= len(subject) <= _LONGEST_SUBJECT:
         return None
     for fact in reversed(known.facts):
@@ -269,6 +309,8 @@ _LONGEST_SUBJECT = 5
 def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:
     if calendar and {token for token in tokens(group.text) & tokens(known.question) if token[0] == "@"}:
         return _Truth(True)
+    if group.counted is not None:
+        return _count(group, known)
     if not group.bounds:
         if calendar and content(group.description) and content(group.description) <= content(known.question):
             return _Truth(True)
@@ -281,10 +323,6 @@ def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:
     clause = Clause(group.text, "permit", things=things, language="zh")
     outcomes = []
     for bound in group.bounds:
-        level = _level(bound.text, known)
-        if level is not None:
-            outcomes.append(level)
-            continue
         if things:
             outcomes.append(_of_thing(bound, things, known))
             continue
@@ -293,6 +331,26 @@ def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:
             outcome = replace(outcome, ask=_ask_weight(outcome.ask, known))
         outcomes.append(_Truth(outcome.truth, outcome.fact, outcome.missing, outcome.ask, by_bound=True))
     return next((each for holds in (False, None, True) for each in outcomes if each.holds is holds), _Truth(None))
+
+
+def _count(group: Group, known: Told) -> _Truth:
+    """A bound in the user's own unit: "32到35周" and "我怀孕34周了"."""
+    bound = group.counted
+    assert bound is not None
+    for fact in reversed(known.facts):
+        numbers = re.findall(rf"(\d+(?:\.\d+)?){bound.unit}", normalise(fact))
+        described = not group.description or matches(group.description, fact, known.question)
+        if described and not numbers and group.description and bound.unit in "天周年个月":
+            return _Truth(None, fact, "since", "是多久以前的事？", by_bound=True)
+        if not numbers or described is None:
+            continue
+        value = float(numbers[0])
+        above = bound.low is None or value >= bound.low
+        below = bound.high is None or (value < bound.high if bound.open_high else value <= bound.high)
+        return _Truth(above and below, fact, by_bound=True)
+    if bound.unit == "级":
+        return _Truth(None, missing="level", ask="您过了几级？", by_bound=True)
+    return _Truth(None)
 
 
 def _ask_weight(ask: str, known: Told) -> str:
@@ -318,19 +376,6 @@ def _of_thing(bound: Condition, things: Sequence[str], known: Told) -> _Truth:
         .replace("{您}", f"您的{things[0]}")
     )
     return _Truth(None, missing=bound.attribute, ask=ask, by_bound=True)
-
-
-def _level(bound: str, known: Told) -> _Truth | None:
-    """A grade against a grade that the user has passed: "五级以上" and "我的钢琴是三级"."""
-    wanted = _LEVEL.search(normalise(bound))
-    if wanted is None:
-        return None
-    for fact in reversed(known.facts):
-        own = _LEVEL.search(normalise(fact))
-        if own:
-            enough = int(own["number"]) >= int(wanted["number"])
-            return _Truth(enough != ("以下" in bound), fact, by_bound=True)
-    return _Truth(None, missing="level", ask="您过了几级？", by_bound=True)
 
 
 def _open(clause: RuleClause, truth: _Truth, wanted: Target) -> tuple[float, Decision] | None:

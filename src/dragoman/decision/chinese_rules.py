@@ -20,15 +20,18 @@ from dragoman.decision.numerals import normalise
 
 Effect: TypeAlias = Literal["permit", "forbid", "require", "waive", "free", "discount", "price", "none"]
 
-PERSON = "人员|人|者|客人|学员|会员|儿童|孩子|老人|选手|学生|乘客|读者|游客|住客|旅客|顾客|患者|病人|居民|市民|女士|男士|男生|女生|同学|朋友|家长|员工|老师|教师|宝宝|婴儿|用户|车主|考生|参赛者|观众|宾客|成员|客户|新生"
+PERSON = "住户|业主|租户|人员|人|者|客人|学员|会员|儿童|孩子|老人|选手|学生|乘客|读者|游客|住客|旅客|顾客|患者|病人|居民|市民|女士|男士|男生|女生|同学|朋友|家长|员工|老师|教师|宝宝|婴儿|用户|车主|考生|参赛者|观众|宾客|成员|客户|新生"
 _NAMED = re.compile(
-    rf"(?:{PERSON}|孕妇|军人|消防员|警察|医生|护士|残疾人|研究生|大学生|中学生|小学生|博士|子女|家属|校友|志愿者|[^的]{{1,3}}病人|[^的]{{2,6}}患者|[^的]{{1,4}}[员生兵]|司机)$"
+    rf"(?:{PERSON}|孕妇|军人|消防员|警察|医生|护士|残疾人|研究生|大学生|中学生|小学生|博士|子女|家属|校友|志愿者|[^的]{{1,3}}病人|[^的]{{2,6}}患者|[^的]{{1,4}}[员生兵]|司机|[^的]{1, 3}[户主])$"
 )
+_OPENS = "会员|客人|学员|学生|居民|读者|业主|租户|住户|乘客|旅客|老人|家长|选手|游客"
+_WHO = re.compile(rf"的(?:{PERSON})|的$|{_NAMED.pattern}|^[^的]{{0,6}}?(?:{_OPENS})")
+"""Names people: at the end, or before what they do ("金卡会员改签")."""
 _GENERIC = re.compile(
     rf"^(?:所有|全部|每位|每个|每名|各位|一位|1位)?(?:的)?(?:未成年人|小|大)?(?:{PERSON})?(?:们|凭证?件?)?$|^[大家都]+$"
 )
 _EFFECTS: tuple[tuple[Effect, str], ...] = (
-    ("free", "免费|免票|免门票|免收|不收(?:钱|费|取|押金|学费|门票)?(?![^，。]{0,4}(?:孩子|人))|不要钱|不花钱|不用付"),
+    ("free", "免费|免票|免门票|免收|免[^，。免]{0,4}费|不收(?:钱|费|取|押金|学费|门票)?(?![^，。]{0,4}(?:孩子|人))|不要钱|不花钱|不用付"),
     ("waive", "不用|不必|不需要?|无需|不要求|免预约"),
     ("forbid", "不能|不可以?(?!少)|不得|不准|不许|不让|禁止|严禁|谢绝|不建议|不要|请勿|不接待|不进场?|不开放|不出租|不补|不退|不参加|拒绝|不适合|不宜|不算|不行|不打折|不破格|不外借|停航|停运|停课|封闭|不办|不收|不卖|不送|不借|不接|不上"),
     ("discount", r"半价|半票|打?\d+(?:\.\d)?折|打折|优惠(?!不|只)|减\d+元|减半|买.{1,4}送"),
@@ -47,10 +50,26 @@ _EXCEPTION = re.compile(
     r"^(?P<last>[^，。；]{1,20})除外$|^(?:但是?|不过|只是)?除了?(?P<what>[^，。；]{1,20}?)(?:之外|以外|外)"
     r"|^(?:但是?|不过|只有)?(?P<may>[^，。；]{2,24}?)(?:可以)?(?:例外|不受此限|不在此限)$"
 )
+_UNITS = "周|级|次|天|个月|年|平方米|公里|件|辆|只|分"
+_COUNTED = re.compile(
+    rf"(?P<low>\d+)到(?P<high>\d+)(?P<unit>{_UNITS})|(?:满|年满|超过|至少|连续)(?P<from>\d+)(?P<unit2>{_UNITS})"
+    rf"|(?P<from2>\d+)(?P<unit3>{_UNITS})(?:及?以上|起)|(?P<to>\d+)(?P<unit4>{_UNITS})(?:及?以下|以内)"
+    rf"|(?:未满|不到|不足|不满|少于)(?P<to2>\d+)(?P<unit5>{_UNITS})"
+)
 _JOIN = re.compile(r"、|和|或者?|以及|及|与|还有")
 _TRIM = re.compile(
     r"^(?:凡是?|如果|若|对于?|但是?|不过|另外|其中|而|即使|凭[^，。]{1,6}|由)|(?:凭[^，。]{1,8}|本人|一律|都|也|也都|请|还|只|均|暂时|期间|全部|最好|或者|要|每[月年周天次]|每人|可以)+$"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A bound in a unit that only the user's own words have: "满36周" and "怀孕34周"."""
+
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    open_high: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,7 @@ class Group:
     text: str
     bounds: tuple[Condition, ...] = ()
     description: str = ""
+    counted: Counted | None = None
     all_of: bool = False
     """Whether the next group must hold too: "年满16岁、有经验的人"."""
 
@@ -99,6 +119,9 @@ def rule_clauses(sentence: str) -> tuple[RuleClause, ...]:
             if not rest:
                 continue
         elif exception and exception["what"]:
+            waiting = f"{waiting}{part}，"
+            continue
+        if part.endswith("的") and part is not parts[-1]:  # "因病不能乘机的，免手续费"
             waiting = f"{waiting}{part}，"
             continue
         clause = _clause(f"{waiting}{part}")
@@ -184,7 +207,7 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
     starts = [0, *(cut.end() for cut in cuts)]
     ends = [*(cut.start() for cut in cuts), len(text)]
     last = _TRIM.sub("", _TRIM.sub("", text[starts[-1] :].strip()))
-    people = described or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", normalise(last)) is not None
+    people = described or _WHO.search(normalise(last)) is not None
     found: list[Group] = []
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         piece = _TRIM.sub("", _TRIM.sub("", text[start:end].strip()))
@@ -194,12 +217,29 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
         for span in sorted(spans, key=lambda span: -span.start):
             plain = f"{plain[: span.start]}◇{plain[span.end :]}"
         description = _description(plain)
-        if bounds:
+        counted = _counted(normalise(piece))
+        if counted is not None and not any(bound.attribute in ("age", "height", "weight") for bound in bounds):
+            rest = _COUNTED.sub("", normalise(piece))
+            found.append(Group(piece, (), _description(rest), counted))
+        elif bounds:
             joined = i < len(cuts) and cuts[i][0] == "、" and not re.search(PERSON, plain)
-            found.append(Group(piece, bounds, "", all_of=joined))
-        elif description and (people or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", plain)):
+            found.append(Group(piece, bounds, all_of=joined))
+        elif description and (people or _WHO.search(plain)):
             found.append(Group(piece, (), description))
     return tuple(found)
+
+
+def _counted(piece: str) -> Counted | None:
+    match = _COUNTED.search(piece)
+    if match is None:
+        return None
+    unit = next(match[name] for name in ("unit", "unit2", "unit3", "unit4", "unit5") if match[name])
+    if match["low"]:
+        return Counted(unit, float(match["low"]), float(match["high"]))
+    start, end = match["from"] or match["from2"], match["to"] or match["to2"]
+    if start:
+        return Counted(unit, float(start), None)
+    return Counted(unit, None, float(end), open_high=bool(match["to2"]))
 
 
 def _description(plain: str) -> str:
@@ -208,9 +248,9 @@ def _description(plain: str) -> str:
     relative = re.match(rf"(?P<what>.{{1,20}}?)的(?:{PERSON}|子女|家属|$)", text)
     if relative and not _GENERIC.match(relative["what"]):
         return relative["what"]
-    inner = re.match(r"(?P<who>.{2,6}?(?:会员|客人|学员|学生|居民|读者))带?", text)
+    inner = re.match(rf"(?P<who>.{{0,6}}?(?:{_OPENS}))", text)
     text = inner["who"] if inner else text
-    shorter = re.sub(r"(?<=..)(?:会员|客人|学员|用户|患者|人)$", "", text)
+    shorter = re.sub(r"(?<=..)(?:会员|客人|学员|用户|患者|人|乘客|旅客|读者|游客|顾客|住户|老人|儿童|孩子)$", "", text)
     text = shorter if shorter != text and not re.search("军$|残疾$|盲$", shorter) else text
     return "" if _GENERIC.match(text) else text
 
@@ -226,6 +266,8 @@ def matches(description: str, fact: str, question: str = "") -> bool | None:
     if not wanted:
         return None
     told = canonical(fact)
+    if "学生" in canonical(description) and "毕业" in told:
+        return False
     held = sum(1 for token in wanted if token in told)
     if held < _LEAST_HELD * len(wanted) or (len(wanted) == 1 and canonical(description) not in told):
         return _sibling(description, told)

@@ -13,7 +13,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.values import Decision
 from dragoman.text.expect import offers, wants
 
-_FITS = re.compile("年龄|对象|适合|要求|适用|人群|条件|资格|招收")
+_FITS = re.compile("谁|限制|年龄|对象|适合|要求|适用|人群|条件|资格|招收")
 _LEAST_AGE = re.compile("最小|最低|起始|起")
 _BRACKET = re.compile("[（(][^）)]*[）)]")
 _LEVELS = re.compile(r"(?P<low>\d+)(?:级|年级|号)?到(?P<high>\d+)(?P<unit>级|年级|号|岁)")

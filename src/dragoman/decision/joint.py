@@ -224,7 +224,7 @@ class JointRanker:
     def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option], turn: str) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
         texts = [fact.text for fact in facts]
-        best = {option.evidence.id for option in alone[: _DECIDED if language(question) == "zh" else 2]}
+        best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
         options = []
         for place, option in enumerate(alone):
             if place >= _DECIDED and option.evidence.id not in best:
@@ -384,7 +384,10 @@ def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
     if row is None:
         passage = option.evidence.passage
         path = " ".join((passage.title, *passage.headings))
-        decision = chinese_applies.decide(option.sentence, facts, question, path=path)
+        rule = option.sentence
+        if chinese_applies.is_exception(option.following):
+            rule = f"{rule.rstrip('。')}，{option.following}"
+        decision = chinese_applies.decide(rule, facts, question, path=path)
     elif wanted == "choice" or chinese_tables.named_row(question, [option.sentence], ()) is not None:
         decision = chinese_tables.fits(question, row, facts)
     if decision is not None and decision.verdict != "none":

@@ -34,7 +34,7 @@ _RELATIONS = {
 }
 # Of several words for one relation the last is said back.
 _ZH_RELATIONS = {
-    "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
+    "婆婆": "mother", "公公": "father", "老大": "child", "老二": "child", "老三": "child", "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
     "外甥女": "niece", "姥姥": "grandmother", "姥爷": "grandfather", "岳父": "father", "岳母": "mother", "老伴": "partner",
     "爱人": "partner", "男朋友": "partner", "女朋友": "partner", "太太": "wife", "叔叔": "uncle", "舅舅": "uncle", "姑姑": "aunt",
     "阿姨": "aunt", "表弟": "cousin", "表哥": "cousin", "表妹": "cousin", "表姐": "cousin", "爸": "father", "妈": "mother",

@@ -21,10 +21,10 @@ _MATTER = "|".join(sorted(words("matters_zh"), key=len, reverse=True))
 _KIN = "|".join(sorted(words("kin_zh"), key=len, reverse=True))
 _SUBJECT = re.compile(
     rf"(?:我们?|咱们?)(?:的|家的?)?(?:[那这]?[只条个匹位]|[那这])?(?P<role>[大小二]?(?:{_ROLE}))|(?P<kin>[大小二]?(?:{_KIN}))(?!们|票|卡|班|组|房)"
-    rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它)"
+    rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它|小家伙|这孩子|这小子)"
 )
 _MENTION = re.compile(
-    rf"(?:我的?|带着?|陪着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有到出过玩]{{0,3}})(?=来|去|一起|到|出|过|玩|$)"
+    rf"(?:我的?|带着?|陪着?|和|跟)(?:我(?:的|家的?)?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有到出过玩]{{0,3}})(?=来|去|一起|到|出|过|玩|$)"
 )
 _OWNED = re.compile(
     rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]*[只条匹个位对头])?[^，。叫]{{0,3}}?(?P<role>{_ROLE})(?:[名]?叫(?P<name>[^，。是有]{{1,4}}))?$"
@@ -33,7 +33,7 @@ _ASKED = re.compile(
     r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|要不要|用不用|行不行|[？?]"
 )
 _CORRECTION = re.compile(
-    r"^(?:(?:哦|啊|哎|唉|呀|嗯)?[，,\s]*(?:不是?(?![^，,。]*[了过吃喝会能])|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
+    r"^(?:(?:哎呀|哦|啊|哎|唉|呀|嗯)?[，,\s]*(?:不是?(?![^，,。]*[了过吃喝会能])|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
 )
 _NEWS = re.compile(
     r"^(?:跟[你您](?:说|讲)一?[下声]?|告诉[你您](?:一声|个好消息)?|好消息|坏消息|计划有变|情况有变|说一下|补充一[下点]|对了|话说|是这样的?|嗨|嘿|哈[喽啰]|哎|您好|你好|早上好|下午好|晚上好)[，,：:！!。\s]*"
@@ -91,13 +91,14 @@ def sentence_facts(
         return
     current: Subject | None = None
     cuts = _CUT.split(bare.rstrip("。！!.～~ "))
+    corrects = _CORRECTION.match(_NEWS.sub("", text.strip())) is not None  # whose value it is, the facts tell
     asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
     for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
         if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause):
             continue
         subject, predicate = _subject(clause, current, last, people)
-        if subject is None and not asks and _is_own(clause):
+        if subject is None and not asks and not corrects and _is_own(clause):
             subject = Subject(USER, "我")
         if subject is None:
             continue
@@ -189,6 +190,8 @@ def _match(subject: Subject, predicate: str, said: str) -> Fact | None:
         value = value.removesuffix("的")
     if not value or _ASKED.search(value) or "不是" in value:
         return None
+    if rule.slot == "age" and not re.search("岁|月", value):  # "七十二了" is an age too, and is read as one
+        predicate, value = predicate.replace(f"{value}了", value).replace(value, f"{value}岁"), f"{value}岁"
     relation = rule.slot.format(k=groups.get("k") or "").strip() if "{k}" in rule.slot else rule.slot
     return _fact(subject, relation + ("!" if rule.ended else ""), value, f"{subject.phrase}{predicate}", said)
 

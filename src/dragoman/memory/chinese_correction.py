@@ -15,6 +15,10 @@ _INSTEAD = re.compile(
     r"(?:应该|其实)?是?(?P<new>[^，,。是不]{1,12})[，,]?\s*(?:而)?不是(?P<old>[^，,。]{1,12})$"
     r"|不是(?P<old2>[^，,。是]{1,12})[，,]?\s*(?:而)?(?:应该)?是(?P<new2>[^，,。]{1,12})$"
 )
+_NUMBER = r"(?:\d+(?:\.\d+)?|[零一二两三四五六七八九十百半]+)"
+_VALUE = re.compile(
+    rf"(?:应该|其实|就)?(?:是|才|只有|有)?(?P<value>{_NUMBER}(?P<unit>岁半?|公斤|斤|厘米|个月|个人|个|位|级|周|天|号|点|月|块|元))了?$"
+)
 _PRONOUN = re.compile("^(?:他|她|它)(?!们)|[，,。！!](?:他|她|它)(?!们)")
 
 
@@ -28,6 +32,9 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:
         return _replaced(
             known, instead["old"] or instead["old2"], (instead["new"] or instead["new2"]).removeprefix("是"), text
         )
+    value = _VALUE.fullmatch(bare)
+    if value and bare != text.strip(" 。！!"):  # a word of correction stood before it
+        return _replaced_number(known, value["value"], value["unit"], text)
     if not _PRONOUN.search(bare):
         return ()
     latest = next((fact for fact in reversed(known) if fact.subject != USER), None)
@@ -36,6 +43,15 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:
     named = latest.subject if latest.subject != latest.role else ""
     last = Subject(latest.subject, f"我{latest.role}{named}", latest.role)
     return tuple(sentence_facts(bare, text, lambda: people_of(known), last=last))
+
+
+def _replaced_number(known: Sequence[Fact], new: str, unit: str, said: str) -> tuple[Fact, ...]:
+    """The latest fact with a number of this unit, with the new number in it."""
+    for fact in reversed(known):
+        old = re.search(f"{_NUMBER}{unit}", fact.value)
+        if old and not fact.slot.endswith("!"):
+            return _replaced([fact], old[0], new, said)
+    return ()
 
 
 def _replaced(known: Sequence[Fact], old: str, new: str, said: str) -> tuple[Fact, ...]:

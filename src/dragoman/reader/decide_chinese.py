@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.cells import Row, read_row, row_sentence
-from dragoman.decision.chinese_applies import Target, target
+from dragoman.decision.chinese_applies import Target, is_exception, target
 from dragoman.decision.chinese_rules import rule_clauses
 from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
 from dragoman.decision.chinese_words import content, shares, tokens
@@ -303,7 +303,7 @@ def _quoted(option: Option) -> str:
         chosen = next((each for each in clauses if each.text == clause), None)
         if chosen is not None and chosen.groups and any(each.groups != chosen.groups for each in clauses):
             text = f"{clause}。"
-    if option.following and EXCEPTION.match(option.following):
+    if option.following and (EXCEPTION.match(option.following) or is_exception(option.following)):
         text = f"{text}{option.following}"
     return text
 
