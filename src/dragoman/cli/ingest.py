@@ -40,8 +40,8 @@ def ingest(
 ) -> None:
     """Read files and folders into a source.
 
-    Supports text, Markdown, HTML, PDF, CSV and JSONL. Unchanged files are skipped. Files that fail are listed at the
-    end; the others are added.
+    Supports text, Markdown, HTML, PDF, CSV, JSONL, Word, PowerPoint, Excel, OpenDocument text, EPUB, e-mails and
+    Jupyter notebooks. Unchanged files are skipped. Files that fail are listed at the end; the others are added.
     """
     with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant, progress_bars() as bars:
         report = assistant.ingest(
