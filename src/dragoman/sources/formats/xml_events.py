@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 from xml.parsers import expat
 
@@ -32,7 +32,12 @@ Event: TypeAlias = Start | End | str
 
 
 def events(archive: Archive, member: str) -> Iterator[Event]:
-    """The events of a member of an archive, in order.
+    """The events of a member of an archive, in order."""
+    return parse(archive.stream(member), archive.name, member)
+
+
+def parse(chunks: Iterable[bytes], name: str, member: str = "XML") -> Iterator[Event]:
+    """The events of XML that comes in pieces; `name` is the file's and `member` the part's, for error messages.
 
     Names lose their namespaces: the formats have two for each vocabulary, and their local names are enough here.
     """
@@ -45,8 +50,8 @@ def events(archive: Archive, member: str) -> Iterator[Event]:
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise InputError(f"'{archive.name}' nests more than {DEEPEST} levels deep.", remedy="Simplify it.")
-        pending.append(Start(_local(tag), {_attribute(name): value for name, value in attributes.items()}))
+            raise InputError(f"'{name}' nests more than {DEEPEST} levels deep.", remedy="Simplify it.")
+        pending.append(Start(_local(tag), {_attribute(key): value for key, value in attributes.items()}))
 
     def end(tag: str) -> None:
         nonlocal depth
@@ -54,7 +59,7 @@ def events(archive: Archive, member: str) -> Iterator[Event]:
         pending.append(End(_local(tag)))
 
     def doctype(*_: object) -> None:
-        raise InputError(f"'{archive.name}' declares entities of its own.", remedy="Open it and save it anew.")
+        raise InputError(f"'{name}' declares entities of its own.", remedy="Open it and save it anew.")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -62,14 +67,14 @@ def events(archive: Archive, member: str) -> Iterator[Event]:
     parser.StartDoctypeDeclHandler = doctype
     feed: Callable[[bytes, bool], object] = parser.Parse
     try:
-        for chunk in archive.stream(member):
+        for chunk in chunks:
             feed(chunk, False)
             yield from pending
             pending.clear()
         feed(b"", True)
     except expat.ExpatError as error:
         raise InputError(
-            f"'{archive.name}' is damaged: {member}, line {error.lineno}: {expat.ErrorString(error.code)}.",
+            f"'{name}' is damaged: {member}, line {error.lineno}: {expat.ErrorString(error.code)}.",
             remedy="Open it and save it anew.",
         ) from error
     yield from pending
