@@ -1,13 +1,17 @@
 """The files of deploy/: well formed, in step with the command line, and locked down."""
 
+import json
+import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
 
 from dragoman.cli.app import app
 from dragoman.config import load_config
+from dragoman.server.observe.prometheus import Metrics
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2] / "deploy"
@@ -101,3 +105,21 @@ def test_no_password_is_written_down(compose):
 def test_the_agent_is_a_valid_one(monkeypatch):
     config = load_config(ROOT / "agent" / "agent.toml", {})
     assert [source.name for source in config.sources] == ["MEMORY", "DOCUMENTS"]
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are():
+    service = SimpleNamespace(turn_queue=SimpleNamespace(load=0), ready=True)
+    page = Metrics(service).page().decode()
+    exported = set(re.findall(r"^# TYPE (\S+)", page, re.MULTILINE))
+    dashboard = json.loads((ROOT / "grafana.json").read_text(encoding="utf-8"))
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"\b(?:dragoman|process)_\w+", target["expr"])
+    }
+    known = exported | {f"{name}_bucket" for name in exported}
+    assert asked and asked <= known
+    assert {name for name in exported if name.startswith("dragoman") and not name.endswith("_created")} <= {
+        name.removesuffix("_bucket") for name in asked
+    }
