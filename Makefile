@@ -45,11 +45,11 @@ test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "not slow"
 
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "slow and not trust"
+	@OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(BOTH) -m "slow and not trust"
 
 trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium $(VENV)/.strace
 	@echo "== trust tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m trust
+	@OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(BOTH) -m trust
 
 # SECONDS_EACH=600 make fuzz looks longer; what it finds lies in dist/fuzz.
 SECONDS_EACH ?= 60

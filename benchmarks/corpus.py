@@ -39,7 +39,7 @@ from _timing import milliseconds
 from dragoman.core.encoding import passage_vectors
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Hit, Passage, Query, Scope, Source
-from dragoman.retriever.fusion import reciprocal_ranks
+from dragoman.retriever.hybrid import reciprocal_ranks
 from dragoman.sources.ingest import ingest
 from dragoman.stores import SqliteStore
 from dragoman.stores.bm25 import lucene_idf, saturation

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-LIMIT = 150.0
+LIMIT = 50.0
 TRIES = 7
 PEERS = {
     "Haystack": "from haystack import Pipeline, component",

@@ -9,8 +9,7 @@ import argparse
 from itertools import chain
 from pathlib import Path
 
-from dragoman.datasets.services.grammar import Side
-
+from dragoman.datasets.houses.grammar import Side
 from dragoman.datasets.pair_mix import house_rows, public_rows
 from dragoman.datasets.pair_rows import read_rows, write_rows
 
@@ -25,16 +24,16 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    sides: tuple[tuple[Side, int], ...] = (("train", given.services), ("dev", given.dev_houses))
-    for side, services in sides:
-        rows = [house_rows(side, services=services, seed=given.seed)] if services else []
-        if given.data:
-            rows.append(public_rows(given.data, side, scale=given.scale, seed=given.seed))
-        if given.public:
-            rows.append(read_rows(given.public / f"{side}.jsonl"))
-        print(side, write_rows(chain(*rows), given.out / f"{side}.jsonl"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    sides: tuple[tuple[Side, int], ...] = (("train", options.houses), ("dev", options.dev_houses))
+    for side, houses in sides:
+        rows = [house_rows(side, houses=houses, seed=options.seed)] if houses else []
+        if options.data:
+            rows.append(public_rows(options.data, side, scale=options.scale, seed=options.seed))
+        if options.public:
+            rows.append(read_rows(options.public / f"{side}.jsonl"))
+        print(side, write_rows(chain(*rows), options.out / f"{side}.jsonl"))
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def main() -> int:
         start, models = statistics.median(nothing), statistics.median(bare)
         imports = repeated(runs, lambda: whole([python, "-c", "import dragoman"], environment))
         # the limit is for the import, so the interpreter's own start is let through
-        good = line("python -c 'import dragoman'", imports, 0.15 + start, start)
+        good = line("python -c 'import dragoman'", imports, 0.05 + start, start)
         good &= line("dragoman --help", repeated(runs, lambda: whole([DRAGOMAN, "--help"], environment)), 0.4, start)
         ask = [DRAGOMAN, "ask", QUESTION, "--agent", AGENT]
         good &= line("ask, first word, piped", repeated(runs, lambda: first_word(ask, environment)), 1.5, models)

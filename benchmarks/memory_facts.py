@@ -2,9 +2,12 @@
 
     python benchmarks/memory_facts.py [--data FOLDER] [--errors]
 
-Three sets: our own turns (`tests/memory/data/turns.toml`; the held half was written before the rules and hardly
-tuned on), the preferences of LAPS, and the attributes that others marked in ConvAI2 (measured only). The last two name
-what to remember in words of their own: there, a fact counts as found where its value and a gold value share a word.
+Our own turns (`tests/memory/data`): `turns.toml`, whose held half was written before the rules and hardly tuned on,
+`voices.toml`, which the rules were tuned on, and `fresh_turns.toml`, which was written before the rules were mended and
+whose errors nobody has looked at. The preferences of LAPS and the attributes that others marked in ConvAI2 (measured
+only) name what to remember in words of their own: there, a fact counts as found where its value and a gold value share
+a word. Junk: of 1,000 turns of small talk and of commands to an assistant (chitchat, CLINC), how many leave a fact that
+is none about the user; facts of these turns that were judged to be true stand in `tests/memory/data/small_talk.toml`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from dragoman.core.values import Fact
@@ -27,7 +31,7 @@ from dragoman.memory.facts import facts
 from dragoman.memory.people import people_of
 from dragoman.text.language import language
 
-TURNS = Path(__file__).parent.parent / "tests" / "memory" / "data" / "turns.toml"
+TURNS = Path(__file__).parent.parent / "tests" / "memory" / "data"
 _EMPTY = frozenset(
     "a an the my our his her its i to of in on at and or with for is are be have has some any not no do don't".split()
 )
@@ -78,9 +82,10 @@ def plain(text: str) -> str:
     return " ".join(word for word in words if word not in ("a", "an", "the", "my", "our")) or text.casefold()
 
 
-def own(*, held: bool, errors: bool, chinese: bool | None = None) -> Score:
+def own(name: str = "turns", *, held: bool = False, errors: bool = False, chinese: bool | None = None) -> Score:
+    """Our own turns of a file, or of one half of it; facts count where subject, slot and value are right."""
     score = Score()
-    with TURNS.open("rb") as file:
+    with (TURNS / f"{name}.toml").open("rb") as file:
         turns = tomllib.load(file)["turn"]
     for turn in turns:
         if bool(turn.get("held")) != held or chinese not in (None, language(turn["text"]) == "zh"):
@@ -151,6 +156,42 @@ def tidy(text: str) -> str:
     return re.sub(r"(?:^|(?<=[.!?] ))[a-z]", lambda first: first[0].upper(), text)
 
 
+@dataclass(frozen=True, slots=True)
+class Junk:
+    """How many turns of small talk left facts in memory, and how many facts are none about the user."""
+
+    turns: int
+    facts: int
+    junk: int
+
+    def row(self, name: str) -> str:
+        share = self.junk / self.turns if self.turns else 0.0
+        return f"{name:<28} {share:9.4f} {'':>7}   {self.junk} junk of {self.facts} facts from {self.turns} turns"
+
+
+def small_talk(more: Path) -> list[str]:
+    """The same 1,000 turns each time: every sixth of CLINC's validation part, one message of 500 dialogues."""
+    with gzip.open(more / "clinc_oos" / "data_full.json.gz", "rt", encoding="utf-8") as file:
+        turns = [text for text, _ in json.load(file)["val"][::6]]
+    with gzip.open(more / "chitchat" / "dialogues.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in islice(lines, 500):
+            messages = json.loads(line)["messages"]
+            turns.append(messages[min(4, len(messages) - 1)][0])
+    return turns
+
+
+def junk(more: Path, *, errors: bool) -> Junk:
+    """The facts of small talk that nobody judged to be true."""
+    with (TURNS / "small_talk.toml").open("rb") as file:
+        judged = {fact.casefold() for fact in tomllib.load(file)["facts"]}
+    turns = small_talk(more)
+    learnt = [(text, fact) for text in turns for fact in facts(text)]
+    wrong = [(text, fact) for text, fact in learnt if f"{fact.slot} | {fact.value}".casefold() not in judged]
+    for text, fact in wrong if errors else ():
+        print(f"{text}\n    junk    {fact.slot} | {fact.value}")
+    return Junk(len(turns), len(learnt), len(wrong))
+
+
 def _overlap(score: Score, found: Sequence[frozenset[str]], gold: Sequence[frozenset[str]]) -> None:
     score.found += len(found)
     score.wanted += len(gold)
@@ -168,15 +209,19 @@ def main() -> None:
         print(measure().row(name))
 
 
-def _measures(data: Path, *, errors: bool) -> Iterator[tuple[str, Callable[[], Score]]]:
-    yield "own turns, open half", lambda: own(held=False, errors=errors)
-    yield "own turns, held half", lambda: own(held=True, errors=False)
-    yield "of these, Chinese", lambda: own(held=True, errors=False, chinese=True)
+def _measures(data: Path, *, errors: bool) -> Iterator[tuple[str, Callable[[], Score | Junk]]]:
+    yield "own turns, open half", lambda: own(errors=errors)
+    yield "own turns, held half", lambda: own(held=True)
+    yield "of these, Chinese", lambda: own(held=True, chinese=True)
+    yield "turns in many voices, open", lambda: own("voices", errors=errors)
+    yield "fresh turns, never tuned on", lambda: own("fresh_turns")
     more = data / "more"
     if (more / "laps").is_dir():
         yield "LAPS preferences (val)", lambda: laps(more / "laps")
     if (more / "user_attributes").is_dir():
         yield "user attributes (valid)", lambda: attributes(more / "user_attributes")
+    if (more / "chitchat").is_dir() and (more / "clinc_oos").is_dir():
+        yield "small talk, junk per turn", lambda: junk(more, errors=errors)
 
 
 if __name__ == "__main__":

@@ -23,13 +23,13 @@ from dragoman.evaluate.metrics.ranking import hit, ndcg
 from dragoman.models.static_encoder import StaticEncoder
 from dragoman.retriever.dense import DenseRetriever
 from dragoman.retriever.hybrid import HybridRetriever
-from dragoman.retriever.search import Asked
+from dragoman.retriever.search import QueryKind
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
 
 PLACES = 10
-QUERIES: dict[str, tuple[Asked, int]] = {
+QUERIES: dict[str, tuple[QueryKind, int]] = {
     "last turn": ("last", 1),
     "last two": ("last", 2),
     "history": ("last", 0),
@@ -65,7 +65,7 @@ def run(retriever: Retriever, questions: Sequence[Question], query: str, *, whol
     return [float(measure(right, total, k).mean()) for measure, k in ((hit, 1), (hit, PLACES), (ndcg, PLACES))]
 
 
-def retrievers(store: InMemoryStore, encoder: Encoder, query: Asked) -> dict[str, Retriever]:
+def retrievers(store: InMemoryStore, encoder: Encoder, query: QueryKind) -> dict[str, Retriever]:
     return {
         "bm25": SparseRetriever(store=store, analyse=analyse, query=query),
         "tfidf": SparseRetriever(store=store, analyse=analyse, query=query, weighting="tfidf"),

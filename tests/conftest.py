@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,8 +16,10 @@ from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 from dragoman.core.home import home
 from dragoman.models import weights
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
-settings.load_profile("untimed")
+# No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw twice as many examples.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 _REAL_HOME = home()
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
 

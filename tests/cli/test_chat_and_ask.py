@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from dragoman.cli.chat import _folded
 from dragoman.core.trace import reply_from_json
 
 
@@ -79,6 +80,12 @@ def test_piped_chat_answers_line_by_line_in_one_dialogue(command):
     ]
     assert done.stderr.decode() == "Line 2 is empty and was skipped.\n"
     assert done.returncode == 0
+
+
+def test_piped_chat_prints_a_list_one_line_an_item():
+    assert (
+        _folded("You told me:\n- you are 9\n- you  live\n  in Bern") == "You told me:\n- you are 9\n- you live in Bern"
+    )
 
 
 def test_piped_chat_survives_invalid_utf8_and_emoji(command):

@@ -11,7 +11,7 @@ import pytest
 from dragoman.core.errors import ConfigError
 from dragoman.core.values import Context, Draft, Evidence, Passage, ReadTask
 from dragoman.gate.attention import MARKS, AttentionGate, AttentionReading
-from dragoman.gate.inputs import Given, Inputs
+from dragoman.gate.inputs import GateInput, Inputs
 from dragoman.models.onnx.attention_scorer import SEGMENTS, TURNS, TextPiece
 from dragoman.models.part import Head, Part
 from dragoman.text.view import View
@@ -21,12 +21,12 @@ TALK = Context.of("hello", "Where to?", "Rome")
 
 def test_each_turn_is_a_piece_counted_from_the_newest() -> None:
     reading = AttentionReading(Inputs(view=View(turns=2)), marks=False)
-    assert reading.pieces(Given(TALK)) == (TextPiece("User: Rome", 1), TextPiece("Agent: Where to?", 2))
+    assert reading.pieces(GateInput(TALK)) == (TextPiece("User: Rome", 1), TextPiece("Agent: Where to?", 2))
 
 
 def test_oldest_first_keeps_the_count_from_the_newest() -> None:
     reading = AttentionReading(Inputs(view=View(turns=2, order="oldest", labels=False)), marks=False)
-    assert reading.pieces(Given(TALK)) == (TextPiece("Where to?", 2), TextPiece("Rome", 1))
+    assert reading.pieces(GateInput(TALK)) == (TextPiece("Where to?", 2), TextPiece("Rome", 1))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_oldest_first_keeps_the_count_from_the_newest() -> None:
     ],
 )
 def test_marks_say_how_far_the_dialogue_is_and_who_asks(context: Context, marks: str) -> None:
-    first = AttentionReading(Inputs(view=View(turns=1))).pieces(Given(context))[0]
+    first = AttentionReading(Inputs(view=View(turns=1))).pieces(GateInput(context))[0]
     assert first == TextPiece(marks, 0)
     assert set(marks.split()) <= set(MARKS)
 
 
 def test_a_very_long_dialogue_has_marks_and_segments_too() -> None:
-    pieces = AttentionReading(Inputs(view=View(turns=0)), window=0).pieces(Given(Context.of(*["and then?"] * 41)))
+    pieces = AttentionReading(Inputs(view=View(turns=0)), window=0).pieces(GateInput(Context.of(*["and then?"] * 41)))
     assert pieces[0].text.split()[0] == "[turn-9]"
     assert max(piece.segment for piece in pieces) == TURNS
 
@@ -55,13 +55,13 @@ def test_marks_are_of_what_an_agent_shows_its_gate() -> None:
     talk = Context.of(*["and then?"] * 41)
     shown = replace(talk, turns=talk.turns[-13:])
     reading = AttentionReading(Inputs(view=View(turns=1)))
-    assert reading.pieces(Given(talk)) == reading.pieces(Given(shown))
-    assert reading.pieces(Given(talk))[0].text.split()[0] == "[turn-6]"
+    assert reading.pieces(GateInput(talk)) == reading.pieces(GateInput(shown))
+    assert reading.pieces(GateInput(talk))[0].text.split()[0] == "[turn-6]"
 
 
 def test_reply_and_knowledge_have_segments_of_their_own() -> None:
     reading = AttentionReading(Inputs(("contx", "resp", "know"), View(turns=1)), marks=False)
-    said, reply, known = reading.pieces(Given(TALK, reply="To Rome.", evidence=("Rome is old.",)))
+    said, reply, known = reading.pieces(GateInput(TALK, reply="To Rome.", evidence=("Rome is old.",)))
     assert (said.segment, reply.text, known.text) == (1, "To Rome.", "Rome is old.")
     assert len({said.segment, reply.segment, known.segment}) == 3
     assert max(reply.segment, known.segment) < SEGMENTS
@@ -70,12 +70,12 @@ def test_reply_and_knowledge_have_segments_of_their_own() -> None:
 
 def test_with_cross_the_knowledge_is_apart() -> None:
     reading = AttentionReading(Inputs(("contx", "know"), View(turns=1)), marks=False, cross=True)
-    assert [piece.apart for piece in reading.pieces(Given(TALK, evidence=("Rome is old.",)))] == [False, True]
+    assert [piece.apart for piece in reading.pieces(GateInput(TALK, evidence=("Rome is old.",)))] == [False, True]
 
 
 def test_without_segments_all_turns_are_alike() -> None:
     reading = AttentionReading(Inputs(view=View(turns=3)), marks=False, segments=False)
-    assert {piece.segment for piece in reading.pieces(Given(TALK))} == {1}
+    assert {piece.segment for piece in reading.pieces(GateInput(TALK))} == {1}
 
 
 def test_cross_without_knowledge_is_refused() -> None:
@@ -130,7 +130,7 @@ def test_the_readers_draft_is_the_reply_that_is_read() -> None:
 def test_a_reply_without_a_reader_is_refused() -> None:
     gate = AttentionGate(part="unused")
     opened(gate, AttentionReading(Inputs(("contx", "resp"))))
-    with pytest.raises(ConfigError, match="has none"):
+    with pytest.raises(ConfigError, match="no reader"):
         gate.decide([TALK])
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.values import Context, Draft, Evidence, Passage, Source
-from dragoman.gate.inputs import FIELDS, Given, Inputs, best, drafted, entities
+from dragoman.gate.inputs import FIELDS, GateInput, Inputs, best, drafted, entities
 from dragoman.testing import StubReader
 from dragoman.text.view import View
 
@@ -31,7 +31,7 @@ class Writer:
 
 def test_fields_become_texts_in_their_order():
     inputs = Inputs(("know", "contx", "resp", "syn-resp", "ner", "source"), OLDEST, 2)
-    one = Given(
+    one = GateInput(
         TURN,
         reply="At  nine\nsharp.",
         synthetic="The ferry to Capri leaves at 9:30.",
@@ -50,7 +50,7 @@ def test_fields_become_texts_in_their_order():
 
 
 def test_names_are_those_of_the_reply_where_none_is_drafted():
-    one = Given(TURN, reply="It goes to Ischia.", synthetic="It goes to Capri.")
+    one = GateInput(TURN, reply="It goes to Ischia.", synthetic="It goes to Capri.")
     assert Inputs(("resp", "ner")).texts(one)["ner"] == "ischia"
     assert Inputs(("syn-resp", "ner")).texts(one)["ner"] == "capri"
 
@@ -110,7 +110,7 @@ def test_a_reply_that_nobody_says_is_an_error_with_a_remedy():
 
 
 def test_a_gate_without_replies_asks_nobody():
-    assert Inputs(("contx",)).gather([TURN], reader=None)[0] == Given(TURN)
+    assert Inputs(("contx",)).gather([TURN], reader=None)[0] == GateInput(TURN)
 
 
 def test_drafts_read_the_end_of_a_dialogue():

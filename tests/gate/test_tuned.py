@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.errors import ConfigError, MissingExtraError, WeightsError
 from dragoman.core.values import Context, Evidence, Passage, Source
-from dragoman.gate.inputs import Given, Inputs
+from dragoman.gate.inputs import GateInput, Inputs
 from dragoman.gate.tuned import TunedGate, tuned_prompts
 from dragoman.models.calibration import Logistic
 from dragoman.models.part import Head, Part, write_part
@@ -70,7 +70,7 @@ def test_the_probability_is_that_of_true_against_false_calibrated(made):
     part = made()
     table = TunedGate(part=part)._open()[0].part.options
     model = HfModel(weights=table["base"], adapter=part, merge=False, context_tokens=512)
-    asked = tuned_prompts(Inputs(("contx",), View(turns=4, order="oldest")), [Given(turn) for turn in TURNS])
+    asked = tuned_prompts(Inputs(("contx",), View(turns=4, order="oldest")), [GateInput(turn) for turn in TURNS])
     for verdict, chosen in zip(TunedGate(part=part).decide(TURNS), model.choose(asked, ("True", "False")), strict=True):
         odds = 2.0 * math.log(chosen["True"] / chosen["False"]) + 0.5  # the part's calibration
         assert verdict.probability == pytest.approx(1 / (1 + math.exp(-odds)), abs=1e-4)
@@ -142,7 +142,7 @@ def test_the_light_runtime_needs_the_adapter_in_its_format(made):
 
 def test_what_the_model_is_asked_has_every_field_under_its_title():
     inputs = Inputs(("contx", "syn-resp", "ner", "know", "source"), View(turns=0, order="oldest"))
-    one = Given(
+    one = GateInput(
         TURNS[1],
         synthetic="Off to Capri!",
         evidence=("Boats leave at nine.", "Tea is free."),
@@ -160,5 +160,5 @@ def test_what_the_model_is_asked_has_every_field_under_its_title():
 
 
 def test_what_is_not_there_is_asked_about_as_null():
-    [prompt] = tuned_prompts(Inputs(("contx", "know"), View(language="zh")), [Given(TURNS[0])])
+    [prompt] = tuned_prompts(Inputs(("contx", "know"), View(language="zh")), [GateInput(TURNS[0])])
     assert "资料：\nNULL\n" in prompt.messages[-1].content

@@ -16,7 +16,7 @@ from dragoman.memory.predicate import Predicate, predicate
         ("no longer live in Graz", Predicate("live", "in Graz", negated=True, ended=True)),
         ("am not a student any more", Predicate("be", "a student", negated=True, ended=True)),
         ("will arrive on Sunday", Predicate("arrive", "on Sunday", planned=True)),
-        ("moved to Porto", Predicate("move", "to Porto")),
+        ("moved to Porto", Predicate("move", "to Porto", past=True)),
         ("stopped eating meat", Predicate("eat", "meat", negated=True, ended=True)),
         ("sing in a choir", Predicate("sing", "in a choir")),
     ],

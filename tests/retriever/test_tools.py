@@ -109,7 +109,7 @@ def test_answers_are_kept_for_a_moment_and_for_one_user(make, monkeypatch):
     assert len(tool.asked) == 2
     clock[0] = KEPT_SECONDS + 1
     retriever.retrieve([request("ferry", TOOL)])
-    assert len(tool.asked) == 3 and len(retriever._asked) == 1
+    assert len(tool.asked) == 3 and len(retriever._cache) == 1
 
 
 def test_forgetting_reaches_what_was_asked(make):
@@ -117,7 +117,7 @@ def test_forgetting_reaches_what_was_asked(make):
     retriever = make(LINES=tool)
     retriever.retrieve([request("ferry", TOOL)])
     clear_caches()
-    assert not retriever._asked
+    assert not retriever._cache
     retriever.retrieve([request("ferry", TOOL)])
     assert len(tool.asked) == 2
 

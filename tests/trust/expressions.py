@@ -16,6 +16,7 @@ import dragoman
 from dragoman.decision.applies import LONGEST_FACT
 from dragoman.memory import patterns as memory_patterns
 from dragoman.memory.facts import LONGEST_SENTENCE
+from dragoman.memory.fragments import LONGEST_FRAGMENT
 from dragoman.text import patterns as text_patterns
 from dragoman.text.forget_requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
@@ -71,6 +72,10 @@ def in_files() -> Iterator[Expression]:
     ):
         where = f"memory/patterns/en.toml relation {number} ({' '.join(sorted(relation.verbs))}: {relation.slot})"
         yield Expression(where, relation.pattern, ("match",))
+    for kind, method in (("elliptic", "fullmatch"), ("embedded", "finditer")):
+        for number, rewrite in enumerate(memory_patterns.REWRITES[kind]):
+            where = f"memory/patterns/en.toml {kind} {number} ({rewrite.sentence})"
+            yield Expression(where, rewrite.pattern, (method,), LONGEST_FRAGMENT)
 
 
 def in_modules() -> Iterator[Expression]:

@@ -80,6 +80,7 @@ def test_every_expression_of_the_modules_is_linear():
     assert broken([*expressions.in_modules(), *expressions.in_calls()]) == []
 
 
+@pytest.mark.slow  # it imports every module
 def test_the_expressions_of_all_files_and_modules_are_collected():
     found = [*expressions.in_files(), *expressions.in_modules()]
     where = " ".join(each.where for each in found)

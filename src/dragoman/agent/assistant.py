@@ -16,7 +16,7 @@ from dragoman.agent.warm import WarmUp
 from dragoman.core.errors import ConfigError, InputError, ServiceError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
-from dragoman.text.ask_back import Resumed, resumed
+from dragoman.text.ask_back import Resumed, resumed, supplied
 
 if TYPE_CHECKING:
     from typing import Self
@@ -200,6 +200,8 @@ class Assistant:
 
     def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
         """The context that the agent answers; an answer to a question back resumes the question before it."""
+        if again is None and learned.added:
+            again = supplied(context)
         if again is not None and not learned.forgotten:
             context = replace(context, turns=again.turns)
         if learned.is_empty:

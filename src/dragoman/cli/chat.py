@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +48,8 @@ def chat(
 ) -> None:
     """Chat with an agent.
 
-    Without a terminal, each line of standard input is one message, and each reply is printed on one line.
+    Without a terminal, each line of standard input is one message, and each reply is printed on one line;
+    a list takes one line an item.
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
 
@@ -81,8 +83,13 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) 
         if as_json:
             print_json(reply)
         else:
-            write_line(" ".join(rendering.printable(reply.text).split()))
+            write_line(_folded(rendering.printable(reply.text)))
     return all_answered
+
+
+def _folded(text: str) -> str:
+    """A reply on one line, and each item of a list on a line of its own."""
+    return "\n".join(" ".join(part.split()) for part in re.split(r"\n(?=- )", text))
 
 
 def _warn(text: str) -> None:

@@ -85,7 +85,7 @@ def check_agents(
     from dragoman.agent.check import read_conversations
 
     chosen = overrides(settings)
-    names = [name for given in agents or [agent_name(None)] for name in _expanded(given)]
+    names = [name for agent in agents or [agent_name(None)] for name in _expanded(agent)]
     if file is not None and len(names) > 1:
         raise InputError(f"--file goes with one agent, not {len(names)}.", remedy="Name one agent.")
     written = {

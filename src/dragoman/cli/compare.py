@@ -69,9 +69,9 @@ def _print_change(change: Change, compared: Compared) -> None:
     from dragoman.evaluate.show.compare import scores_text
 
     console = rendering.out()
-    told = scores_text(change, [count.column for count in compared.counts])
+    scores = scores_text(change, [count.column for count in compared.counts])
     console.print(
-        f"{change.turn.example}: {', '.join(change.what)} changed" + (f" ({told})" if told else ""), style="bold"
+        f"{change.turn.example}: {', '.join(change.what)} changed" + (f" ({scores})" if scores else ""), style="bold"
     )
     asked = change.turn.context[-1].text if change.turn.context else ""
     console.print(f"  asked   {rendering.one_line(asked, _TEXT_WIDTH)}")

@@ -75,10 +75,10 @@ def list_() -> None:
     elif not folder.is_dir():
         raise InputError(f"DRAGOMAN_DATA is {folder}, which is no folder.", remedy="Set it to the folder of your sets.")
     else:
-        found = rendering.table("kind", "file", title=f"Under {folder}")
+        files = rendering.table("kind", "file", title=f"Under {folder}")
         for name, path in files_in(folder):
-            rendering.add_row(found, name, str(path.relative_to(folder)))
-        rendering.out().print(found)
+            rendering.add_row(files, name, str(path.relative_to(folder)))
+        rendering.out().print(files)
     typer.echo("Next: dragoman data check FILE")
 
 
@@ -296,13 +296,13 @@ def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str 
 def _given(options: Sequence[str] | None) -> Mapping[str, object]:
     from dragoman.core.toml import scalar
 
-    given: dict[str, object] = {}
+    parsed: dict[str, object] = {}
     for entry in options or ():
         name, mark, value = entry.partition("=")
         if not mark:
             raise ConfigError(f"'{entry}' is not an option.", remedy="Write NAME=VALUE, as in spaces=keep.")
-        given[name.strip()] = scalar(value.strip())
-    return given
+        parsed[name.strip()] = scalar(value.strip())
+    return parsed
 
 
 @contextmanager

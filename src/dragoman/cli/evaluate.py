@@ -126,7 +126,7 @@ def evaluate(
     from dragoman.evaluate.api import run_experiment
 
     try:
-        with workers(ray) as found, progress_bars() as bars:
+        with workers(ray) as pool, progress_bars() as bars:
             result = run_experiment(
                 spec,
                 folder,
@@ -141,7 +141,7 @@ def evaluate(
                 progress=_progress(bars),
                 parts=parts,
                 trainer=_train_part if train else None,
-                workers=found,
+                workers=pool,
             )
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)
@@ -164,18 +164,18 @@ def _meant(
         return _own(data, settings, agents, prompted=prompted)
     name, path = find(experiment)
     spec = load_experiment(path, settings, agents=agents)
-    known = [block.name for block in spec.data]
+    names = [block.name for block in spec.data]
     files: dict[str, Path | None] = {}
     for entry in data:
-        block, given, file = entry.partition("=")
-        if given:
+        block, separator, file = entry.partition("=")
+        if separator:
             files[block] = Path(file).expanduser()
-        elif entry in known or not Path(entry).expanduser().exists():
+        elif entry in names or not Path(entry).expanduser().exists():
             files[entry] = None
         else:
-            example = known[0]
+            example = names[0]
             raise typer.BadParameter(
-                f"'{entry}' is a file: say which set it is, as in --data {example}={entry}. Sets: {', '.join(known)}."
+                f"'{entry}' is a file: say which set it is, as in --data {example}={entry}. Sets: {', '.join(names)}."
             )
     return name, spec, files
 
@@ -190,8 +190,8 @@ def _own(
 
     if len(data) != 1:
         raise typer.BadParameter("Without an EXPERIMENT, give exactly one --data FILE.")
-    given = data[0]
-    name, _, file = ("", "", given) if Path(given).expanduser().exists() else given.rpartition("=")
+    entry = data[0]
+    name, _, file = ("", "", entry) if Path(entry).expanduser().exists() else entry.rpartition("=")
     shipped = file in SHIPPED and not Path(file).exists()
     options = {**SHIPPED[file], "part": "dev"} if shipped else {}
     path = None if shipped else resolve(file)
@@ -199,18 +199,18 @@ def _own(
     dataset = open_dataset(kind, path, **options)
     name = name or (file if path is None else path.stem)
     tables = quick_tables(dataset, kind, path, name=name, prompted=prompted, options=dict(options))
-    return name, experiment_of(tables, f"--data {given}", settings, agents=agents), {}
+    return name, experiment_of(tables, f"--data {entry}", settings, agents=agents), {}
 
 
 def _list() -> None:
     from dragoman.evaluate.experiment_files import titles
 
-    found = titles()
+    experiments = titles()
     table = rendering.table("experiment", "what it measures")
-    for name, title in found.items():
+    for name, title in experiments.items():
         rendering.add_row(table, name, title)
     rendering.out().print(table)
-    if not found:
+    if not experiments:
         raise ConfigError("This installation has no built-in experiments.", remedy="Give the path of a file.")
     typer.echo("Run one:  dragoman evaluate NAME --data toy   (toy, the shipped set, needs no files)")
 
@@ -250,8 +250,8 @@ def _train_part(order: TrainingOrder, progress: Progress) -> None:
 
     def report(step: TrainingProgress) -> None:
         numbers = {"loss": step.loss, "dev": step.metric}
-        told = [f"{name} {value:.3f}" for name, value in numbers.items() if value is not None]
-        progress(f"{order.name}: {step.stage}", step.done, step.total or None, " · ".join(told))
+        figures = [f"{name} {value:.3f}" for name, value in numbers.items() if value is not None]
+        progress(f"{order.name}: {step.stage}", step.done, step.total or None, " · ".join(figures))
 
     rendering.err().print(f"Training the part '{order.name}' by the recipe '{order.recipe}'.", soft_wrap=True)
     recipe = load_recipe(order.recipe, order.overrides)

@@ -67,7 +67,7 @@ def ingest(
     if watch and not local:
         raise ConfigError("--watch needs a file or folder.", remedy="Pages are fetched again by the same command.")
     limits = WebLimits(pages=pages, allow_private=allow_private)
-    with workers(ray) as found, opened(agent, settings=settings, state=state) as assistant:
+    with workers(ray) as pool, opened(agent, settings=settings, state=state) as assistant:
         with progress_bars() as bars:
             report = assistant.ingest(
                 paths,
@@ -76,7 +76,7 @@ def ingest(
                 sync=sync or watch,
                 follow_links=follow_links,
                 progress=bars.reading,
-                workers=found,
+                workers=pool,
                 web=limits,
             )
         _print_report(report, source)

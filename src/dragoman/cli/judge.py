@@ -78,9 +78,9 @@ def import_(
     """
     from dragoman.evaluate.judging.answers import kappa_text, markdown, read_sheets, shown, to_json
 
-    found = read_sheets(sheets, key)
+    verdicts = read_sheets(sheets, key)
     table = rendering.table("system", ">coherence (1-5)", ">persona (%)", ">knowledge (%)")
-    for system, figures in found.systems.items():
+    for system, figures in verdicts.systems.items():
         cells = [
             shown(figures.get("coherence"), "coherence"),
             shown(figures.get("persona"), "persona"),
@@ -88,18 +88,18 @@ def import_(
         ]
         rendering.add_row(table, system, *cells)
     rendering.out().print(table)
-    if found.agreement:
+    if verdicts.agreement:
         agreed = rendering.table("question", ">kappa", "method", ">agreeing pairs (%)", ">replies")
-        for question, told in found.agreement.items():
+        for question, row in verdicts.agreement.items():
             rendering.add_row(
-                agreed, question, kappa_text(told.kappa), told.method, f"{100 * told.percent:.1f}", str(told.items)
+                agreed, question, kappa_text(row.kappa), row.method, f"{100 * row.percent:.1f}", str(row.items)
             )
         rendering.out().print(agreed)
-    typer.echo(f"{len(found.annotators)} annotators. Intervals: 95 % bootstrap over turns.")
+    typer.echo(f"{len(verdicts.annotators)} annotators. Intervals: 95 % bootstrap over turns.")
     if json_out is not None:
-        _write(json_out, json.dumps(to_json(found), ensure_ascii=False, indent=2) + "\n", "--json")
+        _write(json_out, json.dumps(to_json(verdicts), ensure_ascii=False, indent=2) + "\n", "--json")
     if markdown_out is not None:
-        _write(markdown_out, markdown(found), "--markdown")
+        _write(markdown_out, markdown(verdicts), "--markdown")
 
 
 def _write(path: Path, text: str, option: str) -> None:

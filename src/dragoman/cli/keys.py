@@ -89,8 +89,8 @@ def listed(
     with _ledger(keys_place, agent) as ledger:
         rows = [(key, ledger.spent(key.id, time.time())) for key in ledger.listed()]
     if as_json:
-        told = [{**_fields(encode(key)), "today": encode(spent)} for key, spent in rows]
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        entries = [{**_fields(encode(key)), "today": encode(spent)} for key, spent in rows]
+        typer.echo(json.dumps(entries, ensure_ascii=False))
         return
     if not rows:
         typer.echo("There are no keys. Make one: dragoman keys create NAME")

@@ -19,14 +19,14 @@ STOPPED = 130
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the `dragoman` command and exit the process with its exit code."""
-    given = _root_options_first(sys.argv[1:] if arguments is None else arguments)
+    ordered = _root_options_first(sys.argv[1:] if arguments is None else arguments)
     sys.unraisablehook = interrupts.lose_none
     try:
         with interrupts.noticed():
             _tolerate_any_text()
             from dragoman.cli.app import app
 
-            app(given, prog_name="dragoman")
+            app(ordered, prog_name="dragoman")
     except SystemExit as leaving:
         if leaving.code == STOPPED:
             _stop()
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback unasked
         if interrupts.caused(error):
             _stop()
-        _raise_if_debugging(given)
+        _raise_if_debugging(ordered)
         if isinstance(error, DragomanError):
             from dragoman.cli.terminal.rendering import error_text
 
@@ -58,9 +58,9 @@ def _root_options_first(arguments: Sequence[str]) -> list[str]:
     return [*moved, *(word for word in words if word not in moved), *rest]
 
 
-def _raise_if_debugging(given: Sequence[str]) -> None:
+def _raise_if_debugging(arguments: Sequence[str]) -> None:
     """Re-raise the current exception if `--debug` is given."""
-    if given[:1] == ["--debug"] or given[:2] == ["--verbose", "--debug"]:
+    if arguments[:1] == ["--debug"] or arguments[:2] == ["--verbose", "--debug"]:
         raise  # noqa: PLE0704 - only called from an except block
 
 

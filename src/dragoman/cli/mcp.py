@@ -56,12 +56,12 @@ def serve_tools(
     from dragoman.server.service import Service
 
     credential = os.environ.get(KEY) or None
-    ((name, given),) = named([agent_name(agent)]).items()
+    ((name, agent_path),) = named([agent_name(agent)]).items()
     with ExitStack() as opened:
-        ledger = ledger_of(keys_place, [given], settings) if credential else None
+        ledger = ledger_of(keys_place, [agent_path], settings) if credential else None
         if ledger is not None:
             opened.callback(ledger.close)
-        service = Service({name: load_agent(given, settings, opened)}, ledger=ledger)
+        service = Service({name: load_agent(agent_path, settings, opened)}, ledger=ledger)
         if sys.stdin.isatty():
             sys.stderr.write("An MCP client is expected on standard input; Ctrl-D ends.\n")
         interrupts.hand_over()

@@ -80,8 +80,8 @@ def distil_encoder(
 
 def _told(out: Path, part: Part) -> str:
     metrics = part.made["metrics"]
-    found = metrics.get("neighbours")  # where enough passages were held out
-    share = "" if found is None else f", and of its ten nearest passages {found:.0%} are found"
+    neighbours = metrics.get("neighbours")  # where enough passages were held out
+    share = "" if neighbours is None else f", and of its ten nearest passages {neighbours:.0%} are found"
     return (
         f"{out}: fitted to {part.made['data']['passages']:,} passages. On those held out the cosine to the teacher's "
         f"vectors is {metrics['cosine']:.3f}{share}."
@@ -95,8 +95,8 @@ def _refuse(out: Path, fresh: bool) -> None:
     from dragoman.train.distil.card import CARD
     from dragoman.train.distil.static_encoder import WORK
 
-    known = {FILE, TABLE, TOKENIZER, CARD, WORK}
-    others = sorted(place.name for place in out.iterdir() if place.name not in known and place.name[0] != ".")
+    own_files = {FILE, TABLE, TOKENIZER, CARD, WORK}
+    others = sorted(place.name for place in out.iterdir() if place.name not in own_files and place.name[0] != ".")
     foreign = (out / FILE).is_file() and read_part(out).kind != KIND
     if others or foreign:
         raise TrainingError(
@@ -115,10 +115,10 @@ def _read(paths: Sequence[Path], bars: Bars) -> tuple[list[str], list[Mapping[st
     failed: list[Failure] = []
     for path in paths:
         digest, count = hashlib.sha256(), 0
-        for content, found in _passages(path, bars, failed):
+        for content, passages in _passages(path, bars, failed):
             digest.update(hashlib.sha256(content).digest())
             count += 1
-            texts += found
+            texts += passages
         files.append({"name": path.name, "files": count, "sha256": digest.hexdigest()})
     return texts, files, failed
 
@@ -128,10 +128,10 @@ def _passages(path: Path, bars: Bars, failed: list[Failure]) -> Iterator[tuple[b
     from dragoman.sources.files import Failure, find, load, parse
     from dragoman.sources.passages import cut
 
-    found = find([path])
-    failed += (*found.failed, *found.skipped)
-    for number, file in enumerate(found.files):
-        bars.show("Reading files", number, len(found.files), file.origin)
+    files = find([path])
+    failed += (*files.failed, *files.skipped)
+    for number, file in enumerate(files.files):
+        bars.show("Reading files", number, len(files.files), file.origin)
         try:
             content = load(file.path)
             document = parse(content, file.path.name)

@@ -142,8 +142,8 @@ def serve(
         preload()
         loaded = {
             name: (assistant, state if uploads is None else uploads / name)
-            for name, given in wanted.items()
-            for assistant, state in [load_agent(given, settings, opened)]
+            for name, agent_path in wanted.items()
+            for assistant, state in [load_agent(agent_path, settings, opened)]
         }
         limits = Limits(turns_per_minute, tokens_per_day)
         tenants = _megabytes(tenant_megabytes), tenant_files or None, tenant_passages or None
@@ -191,13 +191,13 @@ def _leave(service: Service) -> None:
 def _has_keys(ledger: UsageLedger, place: str | None) -> bool:
     """Whether requests need a key. Revoking all keys does not open the server."""
     refuse_stray_keys(place, ledger)
-    known = ledger.listed()
-    if known and all(key.revoked is not None for key in known):
+    stored = ledger.listed()
+    if stored and all(key.revoked is not None for key in stored):
         raise AccessError(
             "All keys of this server are revoked; without any, whoever sits at this machine would be let in.",
             remedy="Make one: dragoman keys create NAME. If you want it open on this machine, say --without-keys.",
         )
-    return bool(known)
+    return bool(stored)
 
 
 def _megabytes(number: int) -> int | None:
@@ -232,12 +232,12 @@ def _spans(asked: bool, *, content: bool) -> Any:
     return Spans.exporting(os.environ, content=content) if asked or wanted(os.environ) else None
 
 
-def named(given: Sequence[str]) -> dict[str, str]:
+def named(entries: Sequence[str]) -> dict[str, str]:
     """Agents by the name they are served under: a built-in agent's name, else the folder's name."""
     from dragoman.agent.build import locate, shipped
 
     agents: dict[str, str] = {}
-    for agent in given:
+    for agent in entries:
         name = agent if agent in shipped() else locate(agent)[0].resolve().parent.name
         if name in agents:
             raise ConfigError(f"Two agents are called '{name}'.", remedy="Rename one of the folders.")

@@ -41,7 +41,7 @@ class Int8(StrEnum):
     never = "never"
 
 
-class _Asked(NamedTuple):
+class _TrainingOrder(NamedTuple):
     """Options of the command."""
 
     recipe: str
@@ -153,12 +153,12 @@ def train_part(
     files = named_files(data)
     folder = out or _OUT / Path(recipe).stem
     where = device.value if device else None
-    asked = _Asked(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
+    order = _TrainingOrder(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
     try:
         if sweep:
-            _sweep(asked, sweep, trials, ray)
+            _sweep(order, sweep, trials, ray)
         else:
-            _train(asked)
+            _train(order)
     except KeyboardInterrupt:
         _tell_how_to_go_on(folder)
         raise
@@ -200,69 +200,69 @@ def export_part(
     _use(part)
 
 
-def _train(asked: _Asked) -> None:
+def _train(order: _TrainingOrder) -> None:
     from dragoman.models.part import FILE
     from dragoman.train.recipe import load_recipe
     from dragoman.train.run import train
 
-    recipe = load_recipe(asked.recipe, asked.settings)
-    was_there = (asked.folder / FILE).is_file() and not asked.fresh
+    recipe = load_recipe(order.recipe, order.settings)
+    was_there = (order.folder / FILE).is_file() and not order.fresh
     with progress_bars() as bars:
         part = train(
             recipe,
-            asked.files,
-            asked.folder,
-            fresh=asked.fresh,
-            skip_bad=asked.skip_bad,
-            device=asked.device,
-            options=asked.options,
+            order.files,
+            order.folder,
+            fresh=order.fresh,
+            skip_bad=order.skip_bad,
+            device=order.device,
+            options=order.options,
             report=_report(bars),
             command=_command(),
         )
     if was_there:
-        typer.echo(f"{asked.folder} was finished already: nothing was trained (--fresh begins anew).")
+        typer.echo(f"{order.folder} was finished already: nothing was trained (--fresh begins anew).")
     _summary(part, recipe.train.metric)
     _use(part)
 
 
-def _sweep(asked: _Asked, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
+def _sweep(order: _TrainingOrder, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
     from dragoman.train.sweep.study import load_sweep, sweep
 
     spec = load_sweep(entries, trials=trials)
     with workers(ray) as who, progress_bars() as bars:
-        found = sweep(
-            asked.recipe,
+        swept = sweep(
+            order.recipe,
             spec,
-            asked.files,
-            asked.folder,
-            overrides=asked.settings,
-            fresh=asked.fresh,
-            skip_bad=asked.skip_bad,
-            device=asked.device,
-            options=asked.options,
+            order.files,
+            order.folder,
+            overrides=order.settings,
+            fresh=order.fresh,
+            skip_bad=order.skip_bad,
+            device=order.device,
+            options=order.options,
             report=_report(bars),
             command=_command(),
             workers=who,
         )
-    _print_trials(found)
-    _summary(found.part, found.metric)
-    _use(found.part)
+    _print_trials(swept)
+    _summary(swept.part, swept.metric)
+    _use(swept.part)
 
 
 def _report(bars: Bars) -> Report:
     def report(progress: Progress) -> None:
-        told = [f"loss {progress.loss:.3f}"] if progress.loss is not None else []
-        told += [f"dev {progress.metric:.3f}"] if progress.metric is not None else []
-        bars.show(progress.stage, progress.done, progress.total or None, " · ".join(told))
+        figures = [f"loss {progress.loss:.3f}"] if progress.loss is not None else []
+        figures += [f"dev {progress.metric:.3f}"] if progress.metric is not None else []
+        bars.show(progress.stage, progress.done, progress.total or None, " · ".join(figures))
 
     return report
 
 
-def _print_trials(found: Swept) -> None:
-    table = rendering.table("trial", "settings", f">{found.metric}", "")
-    for trial in found.trials:
+def _print_trials(swept: Swept) -> None:
+    table = rendering.table("trial", "settings", f">{swept.metric}", "")
+    for trial in swept.trials:
         score = "" if trial.score is None else f"{trial.score:.4f}"
-        note = "best" if trial.number == found.best.number else rendering.one_line(trial.failed)
+        note = "best" if trial.number == swept.best.number else rendering.one_line(trial.failed)
         rendering.add_row(table, f"{trial.number:03d}", _settings(trial), score, note)
     rendering.out().print(table)
 
@@ -305,12 +305,12 @@ def _list() -> None:
     from dragoman.train.recipe import load_recipe, shipped_recipes
 
     table = rendering.table("recipe", "kind", "what it makes")
-    found = shipped_recipes()
-    for name, path in found.items():
+    recipes = shipped_recipes()
+    for name, path in recipes.items():
         recipe = load_recipe(path)
         rendering.add_row(table, name, recipe.kind, recipe.about)
     rendering.out().print(table)
-    if not found:
+    if not recipes:
         raise ConfigError("This installation has no built-in recipes.", remedy="Give the path of a file.")
     typer.echo("Train one:  dragoman train NAME --data train=toy   (toy, the shipped set, needs no files)")
 
@@ -318,13 +318,13 @@ def _list() -> None:
 def _named(entries: Sequence[str]) -> dict[str, object]:
     from dragoman.core.toml import scalar
 
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     for entry in entries:
         name, mark, value = entry.partition("=")
         if not mark:
             raise ConfigError(f"'{entry}' is not an option.", remedy="Write NAME=VALUE, as in pool=gold.")
-        found[name.strip()] = scalar(value.strip())
-    return found
+        options[name.strip()] = scalar(value.strip())
+    return options
 
 
 def _command() -> str:

@@ -22,8 +22,8 @@ _CODE = "code of Dragoman"
 @cache
 def build() -> Build:
     """The fingerprint of this process."""
-    found = {"Dragoman": _version("dragoman"), _CODE: _digest(), "machine": platform.machine()}
-    return found | {name: _version(name) for name in LIBRARIES}
+    versions = {"Dragoman": _version("dragoman"), _CODE: _digest(), "machine": platform.machine()}
+    return versions | {name: _version(name) for name in LIBRARIES}
 
 
 def differences(here: Build, there: Build) -> list[str]:

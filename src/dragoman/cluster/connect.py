@@ -121,19 +121,19 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _refused(address: str, error: Exception) -> DragomanError:
-    said = " ".join(str(error).split())
-    if "ersion mismatch" in said or "versions" in said:
+    message = " ".join(str(error).split())
+    if "ersion mismatch" in message or "versions" in message:
         return WorkersError(
-            f"The cluster at '{address}' runs another version: {said}",
+            f"The cluster at '{address}' runs another version: {message}",
             remedy="Install here, or on the cluster, the same Ray and the same Python (all three numbers of it).",
             address=address,
         )
-    if "Ray Client requires" in said or "grpc" in said.lower():
+    if "Ray Client requires" in message or "grpc" in message.lower():
         return MissingExtraError(
-            f"'{address}' needs Ray's client: {said}", remedy="Run: pip install 'ray[client]'", extra="ray"
+            f"'{address}' needs Ray's client: {message}", remedy="Run: pip install 'ray[client]'", extra="ray"
         )
     return WorkersError(
-        f"The Ray cluster at '{address}' does not let us in: {type(error).__name__}: {said}",
+        f"The Ray cluster at '{address}' does not let us in: {type(error).__name__}: {message}",
         remedy="host:6379 works on a node of the cluster (ray start --address host:6379 makes one of this machine); "
         "from elsewhere give ray://host:10001. Where it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN.",
         address=address,
@@ -146,19 +146,19 @@ def _refuse_unlike(ray: Any) -> None:
     answered = 0
     for entry, reference in asked:
         try:
-            found: Mapping[str, str] | str = ray.get(reference, timeout=_NODE_SECONDS)
+            answer: Mapping[str, str] | str = ray.get(reference, timeout=_NODE_SECONDS)
         except ray.exceptions.RayError as error:
             if _is_gone(ray, entry["NodeID"]):
                 continue  # the cluster took some time to notice
-            said = str(error).strip().splitlines()
-            found = said[-1] if said else type(error).__name__
+            message = str(error).strip().splitlines()
+            answer = message[-1] if message else type(error).__name__
         answered += 1
-        told = [found] if isinstance(found, str) else differences(build(), found)
-        if told:
-            more = f" (and {len(told) - 4} more)" if len(told) > 4 else ""
+        faults = [answer] if isinstance(answer, str) else differences(build(), answer)
+        if faults:
+            more = f" (and {len(faults) - 4} more)" if len(faults) > 4 else ""
             host = entry["NodeManagerAddress"]
             raise WorkersError(
-                f"The node {host} does not fit: {'; '.join(told[:4])}{more}.",
+                f"The node {host} does not fit: {'; '.join(faults[:4])}{more}.",
                 remedy="Install on every node exactly what is installed here, extras included.",
                 node=host,
             )

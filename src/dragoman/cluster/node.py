@@ -84,10 +84,10 @@ def _work(order: ShardOrder, fetch: Callable[[], ShardJob[Any, Any]]) -> Work[An
 
 def _settle(order: ShardOrder) -> None:
     """Be like the process that asks, where that is possible, and refuse to work where it is not."""
-    found = differences(order.build, build())
-    if found:
+    changes = differences(order.build, build())
+    if changes:
         raise WorkersError(
-            f"A node differs from here: {'; '.join(found)}.",
+            f"A node differs from here: {'; '.join(changes)}.",
             remedy="Install on every node exactly what is installed here.",
         )
     os.environ.update(order.variables)

@@ -95,9 +95,9 @@ class RayWorkers:
 
     def _at_once(self, job: ShardJob[Any, Any]) -> int:
         """How many shards the cluster can do at this moment; one at least, so that a node that comes has work."""
-        found = self._ray.cluster_resources()
-        places = found.get("CPU", 0.0)
-        return max(1, int(min(places, found.get("GPU", 0.0) / job.gpus) if job.gpus else places))
+        resources = self._ray.cluster_resources()
+        places = resources.get("CPU", 0.0)
+        return max(1, int(min(places, resources.get("GPU", 0.0) / job.gpus) if job.gpus else places))
 
     def _refuse_empty(self) -> None:
         """Without a core nothing would ever come, and nobody would know why."""
@@ -147,18 +147,18 @@ def _run(order: ShardOrder, carried: list[Any], board: Any) -> ShardResult:
 
 def _unlike(error: Any) -> WorkersError:
     """A node that cannot even begin: what it has installed does not understand what it was given."""
-    said = str(getattr(error, "cause", None) or error).strip().splitlines()
+    message = str(getattr(error, "cause", None) or error).strip().splitlines()
     return WorkersError(
-        f"A node cannot do Dragoman's work: {said[-1] if said else type(error).__name__}.",
+        f"A node cannot do Dragoman's work: {message[-1] if message else type(error).__name__}.",
         remedy="Install on every node exactly what is installed here (pip install 'dragoman[ray]').",
     )
 
 
 def _died(error: Exception, shard: Shard[Any]) -> ShardError:
-    said = str(error).strip().splitlines()
+    message = str(error).strip().splitlines()
     return ShardError(
         f"The shard '{shard.name}' was given to {RETRIES + 1} workers, and each died over it: "
-        f"{type(error).__name__}: {said[0] if said else ''}",
+        f"{type(error).__name__}: {message[0] if message else ''}",
         remedy="Most often memory ran out: give nodes fewer cores (ray start --num-cpus N), so that fewer shards share "
         "it. What was made before is kept: the same command goes on.",
         shard=shard.name,

@@ -73,9 +73,9 @@ def _decode(hint: Any, data: Json, where: str) -> object:  # noqa: PLR0911, PLR0
         unknown = set(data) - set(hints)
         if unknown:
             raise InputError(f"{where} has the unknown field '{sorted(unknown)[0]}'.")
-        known = {name: _decode(hints[name], item, f"{where}.{name}") for name, item in data.items()}
+        values = {name: _decode(hints[name], item, f"{where}.{name}") for name, item in data.items()}
         try:
-            return hint(**known)
+            return hint(**values)
         except TypeError as error:
             raise InputError(f"{where} is incomplete: {error}.") from error
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -9,5 +9,5 @@ VARIABLE = "DRAGOMAN_CORES"
 
 def cores() -> int:
     """`$DRAGOMAN_CORES` if set, which divides a machine among processes; else all cores of the machine."""
-    said = os.environ.get(VARIABLE, "").strip()
-    return int(said) if said.isdigit() and int(said) else os.cpu_count() or 1
+    setting = os.environ.get(VARIABLE, "").strip()
+    return int(setting) if setting.isdigit() and int(setting) else os.cpu_count() or 1

@@ -25,7 +25,7 @@ def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "w
 def by_about(passages: Sequence[Passage], sources: Sequence[Source]) -> dict[About, list[Passage]]:
     """Group passages by what their source is about, in their order; an unknown source counts as `world`."""
     about = {source.name: source.about for source in sources}
-    found: dict[About, list[Passage]] = {}
+    groups: dict[About, list[Passage]] = {}
     for passage in passages:
-        found.setdefault(about.get(passage.source, "world"), []).append(passage)
-    return found
+        groups.setdefault(about.get(passage.source, "world"), []).append(passage)
+    return groups

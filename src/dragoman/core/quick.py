@@ -14,12 +14,12 @@ def quick(cls: type[T]) -> type[T]:
     The generated constructor of a frozen dataclass goes through `object.__setattr__` by name at every field, which is
     twice the price; a turn makes about a dozen values.
     """
-    known = fields(cls)  # type: ignore[arg-type]  # T is a dataclass, which TypeVar cannot say
-    if hasattr(cls, "__post_init__") or any(field.default_factory is not MISSING for field in known):
+    declared = fields(cls)  # type: ignore[arg-type]  # T is a dataclass, which TypeVar cannot say
+    if hasattr(cls, "__post_init__") or any(field.default_factory is not MISSING for field in declared):
         raise TypeError(f"{cls.__name__} needs the constructor that dataclass makes")
-    slots: dict[str, Any] = {f"_{field.name}": getattr(cls, field.name).__set__ for field in known}
-    parameters = ", ".join(field.name for field in known)
-    body = "; ".join(f"_{field.name}(self, {field.name})" for field in known)
+    slots: dict[str, Any] = {f"_{field.name}": getattr(cls, field.name).__set__ for field in declared}
+    parameters = ", ".join(field.name for field in declared)
+    body = "; ".join(f"_{field.name}(self, {field.name})" for field in declared)
     exec(f"def __init__(self, {parameters}): {body}", slots)
     made, replaced = slots["__init__"], cls.__init__
     made.__defaults__, made.__annotations__ = replaced.__defaults__, replaced.__annotations__

@@ -183,10 +183,10 @@ class _Reading:
             self._take()
             source, text = self._source(), self._text()
             self._token(END_OF_EVIDENCE)
-            said = self._take()
-            if said not in EVALUATION:
+            token = self._take()
+            if token not in EVALUATION:
                 raise self._wrong("no similarity follows the evidence")
-            yield Shown(source, text, EVALUATION.index(said))
+            yield Shown(source, text, EVALUATION.index(token))
 
     def middle(self) -> Iterator[Shown]:
         if self._peek() != MIDDLE:

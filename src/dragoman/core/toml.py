@@ -88,17 +88,17 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Con
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = known_keys(model, first["loc"])
-        close = get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        known_names = known_keys(model, first["loc"])
+        close = get_close_matches(str(first["loc"][-1]), known_names, n=1, cutoff=0.5)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known)}.", file=where, key=key)
+        return ConfigError(f"{where}: unknown key '{key}'.{hint} Known: {', '.join(known_names)}.", file=where, key=key)
     if first["type"] == "too_short":
         return ConfigError(f"{where}: '{key}' is empty.", remedy="Name at least one.", file=where, key=key)
     message = first["msg"].removeprefix("Value error, ")
-    told = first["type"] != "missing" and not isinstance(first["input"], dict | list)
-    given = f" It is {first['input']!r}." if told else ""
+    has_value = first["type"] != "missing" and not isinstance(first["input"], dict | list)
+    value = f" It is {first['input']!r}." if has_value else ""
     named = f"'{key}': " if key else ""
-    return ConfigError(f"{where}: {named}{message[:1].lower()}{message[1:]}.{given}", file=where, key=key)
+    return ConfigError(f"{where}: {named}{message[:1].lower()}{message[1:]}.{value}", file=where, key=key)
 
 
 def blamed(error: ValidationError, where: str, overrides: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.core.errors import InputError
@@ -203,7 +204,7 @@ class Plan:
 
     @property
     def sources(self) -> tuple[SourceName, ...]:
-        return tuple(name for step in self.steps for name in step)
+        return tuple(chain.from_iterable(self.steps))
 
     @property
     def is_null(self) -> bool:

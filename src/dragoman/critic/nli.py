@@ -42,9 +42,11 @@ class NliCritic:
     """
 
     def __init__(self, *, part: str, by: By = "text", guard: Guard = "none", folder: Path | None = None) -> None:
-        for name, value, known in (("by", by, get_args(By)), ("guard", guard, get_args(Guard))):
-            if value not in known:
-                raise ConfigError(f"critic.nli: {name} = '{value}' is not known.", remedy=f"Use {' or '.join(known)}.")
+        for name, value, choices in (("by", by, get_args(By)), ("guard", guard, get_args(Guard))):
+            if value not in choices:
+                raise ConfigError(
+                    f"critic.nli: {name} = '{value}' is not known.", remedy=f"Use {' or '.join(choices)}."
+                )
         self._part = part
         self._folder = folder
         self._by: By = by
@@ -58,17 +60,19 @@ class NliCritic:
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> list[float]:
         asked = [(row, claim) for row, (evidence, text) in enumerate(pairs) for claim in self._claims(evidence, text)]
-        found = [0.0] * len(pairs)
+        probabilities = [0.0] * len(pairs)
         if not asked:
-            return found
+            return probabilities
         texts = [(pairs[row][0].passage.indexed, claim) for row, claim in asked]
         least: dict[int, float] = {}
         for (row, _), probability in zip(asked, self._open().probabilities(texts, HEAD), strict=True):
             least[row] = min(least.get(row, 1.0), probability)
         for row, probability in least.items():
             evidence, text = pairs[row]
-            found[row] = probability * _UNSUPPORTED if self._invents(text, evidence.passage.indexed) else probability
-        return found
+            probabilities[row] = (
+                probability * _UNSUPPORTED if self._invents(text, evidence.passage.indexed) else probability
+            )
+        return probabilities
 
     def _invents(self, text: str, grounding: str) -> bool:
         """Whether a guarded kind of claim is in the text and not in the evidence."""

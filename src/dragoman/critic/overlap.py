@@ -35,7 +35,7 @@ class OverlapCritic:
             return []
         units = [sentences(evidence.text) or (evidence.text,) for evidence, _ in pairs]
         vectors = self._encoder.encode(
-            [text for (_, said), row in zip(pairs, units, strict=True) for text in (said, *row)]
+            [text for (_, reply), row in zip(pairs, units, strict=True) for text in (reply, *row)]
         )
         scores, start = [], 0
         for (evidence, text), row in zip(pairs, units, strict=True):
@@ -46,9 +46,9 @@ class OverlapCritic:
         return scores
 
     def _one(self, evidence: Evidence, text: str, nearest: str, cosine: float) -> float:
-        said = set(self._analyse(text))
-        known = set(self._analyse(evidence.passage.indexed))
-        share = len(said & known) / len(said) if said else 0.0
+        reply_words = set(self._analyse(text))
+        evidence_words = set(self._analyse(evidence.passage.indexed))
+        share = len(reply_words & evidence_words) / len(reply_words) if reply_words else 0.0
         closeness = 0.5 * share + 0.5 * max(0.0, cosine)
         probability = 1.0 / (1.0 + math.exp(-self._slope * (closeness - 0.5)))
         if unsupported(text, [evidence.passage.indexed]):

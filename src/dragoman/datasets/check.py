@@ -1,4 +1,4 @@
-"""What is in a set: how much, how it is labelled, and what is wrong with it, as one value."""
+"""Statistics of a data set: sizes, labels and problems."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dragoman.core.values import Passage, Source, SourceName
 from dragoman.text.language import language
 
 KEPT = 1000
-"""How many problems a report holds; all of them are counted."""
+"""Number of problems that a report lists; all of them are counted."""
 _DOMAINS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A number that every turn has: the least, the middle, the most, and the sum."""
+    """Minimum, median, maximum and sum of a number that every turn has."""
 
     least: int
     median: float
@@ -28,7 +28,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """A set in figures. A mapping is empty, and a spread None, where no turn has such a label.
+    """Statistics of a set. A mapping is empty, and a spread None, if no turn has that label.
 
     `retrieve` counts `true` and `false`, `plans` each decision by its sources (`NULL`, `A+B`), `evidence` the turns by
     how many passages are gold. `replies` are in characters, `contexts` in turns. `duplicates` are turns that repeat
@@ -60,7 +60,7 @@ class DatasetReport:
 
 @dataclass(slots=True)
 class _Tally:
-    """The counts while the turns go by: one at a time, none of them kept."""
+    """Running counts over the turns; no turn is stored."""
 
     dialogues: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
@@ -106,7 +106,7 @@ class _Tally:
         self.sizes.setdefault(name, Counter())[value] += 1
 
     def common(self, name: str, most: int | None = None) -> dict[str, int]:
-        """The counts, the most frequent first; those that are equal by name."""
+        """Return the counts, most frequent first, ties by name."""
         ranked = sorted(self.counts.get(name, Counter()).items(), key=lambda pair: (-pair[1], pair[0]))
         return dict(ranked[:most])
 
@@ -115,7 +115,7 @@ class _Tally:
 
 
 def check(dataset: Dataset, *, keep: int = KEPT) -> DatasetReport:
-    """Read a set from end to end and say what is in it; the first `keep` problems are kept."""
+    """Read a whole set and return its statistics with the first `keep` problems."""
     tally = _Tally()
     problems: list[Problem] = []
     severities: Counter[str] = Counter()
@@ -153,7 +153,7 @@ def check(dataset: Dataset, *, keep: int = KEPT) -> DatasetReport:
 
 
 def decision(plan: tuple[SourceName, ...]) -> str:
-    """A plan as a word: `NULL`, `PERSONA`, `PERSONA+DOCUMENTS`."""
+    """Return the name of a plan: `NULL`, `PERSONA`, `PERSONA+DOCUMENTS`."""
     return "+".join(plan) or "NULL"
 
 
@@ -167,7 +167,7 @@ def _spread(sizes: Counter[int]) -> Spread | None:
 
 
 def _nth(sizes: Counter[int], place: int) -> int:
-    """The size at a place of all of them in order, from 0."""
+    """Return the value at an index of the sorted values."""
     return next(size for size, upto in _running(sizes) if place < upto)
 
 

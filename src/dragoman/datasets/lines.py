@@ -1,4 +1,4 @@
-"""Files read line by line, whatever their size."""
+"""Read files line by line with bounded memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dragoman.core.errors import InputError
 from dragoman.datasets.reading import open_bytes
 
 LONGEST = 32 * 2**20
-"""Bytes: a longer line is no record, and would fill the memory."""
+"""Longest line in bytes; a longer one is reported instead of read."""
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """The lines that are not blank, with their numbers from 1; None in place of one that is too long."""
+    """Yield the lines that are not blank with their numbers from 1; None replaces a line that is too long."""
     with open_bytes(path) as file:
         number = 0
         while line := _next(file, path):

@@ -1,4 +1,4 @@
-"""A set by its kind, or by its file alone: what a file is, where it lies, and what its loader can be told."""
+"""Open a data set by kind or by file: detection of the format, search paths, options of loaders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.core.examples import Dataset
 from dragoman.core.registry import datasets
 
 SHIPPED: Mapping[str, Mapping[str, str]] = {"toy": {"language": "en"}, "toy-zh": {"language": "zh"}}
-"""Sets that need no file, by the names under which they may stand in a file's place."""
+"""Sets that need no file, by the names that may replace a file name."""
 
 _HEAD = 2**16
 _KEY = re.compile(rb'"([\w-]+)"\s*:')
@@ -39,7 +39,7 @@ _LOGS = "logs.json"
 
 @dataclass(frozen=True, slots=True)
 class DatasetKind:
-    """A registered kind of set: its name, what it is, and its options with their defaults (None: must be given)."""
+    """Registered kind of set: name, description, and options with defaults (None: required)."""
 
     name: str
     about: str
@@ -47,9 +47,9 @@ class DatasetKind:
 
 
 def open_dataset(kind: str | None, file: str | Path | None = None, **options: object) -> Dataset:
-    """A set of a kind from the registry; where the kind is None, the file says what it is.
+    """Open a set of a registered kind; without a kind, detect it from the file.
 
-    The file is looked for here and under $DRAGOMAN_DATA; `toy` and `toy-zh` may stand in its place.
+    The file is searched for here and under $DRAGOMAN_DATA; `toy` and `toy-zh` need no file.
     """
     if kind is None:
         if file is None:
@@ -58,34 +58,34 @@ def open_dataset(kind: str | None, file: str | Path | None = None, **options: ob
     if file is not None and str(file) in SHIPPED and kind.partition(".")[0] == "toy":
         options, file = {**SHIPPED[str(file)], **options}, None
     factory = datasets.factory(kind)
-    known = _options(factory)
+    accepted = _options(factory)
     for name in options:
-        if name not in known:
-            close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+        if name not in accepted:
+            close = get_close_matches(name, list(accepted), n=1, cutoff=0.5)
             hint = f" Did you mean '{close[0]}'?" if close else ""
             raise ConfigError(
                 f"dataset.{_short(kind)}: unknown option '{name}'.{hint}",
-                remedy=f"Known: {', '.join(known) or 'none'}.",
+                remedy=f"Known: {', '.join(accepted) or 'none'}.",
                 option=name,
             )
     if file is not None:
-        if "file" not in known:
+        if "file" not in accepted:
             raise ConfigError(f"dataset.{_short(kind)} reads no file, but '{file}' is given.", remedy="Leave it out.")
         options = {"file": resolve(file), **options}
-    missing = [name for name, default in known.items() if default is None and name not in options]
+    missing = [name for name, default in accepted.items() if default is None and name not in options]
     if missing:
         raise ConfigError(f"dataset.{_short(kind)} needs '{missing[0]}'.", remedy=f"Give {missing[0]}=PATH.")
     return cast(Dataset, factory(**options))
 
 
 def sniff(file: str | Path) -> str:
-    """The kind of set that a file or folder holds, by its first record."""
+    """Detect the kind of set of a file or folder from its first record."""
     if str(file) in SHIPPED:
         return "toy"
     path = resolve(file)
-    found = _folder_kind(path) if path.is_dir() else _file_kind(path)
-    if found is not None:
-        return found
+    kind = _folder_kind(path) if path.is_dir() else _file_kind(path)
+    if kind is not None:
+        return kind
     if path.is_dir():
         inside = [str(place) for _, place in files_in(path)][:_SHOWN]
         remedy = f"Name one of: {', '.join(inside)}." if inside else "Name a file."
@@ -99,7 +99,7 @@ def sniff(file: str | Path) -> str:
 
 
 def resolve(file: str | Path) -> Path:
-    """Where a file lies: relative paths are looked for in the working directory, then under $DRAGOMAN_DATA."""
+    """Resolve a path: relative ones in the working directory, then under $DRAGOMAN_DATA."""
     path = Path(file).expanduser()
     root = data_folder()
     tried = [path] if path.is_absolute() or root is None else [path, root / path]
@@ -115,23 +115,23 @@ def resolve(file: str | Path) -> Path:
 
 
 def data_folder() -> Path | None:
-    """The folder that $DRAGOMAN_DATA names, where it is set."""
+    """Return the folder of $DRAGOMAN_DATA, if set."""
     named = os.environ.get("DRAGOMAN_DATA", "").strip()
     return Path(named).expanduser() if named else None
 
 
 def kinds() -> tuple[DatasetKind, ...]:
-    """Every registered kind of set."""
-    found = []
+    """Return every registered kind of set."""
+    dataset_kinds = []
     for name in datasets.names():
         factory = datasets.factory(name)
         about = (inspect.getdoc(factory) or "").partition("\n")[0]
-        found.append(DatasetKind(_short(name), about, _options(factory)))
-    return tuple(found)
+        dataset_kinds.append(DatasetKind(_short(name), about, _options(factory)))
+    return tuple(dataset_kinds)
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The sets that lie under a folder, three levels deep, with their kinds; what is no set is passed over."""
+    """Return the sets below a folder, three levels deep, with their kinds; other files are skipped."""
     for path in sorted(folder.rglob("*")):
         depth = len(path.relative_to(folder).parts)
         if depth > _DEEPEST or any(part.startswith(".") for part in path.relative_to(folder).parts):
@@ -170,7 +170,7 @@ def _file_kind(path: Path) -> str | None:
 
 
 def _options(factory: Callable[..., object]) -> dict[str, str | None]:
-    """The options of a loader and their defaults, as they would be written; None where one must be given."""
+    """Return the options of a loader with their defaults as text; None marks required ones."""
     signature = inspect.signature(factory)
     return {
         name: None if parameter.default is parameter.empty else str(parameter.default)
@@ -180,12 +180,12 @@ def _options(factory: Callable[..., object]) -> dict[str, str | None]:
 
 
 def _short(name: str) -> str:
-    """`kbp` of `dataset.kbp.v1`."""
+    """Return the short name of a kind: `kbp` for `dataset.kbp.v1`."""
     return re.sub(r"\.v\d+$", "", name.removeprefix("dataset."))
 
 
 def _near(tried: list[Path]) -> str:
-    """What is there that was perhaps meant."""
+    """Return existing names that resemble the missing one."""
     for place in tried:
         if place.parent.is_dir():
             beside = [entry.name for entry in place.parent.iterdir()]

@@ -1,4 +1,4 @@
-"""Public sets of claims as pair rows: does the evidence support the claim, contradict it, or neither."""
+"""Public claim sets as pair rows: the evidence supports the claim, contradicts it, or neither."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODIFIED: dict[str, tuple[Entailment, Entailment]] = {
 }
 """SNLI pairs whose second sentence was rewritten: the relation before and after."""
 _CHOSEN: dict[str, Entailment] = {"task200": "entailed", "task201": "neutral", "task202": "contradicted"}
-"""MNLI statements with three claims, of which the one with this relation was chosen."""
+"""MNLI statements with three claims; the annotated choice has this relation."""
 _SETS = ("snli", "mnli", "scitail", "esnli", "cb_")
 _LABELS: dict[str, Entailment] = {
     "entailment": "entailed",
@@ -37,7 +37,7 @@ _LABELS: dict[str, Entailment] = {
 
 
 def nli(folder: Path, side: Side) -> Iterator[PairRow]:
-    """SNLI, MNLI, SciTail, e-SNLI and CommitmentBank as they lie in Super-NaturalInstructions."""
+    """SNLI, MNLI, SciTail, e-SNLI and CommitmentBank in the format of Super-NaturalInstructions."""
     for row in read_lines(folder / "superni" / "instances.jsonl.gz"):
         task, _, name = row["t"].partition("_")
         if not name.startswith(_SETS):  # some numbers stand for two tasks
@@ -48,34 +48,34 @@ def nli(folder: Path, side: Side) -> Iterator[PairRow]:
                 yield PairRow("nli", premise[:_LONG], claim, kind=f"nli {task}", entails=label)
 
 
-def _pairs(task: str, given: str, output: str) -> Iterator[tuple[str, str, Entailment]]:
+def _pairs(task: str, text: str, output: str) -> Iterator[tuple[str, str, Entailment]]:
     if task in _MODIFIED:
-        premise, _, claim = given.removeprefix("Sentence 1: ").partition(" Sentence 2: ")
+        premise, _, claim = text.removeprefix("Sentence 1: ").partition(" Sentence 2: ")
         before, after = _MODIFIED[task]
         yield premise, claim.strip(), before
         yield premise, output.strip(), after
     elif task in _CHOSEN and output.strip() in ("1", "2", "3"):
-        premise, _, rest = given.removeprefix("Statement: ").partition(" Choices:")
+        premise, _, rest = text.removeprefix("Statement: ").partition(" Choices:")
         claims = [
             part.strip() for part in rest.replace("2. ", "1. ").replace("3. ", "1. ").split("1. ") if part.strip()
         ]
         if len(claims) == 3:
             yield premise, claims[int(output) - 1], _CHOSEN[task]
     elif task in ("task640", "task641", "task1388"):
-        premise, _, claim = given.removeprefix("Premise: ").partition("<sep>")
+        premise, _, claim = text.removeprefix("Premise: ").partition("<sep>")
         label = _LABELS.get(output.strip().lower())
         if label and claim:
             yield premise.strip(), claim.strip().removeprefix("Hypothesis: "), label
     elif task == "task1529":
-        premise, _, claim = given.removeprefix("Premise: ").partition("Hypothesis: ")
+        premise, _, claim = text.removeprefix("Premise: ").partition("Hypothesis: ")
         yield premise.strip(), claim.strip(), "entailed" if output == "entails" else "unsupported"
     elif task == "task1554":
-        claim, _, premise = given.removeprefix("Sentence 1: ").partition("Sentence 2: ")
+        claim, _, premise = text.removeprefix("Sentence 1: ").partition("Sentence 2: ")
         yield premise.strip(), claim.strip(), "entailed" if output == "entails" else "unsupported"
 
 
 def halueval(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterator[PairRow]:
-    """HaluEval: a right and a hallucinated answer by the same knowledge."""
+    """HaluEval: a correct and a hallucinated answer to the same knowledge."""
     rng = random.Random(f"{seed}/halueval")
     for name in ("qa", "dialogue"):
         rows = read_lines(folder / "halueval" / f"{name}.jsonl.gz")
@@ -94,7 +94,7 @@ def halueval(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterator[
 
 
 def fever(folder: Path, side: Side) -> Iterator[PairRow]:
-    """FEVER, symmetric: claims whose words alone do not tell."""
+    """Symmetric FEVER: claims that cannot be classified without their evidence."""
     part = "dev" if side == "train" else "test"
     for row in read_lines(folder / "fever_symmetric" / f"symmetric_v0.2-fever_symmetric_{part}.jsonl.gz"):
         label: Entailment | None = {"SUPPORTS": "entailed", "REFUTES": "contradicted"}.get(row["gold_label"])  # type: ignore[assignment]
@@ -103,7 +103,7 @@ def fever(folder: Path, side: Side) -> Iterator[PairRow]:
 
 
 def q2(folder: Path) -> Iterator[PairRow]:
-    """Q2: replies of two systems and whether their knowledge supports them; for measuring alone."""
+    """Q2: replies of two systems, and whether their knowledge supports them; for evaluation only."""
     for system in ("dodeca", "memnet"):
         for label in ("consistent", "inconsistent"):
             with gzip.open(folder / "q2" / f"{system}_{label}.csv.gz", "rt", encoding="utf-8") as opened:
@@ -113,7 +113,7 @@ def q2(folder: Path) -> Iterator[PairRow]:
 
 
 def begin(folder: Path) -> Iterator[PairRow]:
-    """BEGIN, the Wizard of Wikipedia part of dev; for measuring alone."""
+    """BEGIN, the Wizard of Wikipedia part of dev; for evaluation only."""
     with gzip.open(folder / "begin" / "wow-begin_dev_wow.tsv.gz", "rt", encoding="utf-8") as opened:
         for row in csv.DictReader(opened, delimiter="\t"):
             truth: Entailment = "entailed" if row["begin_label"] == "Fully attributable" else "unsupported"

@@ -1,4 +1,4 @@
-"""The rows of a joint scorer put together: public sets that published weights may learn from, and invented houses."""
+"""Training rows of the joint scorer: public sets whose licences allow published weights, and generated houses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LICENCES = {
 
 
 def public_rows(folder: Path, side: Side, *, scale: float = 1.0, seed: int = 1) -> Iterator[PairRow]:
-    """The rows of all public sets of a folder; `scale` takes less of the large ones."""
+    """Return the rows of all public sets in a folder; `scale` reduces the large ones."""
     train = side == "train"
     yield from squad(folder, side, most=int((30_000 if train else 600) * scale), seed=seed)
     yield from policyqa(folder, side, most=int((2_000 if train else 400) * scale), seed=seed)
@@ -45,5 +45,5 @@ def public_rows(folder: Path, side: Side, *, scale: float = 1.0, seed: int = 1) 
 
 
 def house_rows(side: Side, *, houses: int, seed: int = 1) -> Iterator[PairRow]:
-    """The rows of invented houses."""
+    """Return the rows of generated houses."""
     yield from generate(side, houses=houses, seed=seed)

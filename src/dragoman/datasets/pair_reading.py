@@ -1,4 +1,4 @@
-"""Public reading sets as pair rows: which sentence answers a question, and what a text says to a yes-or-no question."""
+"""Public reading comprehension sets as pair rows: answer sentences, and verdicts on yes-or-no questions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from dragoman.text.sentences import sentences
 
 _NEGATIVES = 2
 _LONG = 900
-"""Passages are cut to so many characters: a pair is read to a few hundred tokens."""
+"""Longest passage in characters, since the model reads a few hundred tokens of a pair."""
 _DEV_SHARE = 20
 
 
 def held_out(name: str) -> bool:
-    """Whether a text, a page or a conversation of this name is dev's, where a set has no dev part of its own."""
+    """Whether a text, page or conversation belongs to dev, for sets without a dev part."""
     return zlib.crc32(name.encode()) % _DEV_SHARE == 0
 
 
 def read_json(file: Path) -> Any:
-    """A gzip file that is one JSON value."""
+    """Read a gzip file with one JSON value."""
     with gzip.open(file, "rt", encoding="utf-8") as opened:
         return json.load(opened)
 
 
 def read_lines(file: Path) -> Iterator[Any]:
-    """A gzip file of JSON lines."""
+    """Read a gzip file of JSON lines."""
     with gzip.open(file, "rt", encoding="utf-8") as opened:
         for line in opened:
             if line.strip():
@@ -41,13 +41,13 @@ def read_lines(file: Path) -> Iterator[Any]:
 
 
 def squad(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterator[PairRow]:
-    """SQuAD 1.1: the sentence that holds the answer, and other sentences of the passage."""
+    """SQuAD 1.1: the sentence with the answer, and other sentences of the passage."""
     table = read_json(folder / "squad" / ("train-v1.1.json.gz" if side == "train" else "dev-v1.1.json.gz"))
     yield from _spans("squad", table["data"], most=most, seed=seed, every=side == "dev")
 
 
 def policyqa(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterator[PairRow]:
-    """PolicyQA: the sentence of a privacy policy that holds the answer."""
+    """PolicyQA: the sentence of a privacy policy with the answer."""
     file = "test.json.gz" if side == "train" else "dev.json.gz"
     yield from _spans("policyqa", read_json(folder / "policyqa" / file)["data"], most=most, seed=seed, every=False)
 
@@ -66,9 +66,9 @@ def _spans(name: str, pages: list[Any], *, most: int, seed: int, every: bool) ->
         start = question["answers"][0]["answer_start"]
         at, right = 0, -1
         for place, piece in enumerate(pieces):
-            found = context.find(piece, at)
-            at = found + len(piece) if found >= 0 else at
-            if found >= 0 and found <= start < at:
+            offset = context.find(piece, at)
+            at = offset + len(piece) if offset >= 0 else at
+            if offset >= 0 and offset <= start < at:
                 right = place
         if right < 0 or len(pieces) < 2:
             continue
@@ -97,14 +97,14 @@ def clapnq(folder: Path, side: Side) -> Iterator[PairRow]:
 
 
 def boolq(folder: Path, side: Side) -> Iterator[PairRow]:
-    """BoolQ: yes or no by a passage; the passage of another question answers nothing."""
-    found: list[tuple[str, str, Verdict]] = []
+    """BoolQ: yes or no given a passage; passages of other questions are negatives."""
+    entries: list[tuple[str, str, Verdict]] = []
     for row in read_json(folder / "boolq" / "task_train.json.gz"):
         question, _, passage = row["sentence"].removeprefix("question: ").partition("\npassage: ")
-        found.append((question, passage.replace(" -- ", ": ", 1), "yes" if row["label"] == "True" else "no"))
+        entries.append((question, passage.replace(" -- ", ": ", 1), "yes" if row["label"] == "True" else "no"))
     for row in read_lines(folder / "boolq" / "dev.jsonl.gz"):
-        found.append((row["question"], f"{row['title']}: {row['passage']}", "yes" if row["answer"] else "no"))
-    own = [entry for entry in found if held_out(entry[1]) == (side == "dev")]
+        entries.append((row["question"], f"{row['title']}: {row['passage']}", "yes" if row["answer"] else "no"))
+    own = [entry for entry in entries if held_out(entry[1]) == (side == "dev")]
     for place, (question, passage, verdict) in enumerate(own):
         yield PairRow("boolq", f"{question}?", passage[:_LONG], kind="boolq", answers=1, verdict=verdict)
         other = own[(place + 7) % len(own)][1]
@@ -113,7 +113,7 @@ def boolq(folder: Path, side: Side) -> Iterator[PairRow]:
 
 
 def strategyqa(folder: Path, side: Side) -> Iterator[PairRow]:
-    """StrategyQA: yes or no by a few facts together."""
+    """StrategyQA: yes or no given several facts."""
     file = "strategyqa-train.json.gz" if side == "train" else "strategyqa-dev.json.gz"
     for row in read_json(folder / "strategyqa" / file):
         verdict: Verdict = "yes" if row["answer"] else "no"
@@ -122,7 +122,7 @@ def strategyqa(folder: Path, side: Side) -> Iterator[PairRow]:
 
 
 def sharc(folder: Path, side: Side) -> Iterator[PairRow]:
-    """ShARC: a rule, somebody's situation and what they answered so far; a follow-up question means unknown."""
+    """ShARC: a rule, a scenario and earlier answers; a follow-up question means the verdict is unknown."""
     verdicts: dict[str, Verdict] = {"Yes": "yes", "No": "no", "Irrelevant": "none"}
     for row in read_lines(folder / "sharc" / f"{side}.jsonl.gz"):
         asked = " ".join(f"{turn['follow_up_question']} {turn['follow_up_answer']}." for turn in row["history"])

@@ -1,7 +1,7 @@
-"""Labelled pairs of texts, the rows that a joint scorer learns from: one JSON object a line, gzip where named so.
+"""Labelled text pairs, the training rows of the joint scorer: JSON lines, optionally gzip.
 
-A row has the texts of one reading (`question`, `fact`, `text`) and the labels that hold of it; a label that is not
-there is not learned. `needs` rows have the fact as their text, `entails` rows the premise as their question.
+A row has the texts of one input (`question`, `fact`, `text`) and its labels; missing labels are not trained.
+`needs` rows have the fact as their text, `entails` rows the premise as their question.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["yes", "no", "unknown", "none"]
 Entailment: TypeAlias = Literal["entailed", "neutral", "contradicted", "unsupported"]
-"""`unsupported` is neutral or contradicted, where a set does not say which."""
+"""`unsupported` is neutral or contradicted, for sets that do not distinguish them."""
 VERDICTS: tuple[Verdict, ...] = ("yes", "no", "unknown", "none")
 ENTAILMENTS: tuple[Entailment, ...] = ("entailed", "neutral", "contradicted")
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One reading of two texts with its labels. `set` and `kind` say where it comes from, for tables.
+    """One input of the joint scorer with its labels; `set` and `kind` name its origin in tables.
 
-    `group` names the rows among which one is chosen, as the sentences of a passage.
+    `group` names the rows that compete with each other, such as the sentences of a passage.
     """
 
     set: str
@@ -40,12 +40,12 @@ class PairRow:
     entails: Entailment | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that say something."""
+        """Return the fields that are set."""
         return {name: value for name, value in asdict(self).items() if value not in (None, "")}
 
 
 def write_rows(rows: Iterable[PairRow], file: Path) -> int:
-    """Write rows to a file; how many there were. The same rows give the same bytes."""
+    """Write rows to a file and return their number; equal rows give equal bytes."""
     count = 0
     with file.open("wb") as raw:
         packed = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") if file.suffix == ".gz" else raw
@@ -58,7 +58,7 @@ def write_rows(rows: Iterable[PairRow], file: Path) -> int:
 
 
 def read_rows(file: Path) -> Iterator[PairRow]:
-    """The rows of a file in its order."""
+    """Yield the rows of a file in order."""
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         for line in lines:
             if line.strip():

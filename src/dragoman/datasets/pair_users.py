@@ -1,4 +1,4 @@
-"""Public sets about users as pair rows: which fact about somebody a reply needs, and which reply fits the fact."""
+"""Public sets about users as pair rows: the user facts that a reply needs, and the replies that fit a fact."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def ikat(folder: Path, side: Side) -> Iterator[PairRow]:
                     group = f"{topic['number']}/{turn['turn_id']}"
                     label = int(number in needed)
                     yield PairRow(name, question, fact, kind="ikat", group=group, needs=label)
-            said = turn["response"][:_CLIPPED].rsplit(" ", 1)[0]
-            before = f"{turn['utterance']} {said}"
+            response = turn["response"][:_CLIPPED].rsplit(" ", 1)[0]
+            before = f"{turn['utterance']} {response}"
 
 
 def personamem(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterator[PairRow]:
-    """PersonaMem: the fact that a reply rests on, the reply that uses it, and replies that use another."""
+    """PersonaMem: the fact behind a reply, the reply that uses it, and replies that use another fact."""
     rows = [
         row
         for row in read_lines(folder / "personamem" / "train.jsonl.gz")
@@ -74,16 +74,16 @@ def personamem(folder: Path, side: Side, *, most: int, seed: int = 1) -> Iterato
 
 
 def _facts(ref: Mapping[str, Any]) -> list[str]:
-    """The newest liking, dislike or event of a reference in the first person."""
-    found: dict[str, str] = {}
+    """Return the newest like, dislike or event of a reference, in the first person."""
+    by_rank: dict[str, str] = {}
     for key, value in ref.items():
         if isinstance(value, str) and value:
             for feature in _FEATURES:
                 if key.lower().endswith(f"] {feature}"):
                     rank = "0" if "updated" in key.lower() else "1" if "[fact]" in key.lower() else "2"
                     verb = "like" if feature == "likes" else "dislike"
-                    found[rank] = f"I {verb} {value[:1].lower()}{value[1:]}."
-    return [found[rank] for rank in sorted(found)][:1]
+                    by_rank[rank] = f"I {verb} {value[:1].lower()}{value[1:]}."
+    return [by_rank[rank] for rank in sorted(by_rank)][:1]
 
 
 def _shares_word(first: str, second: str) -> bool:

@@ -1,4 +1,4 @@
-"""A file of pair rows as a set: what a joint scorer is trained and measured on (`pair_rows.py` says what is in one)."""
+"""Data set of pair rows, for training and evaluation of the joint scorer; `pair_rows.py` defines the format."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pairs:
         return (self._file,)
 
     def examples(self) -> Iterator[Example | Problem]:
-        """One example a row: the question as the user's turn, the whole row beside it."""
+        """Yield one example per row: the question as the user's turn, the row in its metadata."""
         with self._file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 if not line.strip():
@@ -61,5 +61,5 @@ class Pairs:
 
 
 def row_of(meta: Mapping[str, Any]) -> PairRow:
-    """The row that an example of such a file was made of."""
+    """Return the pair row of an example."""
     return PairRow(**json.loads(meta[_ROW]))

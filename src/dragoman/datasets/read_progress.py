@@ -1,4 +1,4 @@
-"""Watching how far the reading of files has come, without the loaders knowing who watches."""
+"""Progress of reading files, reported to observers that the loaders do not know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Bytes read of a file, its bytes in all, its name."""
+"""Bytes read, bytes in all, and name of a file."""
 
 _BUFFER = 2**18
 _watcher: ContextVar[Progress | None] = ContextVar("dragoman_reading", default=None)
@@ -18,7 +18,7 @@ _watcher: ContextVar[Progress | None] = ContextVar("dragoman_reading", default=N
 
 @contextmanager
 def watched(progress: Progress) -> Iterator[None]:
-    """Be told how far reading has come, for the length of a block."""
+    """Call an observer with the progress of reading inside the block."""
     token = _watcher.set(progress)
     try:
         yield
@@ -27,7 +27,7 @@ def watched(progress: Progress) -> Iterator[None]:
 
 
 def telling(file: Path) -> io.BufferedReader:
-    """A file for reading that tells whoever watches how far it has been read, a buffer at a time."""
+    """Open a file that reports its progress to the observers after each buffer."""
     return io.BufferedReader(_Telling(file), _BUFFER)
 
 

@@ -1,4 +1,4 @@
-"""How the loaders read their files: a record at a time, with a problem in place of each record that is wrong."""
+"""File reading for the loaders: one record at a time, with a problem in place of each wrong record."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, co
 
 
 class Record(BaseModel):
-    """A record from outside: what is declared must be there and of its type, what else is there is not read."""
+    """Base of external records: declared fields are required and typed, other fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
 class FileRow(NamedTuple):
-    """One record of a file; `number` is its line, or its place in the file, from 1."""
+    """One record of a file; `number` is its line or its index, from 1."""
 
     file: Path
     number: int
@@ -36,16 +36,16 @@ class FileRow(NamedTuple):
     keys: tuple[str, ...] = ()
 
     def error(self, what: str) -> Problem:
-        """Something that leaves the record, or one turn of it, out."""
+        """Return a problem that excludes the record or one of its turns."""
         return Problem(str(self.file), self.number, what)
 
     def warning(self, what: str) -> Problem:
-        """Something odd about a record that is kept."""
+        """Return a problem of a record that is kept."""
         return Problem(str(self.file), self.number, what, "warning")
 
 
 class OneFile:
-    """What the sets share that are one file and whose candidates come with their turns."""
+    """Base of sets in one file whose turns hold their own candidates."""
 
     def __init__(self, file: Path) -> None:
         self._file = Path(file)
@@ -62,7 +62,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parsed(rows: Iterable[FileRow | Problem], model: type[M]) -> Iterator[tuple[FileRow, M] | Problem]:
-    """Each record as its model; one that does not fit becomes a problem."""
+    """Yield each record as its model, or a problem if it does not fit."""
     for row in rows:
         if isinstance(row, Problem):
             yield row
@@ -74,23 +74,23 @@ def parsed(rows: Iterable[FileRow | Problem], model: type[M]) -> Iterator[tuple[
 
 
 def explain(error: ValidationError) -> str:
-    """What pydantic found, in one line: the first place, what it wants there and what it got."""
-    found = error.errors(include_url=False)
-    first = found[0]
+    """Return pydantic's first error in one line: place, expectation and value."""
+    faults = error.errors(include_url=False)
+    first = faults[0]
     place = ".".join(str(step) for step in first["loc"]) or "the record"
     got = "" if first["type"] == "missing" else f", not {shorten(first['input'])}"
-    more = f" ({len(found) - 1} more such faults)" if len(found) > 1 else ""
+    more = f" ({len(faults) - 1} more such faults)" if len(faults) > 1 else ""
     return f"{place}: {first['msg']}{got}{more}"
 
 
 def shorten(value: object, width: int = 40) -> str:
-    """A value as it would be written, cut to a few characters."""
+    """Return the representation of a value, truncated."""
     written = repr(value)
     return written if len(written) <= width else f"{written[: width - 1]}…"
 
 
 def text_lines(file: Path) -> Iterator[FileRow | Problem]:
-    """The lines of a text file, without their ends; empty ones are left out but counted."""
+    """Yield the lines of a text file; empty ones are skipped but counted."""
     with open_bytes(file) as stream:
         number = 0
         while line := stream.readline(_LONGEST_LINE + 1):
@@ -110,7 +110,7 @@ def text_lines(file: Path) -> Iterator[FileRow | Problem]:
 
 
 def json_lines(file: Path) -> Iterator[FileRow | Problem]:
-    """The records of a file with one JSON value a line."""
+    """Yield the records of a JSON lines file."""
     first = True
     for row in text_lines(file):
         if isinstance(row, Problem):
@@ -134,9 +134,9 @@ def json_lines(file: Path) -> Iterator[FileRow | Problem]:
 
 
 def check_file(file: Path) -> None:
-    """Refuse what cannot be read as a file, and say what is there instead."""
+    """Raise an error if the path is not a readable file, naming what is there."""
     if file.is_dir():
-        inside = sorted(found.name for found in file.iterdir())
+        inside = sorted(entry.name for entry in file.iterdir())
         listed = ", ".join(inside[:_SHOWN]) + (", …" if len(inside) > _SHOWN else "")
         raise InputError(f"'{file}' is a folder.", remedy=f"Name one file of it: {listed or 'it is empty'}.")
     if not file.exists():
@@ -147,7 +147,7 @@ def check_file(file: Path) -> None:
 
 
 def open_bytes(file: Path) -> BinaryIO:
-    """The file, open behind its byte order mark; what is plainly no UTF-8 text is refused."""
+    """Open a file after its byte order mark; raise an error if it is clearly not UTF-8."""
     check_file(file)
     try:
         stream = telling(file)

@@ -1,6 +1,6 @@
-"""The rows of a user's own JSON lines, as pydantic checks them, and what is wrong with one in words.
+"""Pydantic models of the project's JSON lines format, and their errors in words.
 
-`turns.schema.json` beside this file is the same as JSON Schema, for editors and for other languages.
+`turns.schema.json` beside this file is the same as JSON Schema, for editors and other languages.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SCHEMA_FILE = Path(__file__).with_name("turns.schema.json")
 _SHOWN = 3
 
 Name = Annotated[str, Field(min_length=1)]
-"""An id or a text: never empty."""
+"""Id or text, never empty."""
 
 SOURCE_PATTERN = r"^\w(?:[\w .-]*\w)?$"
 SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
-"""What can name a source, here as in agent.toml."""
+"""Name of a source, as in agent.toml."""
 
 
 class _Row(BaseModel):
-    """Nothing is guessed: an unknown key or a number in quotes is an error."""
+    """Strict base: an unknown key or a number in quotes is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,7 +43,7 @@ class TurnRow(_Row):
 
 
 class PassageRow(_Row):
-    """A passage that may be evidence: a candidate of a turn, or a line of the shared corpus."""
+    """Passage: a candidate of a turn, or a line of the shared corpus."""
 
     id: Name = Field(description="What `evidence` names it by; unique among a turn's candidates.")
     source: SourceId = Field(description="The source it belongs to.")
@@ -70,7 +70,7 @@ class PassageRow(_Row):
 
 
 class ExampleRow(_Row):
-    """One turn that is to be answered, with what is right where that is known."""
+    """One turn to answer, with its labels."""
 
     id: Name | None = Field(default=None, description="Unique in the file. Default: dialogue and position.")
     dialogue: Name = Field(description="Which dialogue the turn belongs to: a split never cuts through one.")
@@ -98,7 +98,7 @@ class SourceRow(_Row):
 
 
 class SetRow(_Row):
-    """What is true of the whole file."""
+    """Properties of the whole file."""
 
     name: str = ""
     language: Literal["en", "zh"] | None = Field(default=None, description="Default: as most of the text is.")
@@ -107,7 +107,7 @@ class SetRow(_Row):
 
 
 class HeaderRow(_Row):
-    """The first line of a file, where there is one: the set."""
+    """Optional first line of a file, which describes the set."""
 
     dataset: SetRow
 
@@ -116,7 +116,7 @@ R = TypeVar("R", bound=_Row)
 
 
 def parse(cls: type[R], line: bytes) -> R:
-    """A line as a row; an `InputError` says what is wrong with it, without its place."""
+    """Parse a line as a row; an `InputError` names its fault, without the line number."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -128,11 +128,11 @@ def parse(cls: type[R], line: bytes) -> R:
 
 
 def explained(error: ValidationError, cls: type[BaseModel]) -> str:
-    """What pydantic found, in the words of the file, the first few things of it."""
+    """Return pydantic's first errors in the words of the file format."""
     # A misspelt key is told before the one that is missing because of it.
-    found = sorted(error.errors(include_url=False), key=lambda first: first["type"] != "extra_forbidden")
-    words = [_one(first, cls) for first in found[:_SHOWN]]
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    faults = sorted(error.errors(include_url=False), key=lambda first: first["type"] != "extra_forbidden")
+    words = [_one(first, cls) for first in faults[:_SHOWN]]
+    more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
     return "; ".join(words) + more + "."
 
 
@@ -161,7 +161,7 @@ def _shown(value: object) -> str:
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """`context[1].text`."""
+    """Return the path of a field, such as `context[1].text`."""
     path = ""
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
@@ -169,7 +169,7 @@ def _place(location: Sequence[int | str]) -> str:
 
 
 def _owner(location: Sequence[int | str], cls: type[BaseModel]) -> type[BaseModel]:
-    """The row in which a key stood."""
+    """Return the row model that contains a key."""
     inner: dict[object, type[BaseModel]] = {
         "context": TurnRow,
         "candidates": PassageRow,
@@ -180,16 +180,16 @@ def _owner(location: Sequence[int | str], cls: type[BaseModel]) -> type[BaseMode
     return inner[names[-1]] if names else cls
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'? known: ...)` for a name that is not known."""
-    folded = {each.casefold(): each for each in known}
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'? known: ...)` for an unknown name."""
+    folded = {each.casefold(): each for each in names}
     close = get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
     hint = f"did you mean '{folded[close[0]]}'? " if close else ""
     return f" ({hint}known: {', '.join(folded.values()) or 'none'})"
 
 
 def passage_row(passage: Passage) -> dict[str, Json]:
-    """A passage as the row that gives it back: what is at its default is left out."""
+    """Return the row of a passage, without fields at their default."""
     row: dict[str, Json] = {"id": passage.id, "source": passage.source, "text": passage.text}
     if passage.parent is not None:
         row["parent"] = passage.parent
@@ -207,7 +207,7 @@ def passage_row(passage: Passage) -> dict[str, Json]:
 
 
 def source_row(source: Source) -> dict[str, Json]:
-    """A source as its row in the header."""
+    """Return the header row of a source."""
     return {
         "name": source.name,
         "description": source.description,
@@ -218,7 +218,7 @@ def source_row(source: Source) -> dict[str, Json]:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of one line: a turn, or, as the first of a file, the set."""
+    """Return the JSON Schema of one line: a turn, or the header of the set."""
     models: list[tuple[type[BaseModel], Literal["validation"]]] = [
         (ExampleRow, "validation"),
         (HeaderRow, "validation"),
@@ -234,5 +234,5 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """What `turns.schema.json` holds; after a change of the rows above, write it there."""
+    """Return the text of `turns.schema.json`; write it there after a change of the models."""
     return json.dumps(json_schema(), ensure_ascii=False, indent=2) + "\n"

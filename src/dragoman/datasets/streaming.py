@@ -1,4 +1,4 @@
-"""One big JSON value, read a record at a time: a file of a gigabyte takes no more memory than its largest record."""
+"""Streaming of one large JSON value: memory use is that of the largest record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.core.examples import Problem
 from dragoman.datasets.reading import FileRow, open_bytes
 
 Step: TypeAlias = type[int] | type[str] | str
-"""One step to a record: `int` goes into a list, `str` into every entry of an object, a text into that entry."""
+"""One step of the path to records: `int` enters a list, `str` all values of an object, a text that key's value."""
 
 _CHUNK = 64 * 1024
 _DEEPEST = 64
@@ -21,9 +21,9 @@ _ENDS = frozenset({"end_map", "end_array"})
 
 
 def json_records(file: Path, *where: Step, holds: str) -> Iterator[FileRow | Problem]:
-    """The records at `where` (`int` alone: the members of a list). `holds` says in words what the file should be.
+    """Yield the records at the path `where` (`int` alone: the members of a list). `holds` describes the expected file.
 
-    Where the file breaks off or is no JSON, the records before that place are given first, then a problem.
+    If the file is truncated or no JSON, the records before that place come first, then a problem.
     """
     ijson = _ijson()
     records = _Records(file, where, holds)
@@ -53,7 +53,7 @@ def json_records(file: Path, *where: Step, holds: str) -> Iterator[FileRow | Pro
 
 
 class _Records:
-    """Puts records together from parsing events, and refuses a file whose outer shape is another one."""
+    """Builds records from parsing events and rejects files with another outer structure."""
 
     def __init__(self, file: Path, where: tuple[Step, ...], holds: str) -> None:
         self.count = 0
@@ -68,7 +68,7 @@ class _Records:
         self._skipped = 0
 
     def take(self, events: Iterable[tuple[str, object]]) -> Iterator[FileRow]:
-        """The records that these events complete."""
+        """Yield the records that these events complete."""
         for event, value in events:
             if self._open:
                 if self._inside(event, value):
@@ -91,7 +91,7 @@ class _Records:
         )
 
     def _inside(self, event: str, value: object) -> bool:
-        """Take an event of the current record; true where it ends it."""
+        """Process an event of the current record; returns whether it ends the record."""
         if event == "map_key":
             self._key = str(value)
             return False
@@ -113,7 +113,7 @@ class _Records:
         return False
 
     def _approach(self, event: str, value: object) -> None:
-        """Walk through the outer containers, as many as `where` has steps."""
+        """Descend through the outer containers along `where`."""
         if event == "map_key":
             self._outer[-1] = str(value)
         elif event in _ENDS:
@@ -128,7 +128,7 @@ class _Records:
             self.reached = self.reached or len(self._outer) == len(self._where)
 
     def _wanted(self) -> bool:
-        """Whether the entry that the outer containers stand at is on the way to a record."""
+        """Whether the current entry of the outer containers is on the path to a record."""
         if not self._outer:
             return True
         step = self._where[len(self._outer) - 1]
@@ -148,9 +148,9 @@ class _Records:
 
 
 def _reason(error: Exception) -> str:
-    """The parser's own first line, without its picture of the place."""
-    said = error.args[0] if error.args else ""
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    """Return the first line of the parser's message."""
+    message = error.args[0] if error.args else ""
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     first = text.partition("\n")[0].strip().rstrip(".")
     if "UTF8" in first:
         return "not UTF-8: save the file in that encoding"

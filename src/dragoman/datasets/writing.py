@@ -1,4 +1,4 @@
-"""Any set as Dragoman's own JSON lines: whole or not at all, and such that reading it gives the same examples."""
+"""Writes any set as the project's JSON lines, atomically; reading the file gives the same examples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that was written: its rows, their hash, what was left out or was odd, and the corpus beside it if any."""
+    """Result of writing a file: number of rows, hash, problems, and the corpus file beside it."""
 
     path: Path
     rows: int
@@ -38,7 +38,7 @@ class WrittenFile:
 
 
 class TextFile:
-    """A file that appears under its name only when all of it is on the disk."""
+    """File that gets its name only after all of it is on the disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class TextFile:
         return self._digest.hexdigest()
 
     def line(self, value: Json) -> None:
-        """Add a JSON value as a line."""
+        """Write a JSON value as a line."""
         self.write(_encoded(value))
 
     def write(self, content: bytes) -> None:
@@ -61,7 +61,7 @@ class TextFile:
         self._try(lambda: self._file.write(content))
 
     def finish(self) -> None:
-        """Bring everything to the disk; what can fail has then failed or not."""
+        """Flush everything to the disk, so that `commit` cannot fail for lack of space."""
 
         def settle() -> None:
             self._file.flush()
@@ -78,7 +78,7 @@ class TextFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Whatever was not committed leaves nothing behind."""
+        """Remove a file that was not committed."""
         try:
             self._file.close()
         except OSError:
@@ -105,7 +105,7 @@ def _failed(path: Path, error: OSError) -> InputError:
 
 @contextmanager
 def together(paths: Iterable[Path]) -> Iterator[list[TextFile]]:
-    """Several files that appear all or not at all, when the block ends without an error."""
+    """Commit several files together if the block ends without an error; otherwise none."""
     with ExitStack() as stack:
         opened = [stack.enter_context(TextFile(path)) for path in paths]
         yield opened
@@ -116,7 +116,7 @@ def together(paths: Iterable[Path]) -> Iterator[list[TextFile]]:
 
 
 class ExampleWriter:
-    """Writes examples into an open file, each checked as it will be when it is read."""
+    """Writes examples into an open file, validated as in reading."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class ExampleWriter:
         file.line({"dataset": header})
 
     def add(self, example: Example) -> str | None:
-        """Write an example; where it cannot be part of such a file, nothing is written and the reason is given."""
+        """Write an example, or return the reason why the format cannot hold it."""
         try:
             line = _encoded(example_row(example))
             self._builder.example(parse(ExampleRow, line))
@@ -166,15 +166,15 @@ def write_jsonl(
 ) -> WrittenFile:
     """Write a set, or some examples, as JSON lines; a shared corpus goes into `NAME.passages.jsonl` beside it.
 
-    A `Dataset` is streamed. Of bare examples the sources are collected first, and `passages` are what they share.
-    Problems of the set, and examples that such a file cannot hold, are left out and named in the result.
+    A `Dataset` is streamed. For plain examples the sources are collected first; `passages` are their shared ones.
+    Problems of the set, and examples that the format cannot hold, are left out and listed in the result.
     """
     target = Path(path)
     if not isinstance(examples, Dataset):
         listed = list(examples)
-        found = sources or united(example for example in listed if isinstance(example, Example))
+        declared = sources or united(example for example in listed if isinstance(example, Example))
         return _write(
-            listed, passages, target, name=name or target.stem, language=language or _spoken(listed), sources=found
+            listed, passages, target, name=name or target.stem, language=language or _spoken(listed), sources=declared
         )
     return _write(
         examples.examples(),
@@ -187,8 +187,8 @@ def write_jsonl(
 
 
 def _spoken(examples: Iterable[Example | Problem]) -> str:
-    said = [example.context.last for example in examples if isinstance(example, Example)][:200]
-    return language_of(" ".join(said))
+    texts = [example.context.last for example in examples if isinstance(example, Example)][:200]
+    return language_of(" ".join(texts))
 
 
 def _write(
@@ -217,19 +217,19 @@ def _write(
 
 
 def peeked(passages: Iterable[Passage]) -> tuple[Passage | None, Iterable[Passage]]:
-    """The first passage, None where a set shares none, and all of them."""
+    """Return the first passage (None if there is none) and an iterator over all."""
     walked = iter(passages)
     first = next(walked, None)
     return first, () if first is None else chain([first], walked)
 
 
 def corpus_path(path: Path) -> Path:
-    """Where the shared passages of a file of turns are put."""
+    """Return the path of the shared passages of a file of turns."""
     return path.with_name(f"{path.stem}.passages.jsonl")
 
 
 def write_passages(passages: Iterable[Passage], file: TextFile) -> frozenset[int]:
-    """Write a corpus; the hashes of its ids."""
+    """Write a corpus and return the hashes of its ids."""
     ids: set[int] = set()
     for passage in passages:
         file.line(passage_row(passage))
@@ -238,16 +238,16 @@ def write_passages(passages: Iterable[Passage], file: TextFile) -> frozenset[int
 
 
 def united(examples: Iterable[Example]) -> tuple[Source, ...]:
-    """The sources of all examples, in the order in which they are met."""
-    found: dict[SourceName, Source] = {}
+    """Return the sources of all examples, in order of first occurrence."""
+    by_name: dict[SourceName, Source] = {}
     for example in examples:
         for source in example.sources:
-            found.setdefault(source.name, source)
-    return tuple(found.values())
+            by_name.setdefault(source.name, source)
+    return tuple(by_name.values())
 
 
 def example_row(example: Example) -> dict[str, Json]:
-    """An example as its row; what the set does not say is left out."""
+    """Return the row of an example, without missing labels."""
     row: dict[str, Json] = {"id": example.id, "dialogue": example.context.dialogue}
     row["context"] = [{"speaker": turn.speaker, "text": turn.text} for turn in example.context.turns]
     if example.candidates:

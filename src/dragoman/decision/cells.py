@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dragoman.decision.applies import applies
+from dragoman.decision.facts import situation
 from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.values import Decision
@@ -20,7 +21,12 @@ from dragoman.text.language import language
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _MOST_COLUMNS = 12
 _NAMED_ROW = 0.5
+_ANY_PRICE = "10"
+_EVERYBODY = frozenset({"adult", "adults", "成人", "成年人"})
 _PART = re.compile(r"[;；]\s*")
+_FOR_WHOM = re.compile(
+    r"\bages?\b|\bfor\b|\bwho\b|\bholder|\bgroup|\bsuitable|\bparticipants|年龄|对象|适合|人群", re.IGNORECASE
+)
 _COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*+(?P<value>.+)")
 
 
@@ -94,17 +100,69 @@ def lookup(question: str, rows: Sequence[str], facts: Sequence[str], analyse: An
     return (best[0][1], cell) if cell is not None else None
 
 
-def row_for(rows: Sequence[str], facts: Sequence[str], question: str) -> tuple[str, Decision] | None:
-    """The one row of a table whose label applies to the user: "over 65" to who is seventy; None without exactly one."""
+def row_for(
+    rows: Sequence[str], facts: Sequence[str], question: str, analyse: Analyse | None = None
+) -> tuple[str, Decision] | None:
+    """The one row of a table that applies to the user; None without exactly one.
+
+    A row applies by its label ("over 65" to who is seventy) or by a cell that says for whom it is ("Age: 7 to 9").
+    With `analyse`, only the rows count whose label the question names best, where it names any.
+    """
+    read = [(text, row) for text in rows if (row := read_row(text)) is not None]
+    if len(read) != len(rows):
+        return None
+    if analyse is not None:
+        read = _asked_for(read, question, analyse)
     fitting = []
-    for text in rows:
-        row = read_row(text)
-        if row is None:
-            return None
-        decision = _decision((row.label, row.cells[0][1]), facts, question)
-        if decision.verdict == "yes" and decision.fact:
+    for text, row in read:
+        decision = _row_decision(row, facts, question)
+        if decision is not None:
             fitting.append((text, decision))
+    if len(fitting) > 1:  # "Over 65" says more of who is seventy than "Adult"
+        fitting = [(text, decision) for text, decision in fitting if decision.clause not in _EVERYBODY]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _asked_for(rows: Sequence[tuple[str, Row]], question: str, analyse: Analyse) -> list[tuple[str, Row]]:
+    """The rows whose label the question names best; all of them where it names none."""
+    asked = frozenset(analyse(question))
+    labels = [frozenset(analyse(row.label)) for _, row in rows]
+    common = frozenset.intersection(*labels) if labels else frozenset()
+    shares = [len((words - common) & asked) for words in labels]
+    most = max(shares, default=0)
+    return [row for row, share in zip(rows, shares, strict=True) if share == most]
+
+
+def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | None:
+    """The decision by which a row is the user's: all cells that say for whom it is must fit, and one by a fact."""
+    conditions = [row.label, *(_condition(name, value) for name, value in row.cells if _FOR_WHOM.search(name))]
+    decided = None
+    for condition in conditions:
+        # Which row is the user's does not depend on what of it is asked for, but on whom the question is about.
+        asked = question if language(question) == "zh" else f"How much is it for {_whom(facts, question)}?"
+        decision = replace(_decision((condition, _ANY_PRICE), facts, asked), value="")
+        if decision.verdict == "no" and decision.fact:
+            return None
+        if decision.verdict == "yes" and decision.fact:
+            decided = decided or decision
+    return decided
+
+
+def _whom(facts: Sequence[str], question: str) -> str:
+    """Whom a question is about, in words: "me", "Mila", "my daughter"."""
+    current = situation(facts, question)
+    names = [key for key in current.subject if key in current.people.names]
+    if names:
+        return names[0].capitalize()
+    relation = next((key for key in current.subject if key != "user"), "")
+    return f"my {relation}" if relation else "me"
+
+
+def _condition(name: str, value: str) -> str:
+    """For whom a row is, as the subject of a rule: `Age: 7 to 9` is "people aged 7 to 9"."""
+    if language(value) == "zh":
+        return value if "岁" in value or not re.search("年龄", name) else f"{value}岁"
+    return f"people aged {value}" if re.search(r"\bage", name, re.IGNORECASE) else value
 
 
 def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:

@@ -11,12 +11,11 @@ from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
-from dragoman.text.analyse import ZH_ALONE
+from dragoman.decision import chinese_words
 from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
 from dragoman.text.patterns import groups
 from dragoman.text.query import standalone
-from dragoman.text.reference import zh_content
 from dragoman.text.sentences import sentences
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -42,7 +41,6 @@ ANSWERS = {"bias": -4.31, "closest": 3.36, "within": 2.83, "topic": 1.15}
 """Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
 ANSWERS_CHINESE = {"bias": -2.6, "matter": 4.0, "topic": 1.5}
 """The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
-_ZH_PLAIN = ZH_ALONE | frozenset("一起，。？！、：；,.?! ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +113,13 @@ def _in_meaning(
 def _in_chinese(
     encoder: Encoder, asked: tuple[str, str, str], units: Sequence[Unit], placed: Sequence[str]
 ) -> list[dict[str, float]]:
-    """By characters, since the default encoder reads English: the share of the question's telling characters, by
+    """By words, since the default encoder reads English: the share of the question's characters, pairs and matters, by
     rarity among the texts, of the turn in the sentence and of the whole question in the sentence under its headings."""
-    shares = []
-    for question, texts in ((asked[1], [sentence for _, sentence in units]), (asked[0], placed)):
-        telling = frozenset(char for run in zh_content(question) for char in run if char not in _ZH_PLAIN)
-        shares.append(_shares(telling, [frozenset(text) for text in texts], {}))
+    bare = chinese_words.shares(asked[1], [sentence for _, sentence in units])
+    under = chinese_words.shares(asked[0], placed)
     return [
-        dict.fromkeys(("matter", "setting", "closest", "within"), 0.7 * bare + 0.3 * under)
-        for bare, under in zip(*shares, strict=True)
+        dict.fromkeys(("matter", "setting", "closest", "within"), 0.6 * alone + 0.4 * within)
+        for alone, within in zip(bare, under, strict=True)
     ]
 
 

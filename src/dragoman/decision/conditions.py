@@ -85,7 +85,7 @@ _FORBID = re.compile(
     r"\b(?:must|may|can|should|shall|will|could|do|does|is|are) ?(?:not|never)\b|\b[a-z]+n't\b|\bcannot\b|\bnever\b|\bnot (?:allowed|permitted|admitted"
     r"|suitable|accessible|accepted|available|recommended|for)\b|\bforbidden\b|\bprohibited\b|\bbanned\b|\bbarred\b|\brefused\b"
     r"|\bclosed\b(?! (?:shoes|circuit))|\bdark\b|\bunsuitable\b|\bimpossible\b|(?:^|[:;,.] )no (?!(?:later|earlier|more|less|fewer) than)[a-z]+"
-    r"|\bnobody\b|\bno ?(?:one|1)\b|不得|不可(?!或缺)|不能|禁止|严禁|谢绝|不准|不许|不允许|不宜|停止|关闭|闭馆|休息|不开放|不接待|不营业|不上班|不办理|不受理|不适合|拒绝"
+    r"|\bnobody\b|\bno ?(?:one|1)\b|\b(?:takes?|admits?|accepts?|carr(?:y|ies)|allows?|serves?) no\b|\bneither\b|不得|不可(?!或缺)|不能|禁止|严禁|谢绝|不准|不许|不允许|不宜|停止|关闭|闭馆|休息|不开放|不接待|不营业|不上班|不办理|不受理|不适合|拒绝"
 )
 _REQUIRE = re.compile(
     r"\b(?:must|have to|has to|needs?(?: to)?|required?|requires|requirement|obligatory|mandatory|compulsory|are obliged)\b"

@@ -17,6 +17,9 @@ from dragoman.decision.subjects import USER, People, people, singular, subject_o
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
 
+_OTHER_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b|[他她]", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:I|me|myself)\b|我")
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -75,7 +78,7 @@ _USED = re.compile(
 )
 _HAVE = re.compile(r"\b(?:have|has|hold|own|got|with|bring|carry|booked|reserved|show)\b|有|带|持|预约|预订")
 _AVOID = re.compile(
-    r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|不能吃|不耐受|忌口"
+    r"\ballerg|\bintoleran|\b(?:can(?:not|'t| not)|do(?:n't| not)|must not|never|won't) (?:eat|have|drink|tolerate)|\bavoid|过敏|不吃|[吃喝]不了|不喝|不能[吃喝]|不耐受|忌口"
 )
 _TOLERATES = re.compile(r"\bnot (?:allergic|intolerant)|\bno (?:allerg|intoleran)|n't allergic|不过敏|没有过敏|不是对")
 _BEING = re.compile(r"(?:\b(?:am|is|are|be|became|become|been|as)|'m|'s|'re)\b[a-z0-9 ,-]{0,28}$")
@@ -102,6 +105,9 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
     for fact in facts:
         known.extend(_read(fact, known_people, today))
     subject = subject_of_question(question, known_people)
+    if subject == USER and _OTHER_PERSON.search(question) and not _FIRST_PERSON.search(question):
+        # "for her": whom the facts spoke of last
+        subject = next((each.subject for each in reversed(known) if each.subject != USER), subject)
     known.extend(_read(question, known_people, today, asked=subject))
     return Situation(tuple(known), known_people, subject, today)
 

@@ -32,7 +32,12 @@ _RELATIONS = {
     "aunt": "aunt",
     "cousin": "cousin",
 }
+# Of several words for one relation the last is said back.
 _ZH_RELATIONS = {
+    "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
+    "外甥女": "niece", "姥姥": "grandmother", "姥爷": "grandfather", "岳父": "father", "岳母": "mother", "老伴": "partner",
+    "爱人": "partner", "男朋友": "partner", "女朋友": "partner", "太太": "wife", "叔叔": "uncle", "舅舅": "uncle", "姑姑": "aunt",
+    "阿姨": "aunt", "表弟": "cousin", "表哥": "cousin", "表妹": "cousin", "表姐": "cousin", "爸": "father", "妈": "mother",
     "儿子": "son", "女儿": "daughter", "孩子": "child", "小孩": "child", "宝宝": "baby", "弟弟": "brother", "哥哥": "brother",
     "妹妹": "sister", "姐姐": "sister", "妈妈": "mother", "母亲": "mother", "爸爸": "father", "父亲": "father", "奶奶": "grandmother",
     "爷爷": "grandfather", "外婆": "grandmother", "外公": "grandfather", "孙子": "grandson", "孙女": "granddaughter", "妻子": "wife",
@@ -43,12 +48,15 @@ CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaug
 _EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, reverse=True))
 _ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
 _OWN = re.compile(rf"\b(?:my|our) (?:[a-z0-9-]+ ){{0,2}}?(?P<relation>{_EN})\b", re.IGNORECASE)
+_NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
 _NAMED = re.compile(
-    r"\b(?:[Mm]y|[Oo]ur|an?|[Tt]he) (?:[\w-]+ ){0,2}?(?P<what>[a-z]+),? (?:called |named )?(?P<name>[A-Z][a-zé]+)\b"
+    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+),? (?:called |named )?"
+    rf"|(?:[Aa]n?|[Tt]he|[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<thing>[a-z]+),? (?:called|named) )(?P<name>[A-Z][a-zé]+)\b"
 )
 _ZH_OWN = re.compile(
-    rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
+    rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|其实|才|刚|腿|身体|膝盖|血压|心脏|眼睛|耳朵|喜欢|怀孕|戴|特别|去年|前年|明年|也|都|都是|得了|患|行动|视力|听力|吃|喝|住|来|去|上|读|学|用|推|拄|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|其实|才|刚|戴|会|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
 )
+_ZH_START = re.compile(rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})")
 _THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is|are|weighs?|comes|measures|has)\b)")
 _ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
 _USER = re.compile(r"\b(?:i|i'm|i've|i'll|me|we|we're|us)\b|我|咱")
@@ -77,7 +85,8 @@ def people(texts: Iterable[str]) -> People:
     names: dict[str, str] = {}
     for text in texts:
         for match in _NAMED.finditer(text):
-            names[match["name"].lower()] = RELATION.get(match["what"], match["what"])
+            what = match["what"] or match["thing"]
+            names[match["name"].lower()] = RELATION.get(what, what)
         for match in _ZH_OWN.finditer(normalise(text)):
             if match["name"]:
                 names[match["name"]] = RELATION[match["relation"]]
@@ -95,7 +104,7 @@ def subject_of_fact(segment: str, known: People, before: frozenset[str]) -> froz
         return named
     if own:
         return frozenset({RELATION[own["relation"].lower()]})
-    chinese = _ZH_OWN.search(segment)
+    chinese = _ZH_OWN.search(segment) or _ZH_START.match(segment)
     if chinese:
         return frozenset({RELATION[chinese["relation"]]})
     thing = _THING.search(segment) or _ZH_THING.search(segment)
@@ -119,7 +128,10 @@ def subject_of_question(question: str, known: People) -> frozenset[str]:
     own = _OWN.search(question)
     if own:
         return frozenset({RELATION[own["relation"].lower()]})
-    chinese = re.search(rf"我(?:们)?(?:的|家)?(?P<relation>{_ZH})", question)
+    chinese = re.search(
+        rf"(?:(?<![带和跟陪])我(?:们)?(?:的|家的?)?|(?<![带和跟陪个位我]))[大小二]?(?P<relation>{_ZH})(?!票|卡|班|组|房|节)",
+        question,
+    )
     if chinese:
         return frozenset({RELATION[chinese["relation"]]})
     aged = re.search(rf"year-old(?: (?P<relation>{_EN}))?\b", question)

@@ -1,4 +1,4 @@
-"""From rows to figures: every column over every system of a set, with its uncertainty and its tests."""
+"""Aggregation of outcomes to tables: every column for every system of a set, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Progress = Callable[[int, int, str], None]
 
 
 class OutcomeReader(Protocol):
-    """Where outcomes are read from."""
+    """Source of outcomes."""
 
     def outcomes(self, block: str, system: str) -> Iterator[Outcome]: ...
 
 
 class TurnReader(LabelledSet, ReadableSet, Protocol):
-    """What is needed of a set."""
+    """Source of a set's turns."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
@@ -43,7 +43,7 @@ class TurnReader(LabelledSet, ReadableSet, Protocol):
 
 
 class Keep(Protocol):
-    """Takes what is to be kept of the turns."""
+    """Sink of per-turn scores."""
 
     def turns(self, block: str, examples: Sequence[Example]) -> None: ...
 
@@ -54,7 +54,7 @@ class Keep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A set that was run, with its columns; `untaught` are the systems whose training part is not here."""
+    """Set that was run, with its columns; `untaught` are the systems whose trained part is missing."""
 
     spec: DataSpec
     block: TurnReader
@@ -73,7 +73,7 @@ def aggregate(
     progress: Progress | None = None,
     keep: Keep | None = None,
 ) -> Result:
-    """The result of an experiment. A set given as its bare spec is not here: its rows say "no data".
+    """Return the result of an experiment. A set given as a bare spec has no data; its rows say "no data".
 
     `systems` limits the table to some of the rows that run; rows that cannot run stay.
     """
@@ -99,7 +99,7 @@ def aggregate(
 
 
 class _Tabling:
-    """The work on one set's table: systems are read one after another, so that one at a time is in memory."""
+    """Builder of one set's table; one system at a time is in memory."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Tabling:
         running = [system for system in self._systems if system.runs]
         scores = {system.name: self._scores(system.name) for system in running}
         columns = [
-            self._column(index, {name: found[index] for name, found in scores.items()}, draws)
+            self._column(index, {name: column_scores[index] for name, column_scores in scores.items()}, draws)
             for index in range(len(self._measured.measures))
         ]
         table = self._table(columns, len(set(dialogues)))
@@ -157,14 +157,14 @@ class _Tabling:
 
     def _scores(self, system: str) -> list[Scores]:
         turns = self._turns(system)
-        found = []
+        all_scores = []
         for measure in self._measured.measures:
             self._tell(measure.spec.title)
             if measure.spec.missing is not None:
-                found.append(Scores([False] * len(turns), lambda weights: weights[:, :0].sum(axis=1)))
+                all_scores.append(Scores([False] * len(turns), lambda weights: weights[:, :0].sum(axis=1)))
                 continue
             try:
-                found.append(measure.metric.score(turns))
+                all_scores.append(measure.metric.score(turns))
             except DragomanError as error:
                 raise _failed(measure, self._measured.spec.name, system, error.message, error.remedy) from error
             except Exception as error:  # a plugin's metric may raise anything; the run must say which it was
@@ -172,12 +172,12 @@ class _Tabling:
                 raise _failed(measure, self._measured.spec.name, system, words) from error
         if self._keep is not None:
             columns = {
-                measure.spec.title: [_known(value) for value in scores.per_turn.tolist()]
-                for measure, scores in zip(self._measured.measures, found, strict=True)
+                measure.spec.title: [_or_none(value) for value in scores.per_turn.tolist()]
+                for measure, scores in zip(self._measured.measures, all_scores, strict=True)
                 if scores.per_turn is not None and measure.metric.about.repeatable
             }
             self._keep.scores(self._measured.spec.name, system, [example.id for example in self._examples], columns)
-        return found
+        return all_scores
 
     def _tell(self, what: str) -> None:
         if self._progress is not None:
@@ -186,15 +186,15 @@ class _Tabling:
         self._done += 1
 
     def _column(self, index: int, scores: Mapping[str, Scores], draws: Draws) -> dict[str, Cell]:
-        """The cells of one column by system: values first, then what is tested against the baseline."""
+        """Compute the cells of one column by system: values first, then tests against the baseline."""
         measure = self._measured.measures[index]
         if measure.spec.missing is not None:
             return {system: Cell(measure.spec.missing) for system in scores}
-        somewhere = any(any(found.counted) for found in scores.values())
+        somewhere = any(any(system_scores.counted) for system_scores in scores.values())
         cells = {}
-        for system, found in scores.items():
+        for system, system_scores in scores.items():
             self._tell(measure.spec.title)
-            cells[system] = self._cell(found, draws, measure, somewhere=somewhere)
+            cells[system] = self._cell(system_scores, draws, measure, somewhere=somewhere)
         baseline = self._baseline(scores)
         if baseline is None or cells[baseline].status != "measured" or not measure.metric.about.repeatable:
             return cells  # turns of a batch share its seconds: tests would take them for independent
@@ -205,23 +205,23 @@ class _Tabling:
         named = self._experiment.baseline
         return named if named in scores else None
 
-    def _cell(self, found: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> Cell:
+    def _cell(self, scores: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> Cell:
         from dragoman.evaluate.significance import interval
 
-        if not any(found.counted):
+        if not any(scores.counted):
             spoken = somewhere or not measure.metric.about.needs
             return Cell("not available" if spoken else "no turns")
-        told = interval(found, draws, name=measure.spec.title)
-        details = cast(dict[str, Json], plain(dict(found.details)))
-        if math.isnan(told.value):
-            return Cell("not available", n=told.n, details=details)
+        estimate = interval(scores, draws, name=measure.spec.title)
+        details = cast(dict[str, Json], plain(dict(scores.details)))
+        if math.isnan(estimate.value):
+            return Cell("not available", n=estimate.n, details=details)
         return Cell(
             "measured",
-            told.value,
-            told.n,
-            _known(told.error),
-            _known(told.low),
-            _known(told.high),
+            estimate.value,
+            estimate.n,
+            _or_none(estimate.error),
+            _or_none(estimate.low),
+            _or_none(estimate.high),
             details=details,
         )
 
@@ -273,7 +273,7 @@ class _Tabling:
 
 
 def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
-    """A figure without the systems that this table does not have: left out by the command, or not for this set."""
+    """Drop systems from a figure that this table does not have."""
     named = spec.options.get("systems")
     if not isinstance(named, list) or absent.isdisjoint(named):
         return spec
@@ -284,7 +284,7 @@ def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
 
 
 class _Lazy(Mapping[str, Sequence[Judged]]):
-    """The turns of each system, read when they are asked for; the last ones are kept."""
+    """Turns of each system, read on first use; the last ones are cached."""
 
     def __init__(self, systems: Sequence[str], read: Callable[[str], list[Judged]]) -> None:
         self._systems = systems
@@ -311,34 +311,34 @@ class _Lazy(Mapping[str, Sequence[Judged]]):
 def _tested(
     cells: Mapping[str, Cell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
 ) -> dict[str, Cell]:
-    """The cells of the other systems with their tests, corrected over the column for each kind of test."""
+    """Add tests to the cells of the other systems, corrected over the column for each kind of test."""
     from dragoman.evaluate.significance import are_decisions, compare, holm
 
     decisions = are_decisions(*(scores[name] for name in (baseline, *others)))
-    found: dict[str, Comparison] = {
+    comparisons: dict[str, Comparison] = {
         name: compare(scores[baseline], scores[name], draws, decisions=decisions) for name in others
     }
     adjusted: dict[tuple[str, str], float] = {}
-    for test in {kind for comparison in found.values() for kind in comparison.tests}:
-        named = [name for name in others if test in found[name].tests]
-        for name, p in zip(named, holm([found[name].tests[test] for name in named]), strict=True):
+    for test in {kind for comparison in comparisons.values() for kind in comparison.tests}:
+        named = [name for name in others if test in comparisons[name].tests]
+        for name, p in zip(named, holm([comparisons[name].tests[test] for name in named]), strict=True):
             adjusted[name, test] = p
     return {
         name: replace(
             cells[name],
-            difference=_known(comparison.paired.difference),
+            difference=_or_none(comparison.paired.difference),
             tests=tuple(
                 Test(cast(Any, test), p, adjusted[name, test])
                 for test, p in comparison.tests.items()
                 if not math.isnan(p)
             ),
         )
-        for name, comparison in found.items()
+        for name, comparison in comparisons.items()
     }
 
 
 def _unit(example: Example) -> str:
-    """What is drawn with its turns together: a dialogue, or the logs that a set cut from the same one."""
+    """Return the unit of a bootstrap draw: the dialogue, or logs that a set cut from one dialogue."""
     return example.meta.get("opening") or example.context.dialogue or example.id
 
 
@@ -348,7 +348,7 @@ def _with_paper(cell: Cell, system: SystemSpec, block: str, title: str) -> Cell:
 
 
 def _empty(experiment: Experiment, spec: DataSpec, systems: Sequence[SystemSpec]) -> Table:
-    """The table of a set that is not here: what the paper printed, and holes."""
+    """Return the table of a missing set: the paper's figures, and holes."""
     from dragoman.evaluate.columns import Measures
 
     measures = Measures(experiment).unchecked(spec.name)
@@ -379,5 +379,5 @@ def _failed(measure: MeasuredColumn, block: str, system: str, words: str, remedy
     )
 
 
-def _known(number: float) -> float | None:
+def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else number

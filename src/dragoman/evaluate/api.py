@@ -59,7 +59,7 @@ def experiment(
         "baseline": baseline,
         "data": [spec.model_dump()],
         "columns": [_column(entry) for entry in ([metrics] if isinstance(metrics, str) else metrics)],
-        "systems": [_system(name, given) for name, given in systems.items()],
+        "systems": [_system(name, system) for name, system in systems.items()],
     }
     whole = experiment_of(tables)
 
@@ -125,15 +125,15 @@ def _column(entry: str | Mapping[str, object]) -> dict[str, object]:
     return dict(entry)
 
 
-def _system(name: str, given: SystemTables | SystemSpec) -> dict[str, Any]:
-    if isinstance(given, SystemSpec):
-        return {**given.model_dump(exclude_unset=True), "name": name}
-    if not isinstance(given, Mapping):
+def _system(name: str, entry: SystemTables | SystemSpec) -> dict[str, Any]:
+    if isinstance(entry, SystemSpec):
+        return {**entry.model_dump(exclude_unset=True), "name": name}
+    if not isinstance(entry, Mapping):
         raise ConfigError(
-            f"The system '{name}' is {given!r}.", remedy='Give a table of its roles: {"retriever": "sparse"}.'
+            f"The system '{name}' is {entry!r}.", remedy='Give a table of its roles: {"retriever": "sparse"}.'
         )
     tables = {
-        key: {"kind": value} if key in ROLES and isinstance(value, str) else value for key, value in given.items()
+        key: {"kind": value} if key in ROLES and isinstance(value, str) else value for key, value in entry.items()
     }
     return {**tables, "name": name}
 

@@ -97,17 +97,17 @@ class Measures:
         """The columns of a set; raises where a name, an option or a label is wrong."""
         from dragoman.evaluate.metrics.select import select
 
-        found: list[MeasuredColumn] = []
+        columns: list[MeasuredColumn] = []
         fitting: list[tuple[ColumnSpec, list[Label]]] = []
         lacking: list[tuple[ColumnSpec, list[Label]]] = []
         for spec in self._experiment.columns_of(name):
             metric = select(self._metric(spec, block), spec.where)
-            found.append(MeasuredColumn(spec, metrics.resolve(spec.metric), metric))
+            columns.append(MeasuredColumn(spec, metrics.resolve(spec.metric), metric))
             missing = sorted(metric.about.needs - block.labels)
             (lacking if missing else fitting).append((spec, missing))
         if lacking:
             raise _without_labels(name, block.labels, lacking, [spec.title for spec, _ in fitting])
-        return tuple(found)
+        return tuple(columns)
 
     def unchecked(self, name: str) -> tuple[MeasuredColumn, ...]:
         """The columns of a set whose file is missing, so that its labels are unknown."""
@@ -119,20 +119,20 @@ class Measures:
     def _metric(self, spec: ColumnSpec, block: LabelledSet) -> Metric:
         where = f"column '{spec.title}'"
         factory = metrics.factory(spec.metric)
-        known, options = parameters(factory), dict(spec.options)
+        accepted, options = parameters(factory), dict(spec.options)
         parts: dict[str, object] = {"language": block.language, "sources": block.sources}
         parts["analyse"] = Analyser(language=block.language if block.language in SNOWBALL else "auto")
         creator = Creator(parts, self._tables, file=where)
         for role in _BUILT:
-            if role in known:
-                given = options.pop(role, None)
+            if role in accepted:
+                table = options.pop(role, None)
                 # A column that says why it has no figures is never scored, and its component need not exist.
-                creator.give(**{role: None if spec.missing else self._component(creator, role, given, block.language)})
+                creator.give(**{role: None if spec.missing else self._component(creator, role, table, block.language)})
         made: Metric = creator.create("metric", {"kind": spec.metric, **options}, where=spec.metric)
         return made
 
-    def _component(self, creator: Creator, role: str, given: str | Mapping[str, Any] | None, language: str) -> object:
-        table: Mapping[str, Any] = {"kind": given} if isinstance(given, str) else given or self._tables[role]
+    def _component(self, creator: Creator, role: str, entry: str | Mapping[str, Any] | None, language: str) -> object:
+        table: Mapping[str, Any] = {"kind": entry} if isinstance(entry, str) else entry or self._tables[role]
         key = json.dumps([role, table, language], sort_keys=True, default=str)
         if key not in self._made:
             self._made[key] = creator.create(role, table, where=role)

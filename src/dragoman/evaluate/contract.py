@@ -1,4 +1,4 @@
-"""What a metric is: told once what it needs, then given turns with their replies, it says what each turn is worth.
+"""Contract of metrics: a metric declares its needs and scores turns with their replies.
 
 The value of a metric is a function of how often each turn counts. Once each is the value itself; drawn with
 replacement it is a bootstrap, and the same draw over two systems is a paired one. So every metric, a mean as well as
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["up", "down", "none"]
 Progress: TypeAlias = Callable[[str, int, int | None, str], None]
-"""Called with what is under way, how much of it is done, how much there is, and what is at hand."""
+"""Callback with stage, steps done, steps in all, and current item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One turn of a set, what a system made of it, and what that cost in models.
+    """One turn of a set with a system's reply and its cost in model calls.
 
-    `usage` counts the calls and tokens of every role, `encoded` the texts that an encoder read; None where nobody
-    counted, and then the cost is read from the trace.
+    `usage` counts calls and tokens of every role, `encoded` the texts that an encoder read; None if no meter counted,
+    and then the trace gives the cost.
     """
 
     example: Example
@@ -43,9 +43,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What to know of a metric before using it.
+    """Description of a metric.
 
-    `bounds` is the range of its values, `needs` the labels without which it is refused, `cite` where it is defined.
+    `bounds` is the range of its values, `needs` its required labels, `cite` its definition.
     A metric whose value differs from run to run (seconds) is not `repeatable`, and is kept out of the result's bytes.
     """
 
@@ -59,11 +59,11 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a metric made of a system's turns, in their order.
+    """Scores of a metric for a system's turns, in order.
 
-    `values` takes how often each turn counts, shape (draws, turns), and gives a value a draw; NaN where a draw has
-    nothing to count. `per_turn` holds each turn's own value, NaN where the metric does not speak of it, for tests that
-    compare turns; None where a single turn has no value. `details` are curves and tables for the report, as JSON.
+    `values` maps the weights of turns, shape (draws, turns), to one value per draw; NaN if a draw has nothing to count.
+    `per_turn` holds each turn's own value for tests that compare turns, NaN for turns that do not count; None if single
+    turns have no value. `details` are curves and tables for the report, as JSON.
     """
 
     counted: Sequence[bool]
@@ -74,7 +74,7 @@ class Scores:
 
 @runtime_checkable
 class Metric(Protocol):
-    """A measure of turns. Options are constructor keywords; scoring is pure: the same turns, the same scores."""
+    """Metric over turns. Options are constructor keywords; scoring is a pure function of the turns."""
 
     @property
     def about(self) -> About: ...
@@ -83,7 +83,7 @@ class Metric(Protocol):
 
 
 def mean_scores(per_turn: Floats, details: Mapping[str, Json] | None = None) -> Scores:
-    """The scores of a metric that is the mean of its turns; NaN marks turns it does not speak of."""
+    """Return the scores of a metric that is the mean of its turns; NaN marks turns that do not count."""
     import numpy as np
 
     counted = ~np.isnan(per_turn)
@@ -102,7 +102,7 @@ def folded_scores(
     per_turn: Floats | None = None,
     details: Mapping[str, Json] | None = None,
 ) -> Scores:
-    """The scores of a metric that is a function of sums over turns, as F1 of counts or BLEU of n-gram matches.
+    """Return the scores of a metric that is a function of sums over turns, as F1 of counts or BLEU of matches.
 
     `statistics` has shape (turns, m), zero in rows that do not count; `fold` takes sums (draws, m) to values (draws,).
     """
@@ -115,7 +115,7 @@ def folded_scores(
 
 
 def quotient(above: Floats, below: Floats) -> Floats:
-    """Division that is NaN, and silent, where there is nothing to divide by."""
+    """Divide; NaN without a warning if the divisor is 0."""
     import numpy as np
 
     filled = np.full(np.broadcast(above, below).shape, np.nan)

@@ -19,15 +19,15 @@ _OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 def shipped() -> dict[str, Path]:
     """The shipped experiments by name: their path below the folder, without `.toml`."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in _PLACES:
         if folder == _PLACES[1] and not (folder.parent / "pyproject.toml").is_file():
             continue  # a folder of that name beside an installed package is somebody else's
         for path in sorted(folder.rglob("*.toml")):
             name = path.relative_to(folder).with_suffix("")
             if name.parts[0] not in _SHARED:
-                found.setdefault(name.as_posix(), path)
-    return found
+                files.setdefault(name.as_posix(), path)
+    return files
 
 
 def titles() -> dict[str, str]:
@@ -45,17 +45,17 @@ def find(named: str | Path) -> tuple[str, Path]:
         )
     if path.is_file():
         return path.stem, path
-    known = shipped()
+    files = shipped()
     name = str(named).removesuffix(".toml").removeprefix("experiments/")
-    if name in known:
-        return name.replace("/", "-"), known[name]
-    alike = [other for other in known if other.rpartition("/")[2] == name]
+    if name in files:
+        return name.replace("/", "-"), files[name]
+    alike = [other for other in files if other.rpartition("/")[2] == name]
     if len(alike) == 1:
-        return alike[0].replace("/", "-"), known[alike[0]]
+        return alike[0].replace("/", "-"), files[alike[0]]
     if path.is_dir():
         raise ConfigError(f"'{named}' is a folder, not an experiment file.", remedy="Give one of the files in it.")
     raise UnknownNameError(
-        "experiment", str(named), known, remedy="Give one of these or the path of a file; --list shows their titles."
+        "experiment", str(named), files, remedy="Give one of these or the path of a file; --list shows their titles."
     )
 
 

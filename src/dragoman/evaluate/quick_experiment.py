@@ -1,4 +1,4 @@
-"""An experiment for a set of one's own: the columns that its labels allow, the default agent and what it must beat."""
+"""Experiment for a user's own set: the columns that its labels allow, the default agent and baselines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS: dict[Label, list[dict[str, Any]]] = {
     ],
 }
 _MOST_SOURCES = 4
-"""With more sources a column for each would fill the table."""
+"""Most sources with a column each."""
 _SECONDS = {"title": "ms a turn", "metric": "latency", "scale": 1000.0, "digits": 1}
 _CALLS = {"title": "model calls", "metric": "cost", "of": "calls", "digits": 2}
 
@@ -43,9 +43,14 @@ def quick_tables(
     prompted: bool = False,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The experiment as plain tables, as a file would have them."""
+    """Return the experiment as plain tables, as in a file."""
     labels = dataset.labels
-    columns = [column for label, given in _COLUMNS.items() if label in labels for column in _by_source(given, dataset)]
+    columns = [
+        column
+        for label, column_tables in _COLUMNS.items()
+        if label in labels
+        for column in _by_source(column_tables, dataset)
+    ]
     if not columns:
         raise InputError(
             f"The set '{name}' has no labels, so that nothing can be measured on it.",
@@ -68,7 +73,7 @@ def quick_tables(
 
 
 def _by_source(columns: list[dict[str, Any]], dataset: Dataset) -> list[dict[str, Any]]:
-    """Columns of evidence, one a source: in one ranking over all, the source that is asked first would come first."""
+    """Split evidence columns by source, since one ranking over all would favour the source that is searched first."""
     if columns is not _COLUMNS["evidence"] or not 1 < len(dataset.sources) <= _MOST_SOURCES:
         return columns
     return [

@@ -1,4 +1,4 @@
-"""What comes out of an experiment: tables of cells, each with its uncertainty, its test and the paper's figure."""
+"""Results of an experiment: tables of cells with intervals, tests and the paper's figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Status: TypeAlias = Literal[
 @quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a system did on one turn: the reply with its trace, and what the turn cost in models.
+    """Reply of a system to one turn with its trace and model usage.
 
     `usage` counts model calls and tokens of every role, `encoded` the texts that an encoder read.
     """
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One comparison with the baseline; `adjusted` is the p-value after Holm's correction over the table's column."""
+    """Comparison with the baseline; `adjusted` is the p-value after Holm's correction over the table's column."""
 
     __test__ = False  # not a test of ours
 
@@ -44,7 +44,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure, in the metric's own unit: the column says how it is scaled for print."""
+    """One figure in the metric's own unit; the column defines its scale in print."""
 
     status: Status
     value: float | None = None
@@ -60,7 +60,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a column is read: `scale` and `digits` are for print, `paper` figures are already in printed units."""
+    """Column of a table: `scale` and `digits` are for print; `paper` figures are in printed units."""
 
     title: str
     metric: str
@@ -74,7 +74,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """One system's figures, in the order of the columns."""
+    """Figures of one system, in the order of the columns."""
 
     system: str
     group: str
@@ -84,7 +84,7 @@ class SystemRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The figures of all systems on one set. `problems` are what the loader had to say, shortened to the first few."""
+    """Figures of all systems on one set; `problems` are the loader's first few."""
 
     data: str
     title: str
@@ -106,7 +106,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One system's points in a figure; a point that has no value is None. `low` and `high` are its interval."""
+    """Points of one system in a figure; None marks missing values. `low` and `high` are its interval."""
 
     name: str
     x: tuple[float | str, ...]
@@ -118,7 +118,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot as data: what is drawn, and nothing of how. `diagonal` asks for the line on which x equals y."""
+    """Plot as data, without style; `diagonal` adds the line on which x equals y."""
 
     kind: str
     title: str
@@ -133,7 +133,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run: where it comes from, its tables and its figures."""
+    """Whole run: manifest, tables and figures."""
 
     experiment: str
     title: str

@@ -1,4 +1,4 @@
-"""How sure a figure is, and whether two systems differ: over `Scores`, in the same way for every metric.
+"""Confidence intervals and significance tests over `Scores`, the same for every metric.
 
 Turns of one dialogue are not independent, so a bootstrap draws dialogues, with replacement. The same draws serve
 every metric and system of a set, which makes every comparison a paired one.
@@ -30,7 +30,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """How often each turn counts in each draw of a bootstrap; the same for the same dialogues, count and seed.
+    """Weights of turns in each bootstrap draw, determined by dialogues, count and seed.
 
     `dialogues` names the dialogue of every turn. With c comparisons in a table Holm's correction needs p below
     0.05 / c, and a p from `count` draws is never below 2 / (count + 1): draw more where a table is large.
@@ -47,7 +47,7 @@ class Draws:
         return cls(tuple(dialogues), count, seed)
 
     def __iter__(self) -> Iterator[Floats]:
-        """The weights in parts of shape (some draws, turns): never more than a few megabytes at once."""
+        """Yield the weights in chunks of shape (some draws, turns), a few megabytes each."""
         if self.count * len(self.dialogues) <= _CELLS_KEPT:
             yield from self._kept
         else:
@@ -55,7 +55,7 @@ class Draws:
 
     @cached_property
     def _kept(self) -> list[Floats]:
-        """Weights of a small set are made once, and lent to every metric: none may change them."""
+        """Cached weights of a small set, read-only for all metrics."""
         parts = list(self._made())
         for weights in parts:
             weights.flags.writeable = False
@@ -63,7 +63,7 @@ class Draws:
 
     @cached_property
     def _owners(self) -> NDArray[np.int64]:
-        """The number of each turn's dialogue."""
+        """Return the dialogue index of each turn."""
         import numpy as np
 
         numbers: dict[str, int] = {}
@@ -86,13 +86,13 @@ class Draws:
             yield times if clusters == len(owners) else np.take(times, owners, axis=1)
 
     def spoken(self, *systems: Scores) -> int:
-        """How many dialogues have a turn that counts for any of some systems."""
+        """Return the number of dialogues with a turn that counts for any of the systems."""
         return len(
             {name for scores in systems for name, counts in zip(self.dialogues, scores.counted, strict=True) if counts}
         )
 
     def values(self, scores: Scores) -> Floats:
-        """The metric's value in every draw, NaN where a draw has nothing to count."""
+        """Return the metric's value in every draw; NaN if a draw has nothing to count."""
         import numpy as np
 
         if len(scores.counted) != len(self.dialogues):
@@ -105,7 +105,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure with its percentile interval and standard error, from `n` turns.
+    """Figure with percentile interval and standard error, from `n` turns.
 
     NaN where the metric is undefined on these turns; `undefined` counts the draws on which it was. The interval and the
     error of a single dialogue are NaN: it says nothing about others.
@@ -122,7 +122,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The difference of two systems on the same draws, its interval, and the two-sided p that it is none."""
+    """Difference of two systems on the same draws, with interval and two-sided p."""
 
     difference: float
     low: float
@@ -135,7 +135,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The outcome of a test over turns: of `n` turns that tell the systems apart."""
+    """Result of a test over `n` turns on which the systems differ."""
 
     name: Literal["wilcoxon", "mcnemar"]
     p: float
@@ -145,7 +145,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A system against the baseline. Tests over turns are there where turns have values; `p` heeds dialogues."""
+    """Comparison of a system with the baseline. Tests over turns exist if turns have values; `p` is by dialogue."""
 
     paired: Paired
     wilcoxon: Tested | None = None
@@ -157,13 +157,13 @@ class Comparison:
 
     @property
     def tests(self) -> dict[str, float]:
-        """The p of each test that applies, by name."""
+        """Return the p of each applicable test, by name."""
         over_turns: dict[str, float] = {test.name: test.p for test in (self.wilcoxon, self.mcnemar) if test is not None}
         return {"paired bootstrap": self.paired.p, **over_turns}
 
 
 def value(scores: Scores, name: str = "metric") -> float:
-    """The metric's value with every turn counted once; an error that names it where no turn counts."""
+    """Return the metric's value with every turn counted once; raise an error if no turn counts."""
     import numpy as np
 
     if not any(scores.counted):
@@ -177,9 +177,9 @@ def value(scores: Scores, name: str = "metric") -> float:
 
 def interval(scores: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Interval:
     """The percentile bootstrap over dialogues (Efron and Tibshirani 1993, chapter 13)."""
-    found = value(scores, name)
+    estimate = value(scores, name)
     low, high, error, undefined = _spread(draws.values(scores), level, draws.spoken(scores))
-    return Interval(found, low, high, error, sum(scores.counted), level, undefined)
+    return Interval(estimate, low, high, error, sum(scores.counted), level, undefined)
 
 
 def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str = "metric") -> Paired:
@@ -195,11 +195,11 @@ def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str
     drawn = draws.values(b) - draws.values(a)
     dialogues = draws.spoken(a, b)
     low, high, error, undefined = _spread(drawn, level, dialogues)
-    known = drawn[~np.isnan(drawn)]
-    if not len(known) or np.isnan(difference):
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined) or np.isnan(difference):
         return Paired(difference, low, high, error, float("nan"), level, undefined)
-    fewer = min(int((known <= _EQUAL).sum()), int((known >= -_EQUAL).sum()))
-    p = min(1.0, max(2 * (fewer + 1) / (len(known) + 1), 2.0 ** (1 - dialogues)))
+    fewer = min(int((defined <= _EQUAL).sum()), int((defined >= -_EQUAL).sum()))
+    p = min(1.0, max(2 * (fewer + 1) / (len(defined) + 1), 2.0 ** (1 - dialogues)))
     return Paired(difference, low, high, error, p, level, undefined)
 
 
@@ -212,8 +212,8 @@ def wilcoxon(a: Floats, b: Floats) -> Tested:
     differences = _differences(a, b)
     if not len(differences):
         return Tested("wilcoxon", 1.0, 0.0, 0)
-    found = signed_rank(differences)
-    return Tested("wilcoxon", float(found.pvalue), float(found.statistic), len(differences))
+    result = signed_rank(differences)
+    return Tested("wilcoxon", float(result.pvalue), float(result.statistic), len(differences))
 
 
 def mcnemar(a: Floats, b: Floats) -> Tested:
@@ -235,11 +235,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
     NaN stays NaN and is not counted among the m.
     """
-    known = sorted((p, index) for index, p in enumerate(ps) if not math.isnan(p))
+    ranked = sorted((p, index) for index, p in enumerate(ps) if not math.isnan(p))
     adjusted = [float("nan")] * len(ps)
     largest = 0.0
-    for step, (p, index) in enumerate(known):
-        largest = max(largest, min(1.0, p * (len(known) - step)))
+    for step, (p, index) in enumerate(ranked):
+        largest = max(largest, min(1.0, p * (len(ranked) - step)))
         adjusted[index] = largest
     return adjusted
 
@@ -267,26 +267,26 @@ def compare(
 
 
 def are_decisions(*systems: Scores) -> bool:
-    """Whether the turns of all these systems, where they have values, are right (1) or wrong (0)."""
+    """Whether all turn values of these systems are right (1) or wrong (0)."""
     return all(_is_decision(scores.per_turn) for scores in systems if scores.per_turn is not None)
 
 
 def _spread(drawn: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
-    """Both ends of the interval, the standard error, and how many draws were undefined."""
+    """Return the interval, the standard error, and the number of undefined draws."""
     import numpy as np
 
     if not 0 < level < 1:
         raise ConfigError(f"The level {level} is outside (0, 1).", remedy="Give 0.95.")
-    known = drawn[~np.isnan(drawn)]
-    undefined = len(drawn) - len(known)
-    if len(known) < 2 or dialogues < 2:
+    defined = drawn[~np.isnan(drawn)]
+    undefined = len(drawn) - len(defined)
+    if len(defined) < 2 or dialogues < 2:
         return float("nan"), float("nan"), float("nan"), undefined
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return low, high, float(known.std(ddof=1)), undefined
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high, float(defined.std(ddof=1)), undefined
 
 
 def _differences(a: Floats, b: Floats) -> Floats:
-    """b - a over turns that have both values, without those that are equal."""
+    """Return b - a over turns with both values, without ties."""
     import numpy as np
 
     differences = np.asarray(b, dtype=np.float64) - np.asarray(a, dtype=np.float64)
@@ -296,5 +296,5 @@ def _differences(a: Floats, b: Floats) -> Floats:
 def _is_decision(values: Floats) -> bool:
     import numpy as np
 
-    known = values[~np.isnan(values)]
-    return bool(np.isin(known, (0.0, 1.0)).all())
+    defined = values[~np.isnan(values)]
+    return bool(np.isin(defined, (0.0, 1.0)).all())

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dragoman.config import RefinerConfig, Table
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.toml import explained, override, read_toml, set_by_path
-from dragoman.evaluate.shared_sets import with_shared_sets
 from dragoman.presets import row_with_preset, with_unified
 
 Missing: TypeAlias = Literal["not built", "no data", "no model", "not run", "not trained"]
@@ -79,12 +78,12 @@ class PartSpec(_Strict):
 
     @field_validator("set")
     @classmethod
-    def _by_path(cls, given: Table) -> Table:
+    def _by_path(cls, tables: Table) -> Table:
         """Flatten nested tables, as `--set parts.NAME.set.model.base=...` makes them, into dotted paths."""
-        found = {path: value for path, value in given.items() if "." in path or not isinstance(value, dict)}
-        for name in given.keys() - found.keys():
-            found |= dict(_leaves(given[name], name))
-        return found
+        by_path = {path: value for path, value in tables.items() if "." in path or not isinstance(value, dict)}
+        for name in tables.keys() - by_path.keys():
+            by_path |= dict(_leaves(tables[name], name))
+        return by_path
 
     @model_validator(mode="after")
     def _taught(self) -> PartSpec:
@@ -203,24 +202,24 @@ class Experiment(_Strict):
         titles = {column.title for column in self.columns}
         for system in self.systems:
             for name in (*(system.data or ()), *system.paper):
-                _known("set", name, sets, f"systems '{system.name}'")
+                _require("set", name, sets, f"systems '{system.name}'")
             for figures in system.paper.values():
                 for title in figures:
-                    _known("column", title, titles, f"systems '{system.name}', paper")
+                    _require("column", title, titles, f"systems '{system.name}', paper")
         limited = [(entry.title, entry.data or ()) for entry in self.columns]
         limited += [(figure.title or figure.kind, figure.data or ()) for figure in self.figures]
         for title, named in limited:
             for name in named:
-                _known("set", name, sets, f"'{title}'")
+                _require("set", name, sets, f"'{title}'")
         parts = [part.name for part in self.parts]
         asking: list[tuple[str, object]] = [("defaults", self.defaults)]
         asking += [(f"systems '{entry.name}'", [getattr(entry, role) for role in ROLES]) for entry in self.systems]
         asking += [(f"'{entry.title}'", entry.options) for entry in self.columns]
         for where, tables in asking:
             for name in marked(tables):
-                _known("part", name, parts, where)
+                _require("part", name, parts, where)
         if self.baseline is not None:
-            _known("system", self.baseline, [system.name for system in self.systems], "baseline")
+            _require("system", self.baseline, [system.name for system in self.systems], "baseline")
         return self
 
     def quick(self, named: Sequence[str] = ()) -> Experiment:
@@ -248,7 +247,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequen
     """
     tables = read_toml(path, absent="Give an experiment file.")
     if "data" in tables:
-        tables["data"] = with_shared_sets(tables["data"], path)
+        tables["data"] = _with_shared_sets(tables["data"], path)
     library = tables.pop("library", None)
     if library is not None:
         tables["parts"] = [*tables.get("parts", []), *_lent(tables, path, library)]
@@ -260,9 +259,9 @@ def _lent(tables: Mapping[str, Any], path: Path, library: object) -> list[Table]
     if not isinstance(library, str):
         raise ConfigError(f"{path}: library = {library!r} is no path.", remedy="Name a file of [[parts]].")
     file = path.parent / library
-    given = read_toml(file, absent=f"`library` in {path} is a path from that file's folder.")
-    parts = given.pop("parts", [])
-    if given or not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+    lent = read_toml(file, absent=f"`library` in {path} is a path from that file's folder.")
+    parts = lent.pop("parts", [])
+    if lent or not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise ConfigError(f"{file} is no library: it holds more than [[parts]].", remedy="Keep the parts alone.")
     asked = {*marked({key: value for key, value in tables.items() if key != "parts"})}
     own = {part.get("name") for part in tables.get("parts", []) if isinstance(part, dict)}
@@ -285,22 +284,22 @@ def experiment_of(
     """
     from copy import deepcopy
 
-    given = deepcopy(dict(tables))
-    rows = _agent_rows(agents, given.get("systems", []))
+    experiment = deepcopy(dict(tables))
+    rows = _agent_rows(agents, experiment.get("systems", []))
     if rows:
-        given["systems"] = [*given.get("systems", []), *rows]
+        experiment["systems"] = [*experiment.get("systems", []), *rows]
     for entry in overrides:
         dotted, value = override(entry, example="defaults.k=3")
-        set_by_path(given, dotted, value)
-    defaults = given.get("defaults", {})
+        set_by_path(experiment, dotted, value)
+    defaults = experiment.get("defaults", {})
     systems = [
         _expanded(entry, {} if entry.get("missing") or entry in rows else defaults, where)
         if isinstance(entry, dict)
         else entry
-        for entry in given.get("systems", [])
+        for entry in experiment.get("systems", [])
     ]
     try:
-        return Experiment.model_validate({**given, **({"systems": systems} if "systems" in given else {})})
+        return Experiment.model_validate({**experiment, **({"systems": systems} if "systems" in experiment else {})})
     except ValidationError as error:
         raise _unfinished(error, where) or explained(error, where, Experiment) from error
 
@@ -336,16 +335,16 @@ def marked(value: object) -> Iterator[str]:
             yield from marked(entry)
 
 
-def _known(what: str, name: str, known: Sequence[str] | set[str], where: str) -> None:
-    if name not in known:
-        raise ValueError(f"{where}: {UnknownNameError(what, name, known).message.rstrip('.')}")
+def _require(what: str, name: str, choices: Sequence[str] | set[str], where: str) -> None:
+    if name not in choices:
+        raise ValueError(f"{where}: {UnknownNameError(what, name, choices).message.rstrip('.')}")
 
 
 def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
     """The error for a file without its main tables; None where something else is wrong first."""
-    found = error.errors()
-    lacking = [str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1]
-    if found[0]["type"] != "missing" or not lacking:
+    faults = error.errors()
+    lacking = [str(each["loc"][0]) for each in faults if each["type"] == "missing" and len(each["loc"]) == 1]
+    if faults[0]["type"] != "missing" or not lacking:
         return None
     return ConfigError(
         f"{where} is no experiment yet: it lacks {', '.join(lacking)}.",
@@ -354,3 +353,20 @@ def _unfinished(error: ValidationError, where: str) -> ConfigError | None:
 
 
 DataSpec.model_rebuild()
+
+
+def _with_shared_sets(sets: object, experiment: Path) -> object:
+    """Replace names in the `data` of an experiment file by their tables in the `data.toml` beside it."""
+    if not isinstance(sets, list) or not any(isinstance(entry, str) for entry in sets):
+        return sets
+    file = experiment.parent / "data.toml"
+    tables = read_toml(file, absent=f"{experiment} names sets of it; put their tables there, or into the experiment.")
+    return [_shared_set(entry, tables, file) if isinstance(entry, str) else entry for entry in sets]
+
+
+def _shared_set(name: str, tables: dict[str, Any], file: Path) -> dict[str, Any]:
+    if name not in tables:
+        raise UnknownNameError(f"set in {file}: set", name, tables)
+    if not isinstance(tables[name], dict):
+        raise ConfigError(f"{file}: '{name}' is no set.", remedy=f"Write a table: [{name}] with kind and file.")
+    return {"name": name, **tables[name]}

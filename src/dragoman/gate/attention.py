@@ -1,4 +1,4 @@
-"""RAGate-MHA: a gate of a small attention encoder that was trained on its own labels, in under a millisecond."""
+"""RAGate-MHA: a gate with a small attention encoder, trained on gate labels; decides in under a millisecond."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Source, Verdict
 from dragoman.gate.features import WINDOW
-from dragoman.gate.inputs import FIELDS, Given, Inputs
+from dragoman.gate.inputs import FIELDS, GateInput, Inputs
 from dragoman.models.onnx.attention_scorer import OTHERS, TURNS, AttentionScorer, TextPiece
 from dragoman.models.part import open_part
 
@@ -24,16 +24,16 @@ _CONTEXT = Inputs()
 _MOST_TURNS = 9
 _ASKED, _ASKS = "[asked]", "[asks]"
 MARKS: tuple[str, ...] = (*(f"[turn-{number}]" for number in range(_MOST_TURNS + 1)), _ASKED, _ASKS)
-"""Words for the dialogue's shape: how far on it is, whether the agent had asked, whether the user asks."""
+"""Marker words for the shape of a dialogue: its turn number, whether the agent asked, whether the user asks."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionReading:
-    """How a turn becomes the pieces that the encoder reads, the same in training and in use.
+    """Options that turn a dialogue into pieces for the encoder; the same in training and in use.
 
-    `marks` adds the dialogue's shape as words of its own; `segments` tells the encoder which turn or field a word is
-    of; with `cross` the turn's words attend to the knowledge alone (contx x know), else all are read in one row.
-    `window` is how many of the last turns the shape is of, since an agent shows its gate no more (0: all of them).
+    `marks` adds marker words for the shape of the dialogue; `segments` gives each word the index of its turn or field;
+    with `cross` the dialogue attends to the knowledge alone (contx x know), otherwise all fields form one sequence.
+    `window` is the number of last turns that the markers describe (0: all), since an agent shows its gate no more.
     """
 
     inputs: Inputs = _CONTEXT
@@ -48,26 +48,26 @@ class AttentionReading:
         if self.cross and "know" not in self.inputs.fields:
             raise ConfigError("contx x know has no knowledge to attend to.", remedy='Set fields = ["contx", "know"].')
 
-    def pieces(self, given: Given) -> tuple[TextPiece, ...]:
-        """The pieces of one turn."""
-        found = [TextPiece(" ".join(_marks(given.context, self.window)))] if self.marks else []
+    def pieces(self, given: GateInput) -> tuple[TextPiece, ...]:
+        """Return the pieces of one turn."""
+        pieces = [TextPiece(" ".join(_marks(given.context, self.window)))] if self.marks else []
         for field in self.inputs.fields:
             if field == "contx":
-                found += self._turns(given.context)
+                pieces += self._turns(given.context)
             else:
                 segment = OTHERS + FIELDS.index(field) - 1 if self.segments else OTHERS
-                found.append(TextPiece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
-        return tuple(found)
+                pieces.append(TextPiece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
+        return tuple(pieces)
 
     def _turns(self, context: Context) -> list[TextPiece]:
-        """Each turn that the view shows, in its order; segments count from the newest, 1, whatever the order."""
+        """Return the view's turns in its order; segments count from the newest (1) in either order."""
         view = self.inputs.view
-        said = context.turns[-view.turns :] if view.turns else context.turns
-        found = [
+        turns = context.turns[-view.turns :] if view.turns else context.turns
+        pieces = [
             TextPiece(view.line(turn), min(age, TURNS) if self.segments else 1)
-            for age, turn in enumerate(reversed(said), start=1)
+            for age, turn in enumerate(reversed(turns), start=1)
         ]
-        return found if view.order == "newest" else found[::-1]
+        return pieces if view.order == "newest" else pieces[::-1]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -91,11 +91,10 @@ class AttentionReading:
 
 @gates.register("attention.v1")
 class AttentionGate:
-    """Decides by a part that `dragoman train gate-attention` made: one score, a calibrated probability.
+    """Gate with a part of `dragoman train gate-attention`: one score, a calibrated probability.
 
-    The part says what is read. For `resp` a `reader` is needed, for `syn-resp` one or the agent's language model. A
-    part that reads `know` looks first and decides when it is asked again with the evidence. `threshold` stands in for
-    the part's own.
+    The part names its input fields. `resp` needs a `reader`; `syn-resp` needs a reader or the agent's language model.
+    With `know` the gate opens first and decides on the second call, with evidence. `threshold` replaces the part's.
     """
 
     def __init__(
@@ -119,12 +118,12 @@ class AttentionGate:
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         return self._open()[0].part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
 
     @property
     def reads_evidence(self) -> bool:
-        """Whether the agent is to ask again when it has evidence."""
+        """Whether the agent must call `decide` again with evidence."""
         return self._open()[1].inputs.reads_evidence
 
     def warm_up(self) -> None:
@@ -140,13 +139,13 @@ class AttentionGate:
         inputs = reading.inputs
         if inputs.reads_evidence and evidence is None:
             return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
-        given = inputs.gather(
+        gate_inputs = inputs.gather(
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
         head = scorer.part.head(HEAD)
         threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
         verdicts = []
-        for score in scorer.scores([reading.pieces(one) for one in given]):
+        for score in scorer.scores([reading.pieces(one) for one in gate_inputs]):
             probability = head.probability(score, LABEL)
             reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
             verdicts.append(Verdict(probability >= threshold, probability, reason))
@@ -161,7 +160,7 @@ class AttentionGate:
 
 
 def _marks(context: Context, window: int) -> list[str]:
-    """The words for a dialogue's shape at its last turn, in a window of its last turns (0: all of them)."""
+    """Return the marker words of the last turn, over a window of last turns (0: all)."""
     history = context.turns[-window:-1] if window else context.history
     number = [turn.speaker for turn in history].count("user")
     before = history[-1] if history else None

@@ -1,4 +1,4 @@
-"""A gate of a trained encoder: the last turns as one text, one score, a calibrated probability."""
+"""Gate with a trained encoder: the last turns as one text, one score, a calibrated probability."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ LABEL = "retrieve"
 _FEWEST = 8
 Field: TypeAlias = Literal["last", "before", "view"]
 FIELDS: tuple[Field, ...] = get_args(Field)
-"""What a frozen encoder reads one by one: the user's turn, the agent's before it, and the view of the dialogue."""
+"""Fields that a frozen encoder embeds separately: the user's turn, the agent's turn before it, the whole view."""
 
 
 @gates.register("encoder.v1")
 class EncoderGate:
-    """Decides by a part that `dragoman train gate-encoder` made: fine-tuned, or frozen with a logistic head.
+    """Gate with a part of `dragoman train gate-encoder`: fine-tuned, or frozen with a logistic head.
 
-    Evidence is not looked at. `threshold` stands in for the part's own. One that was trained to read a reply needs a
-    `reader`, whose draft without evidence it reads. `max_tokens` reads no more than so many tokens where the part was
-    trained with more: a decision takes time in proportion. The end is cut off, which is the oldest turn where the part
-    reads the newest first.
+    It does not use evidence. `threshold` replaces the part's. A part trained on replies needs a `reader` that drafts
+    one without evidence. `max_tokens` truncates the input further than in training, since time grows with its length;
+    the end is cut off, which is the oldest turn if the part reads the newest first.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class EncoderGate:
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         return self._scorer.get().part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
 
     def warm_up(self) -> None:
@@ -78,7 +77,7 @@ class EncoderGate:
 
 
 def gate_scores(scorer: Scorer, turns: Sequence[Context], replies: Sequence[str] | None = None) -> FloatArray:
-    """The log-odds of some turns before calibration, (N, 1); those of a frozen encoder are the sum of its fields'."""
+    """Return the log-odds of turns before calibration, (N, 1); a frozen encoder sums those of its fields."""
     options = scorer.part.options
     fields = options.get("fields")
     if not fields:
@@ -93,7 +92,7 @@ def gate_scores(scorer: Scorer, turns: Sequence[Context], replies: Sequence[str]
 def gate_texts(
     turns: Sequence[Context], options: Mapping[str, Any], replies: Sequence[str] | None = None
 ) -> list[Text]:
-    """What a fine-tuned encoder reads of some turns: the view, or, with replies, each reply and the view as a pair."""
+    """Return the inputs of a fine-tuned encoder: the view, or with replies the pair of reply and view."""
     view = View.from_json(options["view"])
     if replies is None:
         return [view.text(context) for context in turns]
@@ -101,7 +100,7 @@ def gate_texts(
 
 
 def field_texts(turns: Sequence[Context], options: Mapping[str, Any], field: Field) -> list[Text]:
-    """One field of some turns; empty where there is nothing."""
+    """Return the texts of one field; empty if a turn has none."""
     if field == "view":
         return gate_texts(turns, options)
     if field == "last":
@@ -110,5 +109,5 @@ def field_texts(turns: Sequence[Context], options: Mapping[str, Any], field: Fie
 
 
 def field_head(field: Field) -> str:
-    """The output of the model that scores a field."""
+    """Return the name of the model output that scores a field."""
     return f"{HEAD}_{field}"

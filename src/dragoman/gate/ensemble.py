@@ -1,4 +1,4 @@
-"""Two gates that decide together: each is wrong in its own way, and the mean of both is wrong less often."""
+"""Ensemble of two gates: their errors differ, so the mean of both is wrong less often."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EVEN = 0.5
 
 @gates.register("together.v1")
 class EnsembleGate:
-    """Opens where the mean log-odds of two gates reach the mean of their thresholds' log-odds.
+    """Gate that opens if the mean log-odds of two gates reach the mean log-odds of their thresholds.
 
     Inputs:
-        first, second: gates with calibrated probabilities; either may be such a pair again.
-        share: how much the first one counts.
-        threshold: stands in for the mean of theirs.
+        first, second: gates with calibrated probabilities; either may be an ensemble.
+        share: weight of the first gate.
+        threshold: replaces the mean of the two thresholds.
     """
 
     def __init__(self, *, first: Gate, second: Gate, share: float = 0.5, threshold: float | None = None) -> None:
@@ -34,7 +34,7 @@ class EnsembleGate:
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         if self._threshold is not None:
             return self._threshold
         first, second = (float(getattr(gate, "threshold", _EVEN)) for gate in self._gates)
@@ -42,15 +42,15 @@ class EnsembleGate:
 
     @property
     def reads_evidence(self) -> bool:
-        """Whether the agent is to ask again when it has evidence."""
+        """Whether the agent must call `decide` again with evidence."""
         return any(getattr(gate, "reads_evidence", False) for gate in self._gates)
 
     def warm_up(self) -> None:
-        """Load what both need."""
+        """Load both gates."""
         warm(*self._gates)
 
     def close(self) -> None:
-        """Free what either holds."""
+        """Free the resources of both gates."""
         for gate in self._gates:
             free = getattr(gate, "close", None)
             if free is not None:
@@ -70,5 +70,7 @@ class EnsembleGate:
     def _verdict(self, pair: Sequence[Verdict], threshold: float) -> Verdict:
         first, second = (one.probability for one in pair)
         probability = mixed(first, second, self._share, edge=_EDGE)
-        said = " and ".join(f"{one.probability:.2f}" for one in pair)
-        return Verdict(probability >= threshold, probability, f"probabilities {said}, threshold {threshold:.2f}")
+        probabilities = " and ".join(f"{one.probability:.2f}" for one in pair)
+        return Verdict(
+            probability >= threshold, probability, f"probabilities {probabilities}, threshold {threshold:.2f}"
+        )

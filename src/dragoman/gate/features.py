@@ -1,4 +1,4 @@
-"""What a linear gate reads of a turn: words by the field they stand in, and the shape of the dialogue."""
+"""Features of the linear gate: terms by field, and numbers that describe the shape of the dialogue."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dragoman.text.words import words
 Field: TypeAlias = Literal["user", "agent", "earlier", "new", "resp"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 DIALOGUE: tuple[Field, ...] = ("user", "agent", "earlier", "new")
-"""What is there before anybody replies."""
+"""Fields that exist before a reply is drafted."""
 WINDOW = 13
-"""An agent remembers twelve turns by default: in use, a position further on is not to be told."""
+"""Turns that are read: an agent keeps twelve by default, so a longer history is never seen in use."""
 _LATEST = 6
 _MOST_CHARACTERS = 2000
 _DIGIT = re.compile(r"\d")
@@ -29,13 +29,12 @@ _MONEY = re.compile(r"[$€£¥￥元]")
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Which words count, and whether shape does. The same in training and in use: it is stored with the part.
+    """Feature options of a linear gate, stored with the part so that training and use agree.
 
-    `user` is the user's last turn, `agent` the agent's last one, `earlier` the `earlier` turns before them, `new` the
-    words of the user's turn that nobody has said before: where a dialogue takes up something; `resp` a reply that was
-    drafted without looking anything up, as in RAGate's [contx;resp]. Words are stemmed;
-    Chinese is read by pairs of characters. `ngrams` is the longest run of words that counts as a term of its own; of
-    earlier turns single words count.
+    Fields: `user` is the user's last turn, `agent` the agent's last turn, `earlier` the `earlier` turns before them,
+    `new` the words of the user's turn that no earlier turn contains, `resp` a reply drafted without retrieval, as in
+    RAGate's [contx;resp]. Words are stemmed; Chinese is split into pairs of characters. Terms are word n-grams of up
+    to `ngrams` words; the field `earlier` uses single words.
     """
 
     fields: tuple[Field, ...] = DIALOGUE
@@ -61,13 +60,13 @@ class Features:
         return "resp" in self.fields
 
     def of(self, context: Context, reply: str = "") -> tuple[dict[Field, list[str]], dict[str, float]]:
-        """A turn's terms by field, and its shape by name; `reply` is what `resp` reads."""
-        said = [_short(turn) for turn in context.turns[-WINDOW:]]
-        tokens = [words(turn.text, self.language) for turn in said]
-        user, history = (tokens[-1], tokens[:-1]) if said else ((), [])
-        place = next((i for i in reversed(range(len(history))) if said[i].speaker == "agent"), None)
-        known = set().union(*history)
-        new = [token for token in user if token not in known]
+        """Return the terms by field and the shape features by name; `reply` is the text of the field `resp`."""
+        turns = [_short(turn) for turn in context.turns[-WINDOW:]]
+        tokens = [words(turn.text, self.language) for turn in turns]
+        user, history = (tokens[-1], tokens[:-1]) if turns else ((), [])
+        place = next((i for i in reversed(range(len(history))) if turns[i].speaker == "agent"), None)
+        earlier_words = set().union(*history)
+        new = [token for token in user if token not in earlier_words]
         terms: dict[Field, list[str]] = {}
         for field in self.fields:
             match field:
@@ -77,19 +76,19 @@ class Features:
                     terms[field] = runs(() if place is None else history[place], self.ngrams)
                 case "earlier":
                     before = [each for i, each in enumerate(history) if i != place]
-                    kept = before[-self.earlier :] if self.earlier else []
-                    terms[field] = list(chain.from_iterable(kept))
+                    recent = before[-self.earlier :] if self.earlier else []
+                    terms[field] = list(chain.from_iterable(recent))
                 case "new":
                     terms[field] = runs(new, self.ngrams)
                 case "resp":
                     terms[field] = runs(words(reply[:_MOST_CHARACTERS], self.language), self.ngrams)
-        if not self.structure or not said:
+        if not self.structure or not turns:
             return terms, {}
-        shapes = shape(said, tokens, self.language)
+        shapes = shape(turns, tokens, self.language)
         if self.reads_reply:
             text = reply[:_MOST_CHARACTERS]
-            known.update(user)
-            shapes |= _turn("reply", text, words(text, self.language), known, self.language)
+            earlier_words.update(user)
+            shapes |= _turn("reply", text, words(text, self.language), earlier_words, self.language)
         return terms, {name: value for name, value in shapes.items() if value}
 
     def to_json(self) -> dict[str, Any]:
@@ -105,49 +104,49 @@ def _short(turn: Turn) -> Turn:
 
 
 def runs(tokens: Sequence[str], longest: int) -> list[str]:
-    """The tokens, and their runs of up to `longest`; those of two and more see where the text begins and ends."""
-    found = list(tokens)
-    if not found:
-        return found
+    """Return the n-grams of up to `longest` tokens; those of two and more include markers of start and end."""
+    terms = list(tokens)
+    if not terms:
+        return terms
     edged = ["<", *tokens, ">"]
     for size in range(2, longest + 1):
-        found += map(" ".join, zip(*[edged[start:] for start in range(size)], strict=False))
-    return found
+        terms += map(" ".join, zip(*[edged[start:] for start in range(size)], strict=False))
+    return terms
 
 
-def shape(said: Sequence[Turn], tokens: Sequence[Sequence[str]], language: str = "en") -> dict[str, float]:
-    """A dialogue without its words: where it stands, who asked, how long turns are, what is mentioned first here."""
-    found: dict[str, float] = {}
-    position = sum(turn.speaker == "agent" for turn in said)
-    known = set().union(*tokens[:-2])
-    found[f"position {min(position, _LATEST)}"] = 1.0
-    found["long ago"] = math.log1p(sum(len(each) for each in tokens[:-2])) / 5
-    if len(said) > 1:
-        if said[-2].speaker == "agent":
-            found |= _turn("agent", said[-2].text, tokens[-2], known, language)
-        found["user again"] = float(said[-2].speaker == "user")
-        known.update(tokens[-2])
+def shape(turns: Sequence[Turn], tokens: Sequence[Sequence[str]], language: str = "en") -> dict[str, float]:
+    """Return features of a dialogue beyond its words: position, questions, lengths, words and names that are new."""
+    shapes: dict[str, float] = {}
+    position = sum(turn.speaker == "agent" for turn in turns)
+    earlier_words = set().union(*tokens[:-2])
+    shapes[f"position {min(position, _LATEST)}"] = 1.0
+    shapes["long ago"] = math.log1p(sum(len(each) for each in tokens[:-2])) / 5
+    if len(turns) > 1:
+        if turns[-2].speaker == "agent":
+            shapes |= _turn("agent", turns[-2].text, tokens[-2], earlier_words, language)
+        shapes["user again"] = float(turns[-2].speaker == "user")
+        earlier_words.update(tokens[-2])
     user = set(tokens[-1])
-    new = len(user - known)
-    found["new words"] = math.log1p(new) / 3
-    found["new share"] = new / max(1, len(user))
-    found[f"user {act_and_core(said[-1].text)[0]}"] = 1.0
-    return found | _turn("user", said[-1].text, tokens[-1], known, language)
+    new = len(user - earlier_words)
+    shapes["new words"] = math.log1p(new) / 3
+    shapes["new share"] = new / max(1, len(user))
+    shapes[f"user {act_and_core(turns[-1].text)[0]}"] = 1.0
+    return shapes | _turn("user", turns[-1].text, tokens[-1], earlier_words, language)
 
 
-def _turn(who: str, text: str, tokens: Sequence[str], known: set[str], language: str) -> dict[str, float]:
-    """The shape of one turn; `known` is what was said before it."""
-    asked, named = text.count("?") + text.count("？"), names(text)
-    first = [name for name in named if not known.issuperset(words(name, language))]
+def _turn(who: str, text: str, tokens: Sequence[str], earlier_words: set[str], language: str) -> dict[str, float]:
+    """Return the shape features of one turn."""
+    questions, entities = text.count("?") + text.count("？"), names(text)
+    first = [name for name in entities if not earlier_words.issuperset(words(name, language))]
     return {
         f"{who} words": math.log1p(len(tokens)) / 3,
-        f"{who} asks": float(asked > 0),
-        f"{who} asks twice": float(asked > 1),
+        f"{who} asks": float(questions > 0),
+        f"{who} asks twice": float(questions > 1),
         f"{who} ends asking": float(text.rstrip().endswith(("?", "？"))),
         f"{who} number": float(_DIGIT.search(text) is not None),
         f"{who} money": float(_MONEY.search(text) is not None),
-        f"{who} names": math.log1p(len(named)),
-        f"{who} name": float(bool(named)),
+        f"{who} names": math.log1p(len(entities)),
+        f"{who} name": float(bool(entities)),
         f"{who} new names": math.log1p(len(first)),
         f"{who} new name": float(bool(first)),
     }

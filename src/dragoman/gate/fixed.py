@@ -1,4 +1,4 @@
-"""Gates that do not read the turn: the papers' baselines Aug-All, No-Aug and Random-Aug."""
+"""Gates that ignore the turn: the papers' baselines Aug-All, No-Aug and Random-Aug."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.core.values import Context, Evidence, Verdict
 
 @gates.register("always.v1")
 class AlwaysGate:
-    """Looks something up on every turn."""
+    """Gate that is open for every turn."""
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
@@ -22,7 +22,7 @@ class AlwaysGate:
 
 @gates.register("never.v1")
 class NeverGate:
-    """Never looks anything up."""
+    """Gate that is closed for every turn."""
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
@@ -32,7 +32,7 @@ class NeverGate:
 
 @gates.register("random.v1")
 class RandomGate:
-    """Opens for a given share of turns, by a hash of the dialogue, so that the same turn always fares the same."""
+    """Gate that opens for a share of turns, chosen by a hash of the dialogue: the same turn gets the same verdict."""
 
     def __init__(self, *, probability: float = 0.5, seed: int = 0) -> None:
         if not 0.0 <= probability <= 1.0:

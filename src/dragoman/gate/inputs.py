@@ -1,8 +1,7 @@
-"""What a trained gate may read of a turn, in the papers' combinations, and how it becomes text: the same in training
-and in use.
+"""Input fields of trained gates in the papers' combinations, as text; the same in training and in use.
 
-Named entities are RAGate's `ner`. No recogniser is shipped: the capitalised words inside sentences and the numbers of
-the reply stand in for one.
+RAGate's `ner` is a list of named entities. No recogniser is shipped: capitalised words inside sentences and the
+numbers of the reply replace it.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ DRAFT_TOKENS = 24
 _REPLIES = ("resp", "syn-resp")
 _VIEW = View()
 _NAME, _TURNS = "Dragoman", 3
-"""Whom a synthetic reply is said by, and how much of the dialogue its writer reads: alike in training and in use."""
+"""Speaker of synthetic replies and number of turns in their prompt; the same in training and in use."""
 
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Given:
-    """One turn with whatever else is there to decide by; `evidence` is best first."""
+class GateInput:
+    """One turn with the other texts that a gate may read; `evidence` is best first."""
 
     context: Context
     reply: str = ""
@@ -42,11 +41,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Which fields a gate reads, in this order, how the dialogue is cut, and how many evidence texts count.
+    """Fields that a gate reads, in order, with the view of the dialogue and the number of evidence texts.
 
-    `contx` is the dialogue, `resp` a reply, `syn-resp` one that a language model drafted without evidence, `ner` the
-    names and numbers of the drafted reply (of `resp` where none is drafted), `know` the best `k` evidence texts,
-    `source` what the sources hold. A draft has at most `draft_tokens`.
+    `contx` is the dialogue, `resp` a reply, `syn-resp` a reply that a language model drafted without evidence, `ner`
+    the names and numbers of the drafted reply (of `resp` if none is drafted), `know` the best `k` evidence texts,
+    `source` the descriptions of the sources. A draft has at most `draft_tokens`.
     """
 
     fields: tuple[Field, ...] = ("contx",)
@@ -77,15 +76,15 @@ class Inputs:
 
     @property
     def reads_reply(self) -> bool:
-        """Whether somebody has to say something before the gate can decide."""
+        """Whether the gate needs a drafted reply to decide."""
         return any(field in _REPLIES for field in self.fields)
 
-    def texts(self, given: Given) -> dict[Field, str]:
-        """Each field as one text, in the order of `fields`; empty where there is nothing."""
+    def texts(self, given: GateInput) -> dict[Field, str]:
+        """Return the text of each field, in the order of `fields`; empty if the turn has none."""
         return {field: self.text(field, given) for field in self.fields}
 
-    def text(self, field: Field, given: Given) -> str:
-        """One field as text; empty where there is nothing."""
+    def text(self, field: Field, given: GateInput) -> str:
+        """Return the text of one field; empty if the turn has none."""
         match field:
             case "contx":
                 return self.view.text(given.context)
@@ -108,16 +107,18 @@ class Inputs:
         reader: Reader | None = None,
         language_model: LanguageModel | None = None,
         sources: Sequence[Source] = (),
-    ) -> list[Given]:
-        """What is known of some turns in use. Replies are the reader's drafts without evidence; where there is no
-        reader, a synthetic one is the language model's."""
-        found = [Given(context, sources=tuple(sources)) for context in turns]
+    ) -> list[GateInput]:
+        """Collect the inputs of turns in use.
+
+        Replies are the reader's drafts without evidence; without a reader, the language model drafts `syn-resp`.
+        """
+        inputs = [GateInput(context, sources=tuple(sources)) for context in turns]
         if evidence is not None and self.reads_evidence:
-            found = [replace(one, evidence=best(pieces, self.k)) for one, pieces in zip(found, evidence, strict=True)]
+            inputs = [replace(one, evidence=best(pieces, self.k)) for one, pieces in zip(inputs, evidence, strict=True)]
         if self.reads_reply and turns:
-            said = self._replies(turns, reader, language_model)
-            found = [replace(one, reply=text, synthetic=text) for one, text in zip(found, said, strict=True)]
-        return found
+            replies = self._replies(turns, reader, language_model)
+            inputs = [replace(one, reply=text, synthetic=text) for one, text in zip(inputs, replies, strict=True)]
+        return inputs
 
     def _replies(
         self, turns: Sequence[Context], reader: Reader | None, language_model: LanguageModel | None
@@ -132,15 +133,15 @@ class Inputs:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> Inputs:
-        drafts = int(table.get("draft_tokens", DRAFT_TOKENS))  # which older parts do not say
+        drafts = int(table.get("draft_tokens", DRAFT_TOKENS))  # absent in older parts
         return cls(tuple(table["fields"]), View.from_json(table["view"]), int(table["k"]), drafts)
 
 
 def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
-    """What a reader says to some turns without evidence: the `resp` of a live agent."""
+    """Return the reader's drafts without evidence: the `resp` of a live agent."""
     if reader is None:
         raise ConfigError(
-            "A gate that was trained to read a reply has none: nobody says one before it decides.",
+            "This gate was trained to read a drafted reply, and no reader drafts one.",
             remedy='Give it a reader: reader = "grounded" in its table.',
         )
     return [draft.text for draft in reader.read([ReadTask(context) for context in turns])]
@@ -149,25 +150,25 @@ def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
 def drafted(
     language_model: LanguageModel, turns: Sequence[Context], language: str, max_tokens: int = DRAFT_TOKENS
 ) -> list[str]:
-    """What a language model would say to some turns without looking anything up: RAGate's synthetic responses."""
+    """Draft replies without retrieval by a language model: RAGate's synthetic responses."""
     template = prompts.get("chat.v1", language)
-    asked = [
+    dialogue_prompts = [
         template.format(name=_NAME, dialogue=prompts.dialogue(context, language, last=_TURNS)) for context in turns
     ]
-    return [draft.text for draft in language_model.generate(asked, max_tokens=max_tokens, stop=("\n",))]
+    return [draft.text for draft in language_model.generate(dialogue_prompts, max_tokens=max_tokens, stop=("\n",))]
 
 
 def best(evidence: Sequence[Evidence], k: int) -> tuple[str, ...]:
-    """The texts of the k most relevant pieces; of equals the earlier one first."""
+    """Return the texts of the k most relevant pieces; ties keep their order."""
     return tuple(piece.text for piece in sorted(evidence, key=lambda piece: -piece.relevance)[:k])
 
 
 def entities(text: str) -> tuple[str, ...]:
-    """The names and numbers of a text, in the order in which they are first said, casefolded."""
-    said = text.casefold()
-    found = {*names(text), *numbers(text)}
-    # a number that was spelt in words is not to be found as digits: such ones come last
-    return tuple(sorted(found, key=lambda entity: (said.find(entity) % (len(said) + 1), entity)))
+    """Return the names and numbers of a text, casefolded, in order of first mention."""
+    folded = text.casefold()
+    mentions = {*names(text), *numbers(text)}
+    # numbers spelt in words do not occur as digits in the text and come last
+    return tuple(sorted(mentions, key=lambda entity: (folded.find(entity) % (len(folded) + 1), entity)))
 
 
 def _line(text: str) -> str:

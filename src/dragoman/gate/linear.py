@@ -1,4 +1,4 @@
-"""A gate in a fraction of a millisecond: TF-IDF and the dialogue's shape, weighed by a logistic regression."""
+"""Linear gate: logistic regression over TF-IDF terms and dialogue shape; a fraction of a millisecond a turn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TERMS = "terms.json"
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A logistic regression over features: for each term of a field its idf and its weight, for each shape a weight."""
+    """Logistic regression: an idf and a weight for each term of a field, and a weight for each shape feature."""
 
     features: Features
     terms: Mapping[Field, Mapping[str, tuple[float, float]]]
@@ -36,29 +36,29 @@ class Linear:
     intercept: float
 
     def score(self, context: Context, reply: str = "") -> tuple[float, str]:
-        """The log-odds that something should be looked up, and the feature that says most for or against it."""
-        said, shape = self.features.of(context, reply)
-        known_shape = {name: value * self.shapes[name] for name, value in shape.items() if name in self.shapes}
-        parts: dict[str, Mapping[str, float]] = {"shape": known_shape}
-        for field, terms in said.items():
+        """Return the log-odds of retrieval and the feature with the largest contribution in that direction."""
+        field_terms, shape = self.features.of(context, reply)
+        shape_scores = {name: value * self.shapes[name] for name, value in shape.items() if name in self.shapes}
+        parts: dict[str, Mapping[str, float]] = {"shape": shape_scores}
+        for field, terms in field_terms.items():
             parts[field] = self._weighed(self.terms[field], terms)
-        # exact: their order does not matter
+        # fsum is exact, so the order of the terms does not matter
         total = math.fsum([self.intercept, *chain.from_iterable(part.values() for part in parts.values())])
         most = max if total >= 0 else min
-        found = [most(part.values()) for part in parts.values() if part]
-        if not found:
+        extremes = [most(part.values()) for part in parts.values() if part]
+        if not extremes:
             return total, "nothing known"
-        outermost = most(found)
+        outermost = most(extremes)
         where, what = most(
             (where, what) for where, part in parts.items() for what, value in part.items() if value == outermost
         )
         return total, f"{where}: {what}"
 
     @staticmethod
-    def _weighed(known: Mapping[str, tuple[float, float]], terms: Sequence[str]) -> dict[str, float]:
-        """What each known term of a field adds: its tf-idf at unit length, weighed."""
-        counts = Counter(filter(known.__contains__, terms))
-        pairs = [known[term] for term in counts]
+    def _weighed(vocabulary: Mapping[str, tuple[float, float]], terms: Sequence[str]) -> dict[str, float]:
+        """Return the contribution of each vocabulary term: its tf-idf, normalised to unit length, times its weight."""
+        counts = Counter(filter(vocabulary.__contains__, terms))
+        pairs = [vocabulary[term] for term in counts]
         values = [count * idf for count, (idf, _) in zip(counts.values(), pairs, strict=True)]
         length = math.hypot(*values)
         return {term: value / length * weight for term, value, (_, weight) in zip(counts, values, pairs, strict=True)}
@@ -66,9 +66,9 @@ class Linear:
 
 @gates.register("linear.v1")
 class LinearGate:
-    """Opens where a trained logistic regression says so; `part` is the folder that `dragoman train` wrote.
+    """Gate with a trained logistic regression; `part` is the folder that `dragoman train` wrote.
 
-    One that was trained to read a reply (`resp`) needs a `reader`, whose draft without evidence it reads.
+    A part trained on replies (`resp`) needs a `reader` that drafts one without evidence.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LinearGate:
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         return self._load()[1].threshold() if self._threshold is None else self._threshold
 
     def warm_up(self) -> None:
@@ -121,7 +121,7 @@ class LinearGate:
 
 
 def read_linear(part: Part) -> Linear:
-    """The model of a part."""
+    """Read the model of a part."""
     import numpy as np
 
     try:
@@ -147,7 +147,7 @@ def read_linear(part: Part) -> Linear:
 
 
 def write_linear(model: Linear, folder: Path) -> tuple[str, ...]:
-    """Write a model's files into a folder; their names."""
+    """Write a model's files into a folder and return their names."""
     import numpy as np
 
     names: dict[str, list[str]] = {field: list(terms) for field, terms in model.terms.items()}

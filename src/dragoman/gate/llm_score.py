@@ -1,4 +1,4 @@
-"""Gates that ask a language model for a number of each turn: as it is, or as a trained part calibrates it."""
+"""Base of gates that get a number for each turn from a language model, optionally calibrated by a trained part."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _EDGE = 1e-6
 
 
 class LlmScoreGate:
-    """Opens where the number, from 0 to 1, is at or above the threshold.
+    """Gate that opens if the number, from 0 to 1, reaches the threshold.
 
-    Without a part the number is the probability itself, cut at one half. A part of `kind` makes the probability of it,
-    and says where to cut and how the model is to be asked; it holds for the language model that it was fitted with.
+    Without a part the number is the probability, and the threshold one half. A part of `kind` calibrates the number
+    and holds the threshold and the prompt options; it is valid for the language model that it was fitted with.
     """
 
     def __init__(self, kind: str, *, part: str | None, folder: Path | None, threshold: float | None) -> None:
@@ -30,12 +30,12 @@ class LlmScoreGate:
         self._part: Part | None = None
 
     def warm_up(self) -> None:
-        """Read the calibration, where there is one."""
+        """Read the calibration, if there is one."""
         self._opened()
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         if self._threshold is not None:
             return self._threshold
         part = self._opened()
@@ -47,18 +47,18 @@ class LlmScoreGate:
         if not turns:
             return []
         part = self._opened()
-        found, told = self.answers(turns, {} if part is None else part.options)
-        return [self._verdict(part, number, told) for number in found]
+        numbers, label = self.answers(turns, {} if part is None else part.options)
+        return [self._verdict(part, number, label) for number in numbers]
 
     def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
-        """A number for each turn, asked as the part was fitted, and what it is called."""
+        """Return a number for each turn, with the prompt options of the part, and the number's name for reasons."""
         raise NotImplementedError
 
-    def _verdict(self, part: Part | None, found: float, told: str) -> Verdict:
+    def _verdict(self, part: Part | None, number: float, label: str) -> Verdict:
         if part is None:
-            return Verdict(found >= self.threshold, found, told)
-        probability = part.head(HEAD).probability(score(found), LABEL)
-        return Verdict(probability >= self.threshold, probability, f"{told}: {found:.2f}")
+            return Verdict(number >= self.threshold, number, label)
+        probability = part.head(HEAD).probability(score(number), LABEL)
+        return Verdict(probability >= self.threshold, probability, f"{label}: {number:.2f}")
 
     def _opened(self) -> Part | None:
         if self._name is not None and self._part is None:
@@ -66,6 +66,6 @@ class LlmScoreGate:
         return self._part
 
 
-def score(found: float) -> float:
-    """A number as what a calibration reads: its log-odds."""
-    return log_odds(found, edge=_EDGE)
+def score(number: float) -> float:
+    """Return the log-odds of a number, which the calibration takes."""
+    return log_odds(number, edge=_EDGE)

@@ -1,4 +1,4 @@
-"""RAGate-Prompt: the language model says True or False, zero-shot or with examples."""
+"""RAGate-Prompt: the language model answers True or False, zero-shot or with examples."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _YES, _NO = "True", "False"
 
 @gates.register("prompted.v1")
 class PromptedGate(LlmScoreGate):
-    """Asks the model; the number is the probability of True against False, never of what it happens to write.
+    """Gate that takes the model's probability of True against False; generated text is never parsed.
 
-    With a trained `part` that is made into the probability that something should be looked up; the part then says in
-    which style and language is asked, and where the threshold lies.
+    A trained `part` calibrates it to the probability of retrieval, and its style, language and threshold apply.
     """
 
     def __init__(
@@ -43,15 +42,15 @@ class PromptedGate(LlmScoreGate):
     def answers(self, turns: Sequence[Context], trained: Mapping[str, Any]) -> tuple[Sequence[float], str]:
         style: Style = trained.get("style", self._style)
         language = str(trained.get("language", self._language))
-        asked = [question(context, style, language) for context in turns]
-        return chosen(self._model, asked), f"prompted {style}"
+        gate_prompts = [question(context, style, language) for context in turns]
+        return chosen(self._model, gate_prompts), f"prompted {style}"
 
 
 def question(context: Context, style: Style, language: str = "en") -> Prompt:
-    """What the language model is asked of a turn."""
+    """Return the gate's prompt for a turn."""
     return prompts.get(f"gate-{style}.v1", language).format(dialogue=prompts.dialogue(context, language))
 
 
-def chosen(model: LanguageModel, asked: Sequence[Prompt]) -> list[float]:
-    """How likely the model says True, and not False."""
-    return [choice[_YES] for choice in model.choose(asked, (_YES, _NO))]
+def chosen(model: LanguageModel, gate_prompts: Sequence[Prompt]) -> list[float]:
+    """Return the model's probability of True against False for each prompt."""
+    return [choice[_YES] for choice in model.choose(gate_prompts, (_YES, _NO))]

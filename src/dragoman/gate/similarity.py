@@ -1,4 +1,4 @@
-"""The default gate: a turn that is like small talk, or that only tells of the user, needs nothing looked up."""
+"""Default gate: closed for small talk and for turns that only state facts about the user."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _CLEAR = {
 
 @gates.register("similarity.v1")
 class SimilarityGate:
-    """Opens for questions; for other turns, unless they are like small talk or told something to remember.
+    """Gate that opens for questions, and for other turns unless they resemble small talk or state a fact to remember.
 
-    When in doubt it opens: a look-up too many costs milliseconds, one too few costs the answer.
+    In doubt it opens: a needless retrieval costs milliseconds, a missing one costs the answer.
     """
 
     def __init__(
@@ -75,6 +75,6 @@ class SimilarityGate:
         if not texts:
             return []
         vectors = self._encoder.encode([*_SMALL_TALK, *texts])
-        prototypes, asked = vectors[: len(_SMALL_TALK)], vectors[len(_SMALL_TALK) :]
+        prototypes, turns = vectors[: len(_SMALL_TALK)], vectors[len(_SMALL_TALK) :]
         # one by one: a product of matrices rounds by their size, and a turn's figure would depend on its batch
-        return [float((prototypes @ vector).max()) for vector in asked]
+        return [float((prototypes @ vector).max()) for vector in turns]

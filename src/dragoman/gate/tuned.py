@@ -1,4 +1,4 @@
-"""RAGate-PEFT: a language model with a low-rank adapter that was trained to say True or False."""
+"""RAGate-PEFT: a language model with a low-rank adapter trained to answer True or False."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman import prompts
 from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Prompt, Source, Verdict
-from dragoman.gate.inputs import Given, Inputs
+from dragoman.gate.inputs import GateInput, Inputs
 from dragoman.models.adapter_chooser import Chooser
 from dragoman.models.part import open_part
 
@@ -43,12 +43,12 @@ _NOTHING = "NULL"
 
 @gates.register("tuned.v1")
 class TunedGate:
-    """Decides by a part that `dragoman train gate-tuned` made: the probability of True against False, calibrated.
+    """Gate with a part of `dragoman train gate-tuned`: the calibrated probability of True against False.
 
-    The part says what is read. For `resp` a `reader` is needed; `syn-resp` is its draft too, or else the agent's
-    language model's. A part that reads `know` looks first and decides when it is asked again with the evidence.
-    `threshold` stands in for the part's own, `base` for where the language model lay in training; `runtime` is
-    llama.cpp where the part has its adapter in that format, else torch.
+    The part names its input fields. `resp` needs a `reader`; `syn-resp` needs a reader or the agent's language model.
+    With `know` the gate opens first and decides on the second call, with evidence. `threshold` replaces the part's,
+    `base` the path of the language model in training; `runtime` "auto" uses llama.cpp if the part has its adapter in
+    that format, otherwise torch.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class TunedGate:
 
     @property
     def threshold(self) -> float:
-        """The probability from which something is looked up."""
+        """The probability at which the gate opens."""
         return self._open()[0].part.head(HEAD).threshold(LABEL) if self._threshold is None else self._threshold
 
     @property
     def reads_evidence(self) -> bool:
-        """Whether the agent is to ask again when it has evidence."""
+        """Whether the agent must call `decide` again with evidence."""
         return self._open()[1].reads_evidence
 
     def warm_up(self) -> None:
@@ -103,14 +103,16 @@ class TunedGate:
         chooser, inputs = self._open()
         if inputs.reads_evidence and evidence is None:
             return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
-        given = inputs.gather(
+        gate_inputs = inputs.gather(
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
         threshold = self.threshold
-        found = chooser.probabilities(tuned_prompts(inputs, given, str(chooser.part.options["prompt"])), HEAD)
+        probabilities = chooser.probabilities(
+            tuned_prompts(inputs, gate_inputs, str(chooser.part.options["prompt"])), HEAD
+        )
         return [
             Verdict(probability >= threshold, probability, f"probability {probability:.2f}, threshold {threshold:.2f}")
-            for probability in found
+            for probability in probabilities
         ]
 
     def _open(self) -> tuple[Chooser, Inputs]:
@@ -122,13 +124,13 @@ class TunedGate:
             return self._opened
 
 
-def tuned_prompts(inputs: Inputs, given: Sequence[Given], name: str = PROMPT) -> list[Prompt]:
-    """What the model is asked about some turns: the fields of the inputs, each under its title, then the question."""
+def tuned_prompts(inputs: Inputs, turns: Sequence[GateInput], name: str = PROMPT) -> list[Prompt]:
+    """Return the prompts of turns: each input field under its title, then the question."""
     language = inputs.view.language
     template = prompts.get(name, language)
     titles = _TITLES.get(language, _TITLES["en"])
-    asked = []
-    for one in given:
+    gate_prompts = []
+    for one in turns:
         blocks = [f"{titles[field]}\n{text or _NOTHING}" for field, text in inputs.texts(one).items()]
-        asked.append(template.format(inputs="\n\n".join(blocks)))
-    return asked
+        gate_prompts.append(template.format(inputs="\n\n".join(blocks)))
+    return gate_prompts

@@ -1,4 +1,4 @@
-"""Look something up where the model is unsure of the answer it would give without."""
+"""Gate that retrieves if the language model is unsure of its answer without retrieval."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from dragoman.gate.llm_score import LlmScoreGate
 KIND = "gate.uncertainty"
 Measure: TypeAlias = Literal["mean", "least"]
 _UNNAMED = "Dragoman"
-"""The name under which parts were fitted that do not say one."""
+"""Name in the prompt of parts that store none."""
 
 
 @gates.register("uncertainty.v1")
 class UncertaintyGate(LlmScoreGate):
-    """Drafts a reply without retrieval; opens where the doubt of the draft is at or above `threshold`.
+    """Gate that drafts a reply without retrieval and opens if the doubt of the draft reaches `threshold`.
 
-    The doubt is one less the draft's confidence (`measure = "mean"`), or less the probability of its least likely
-    token (`"least"`; the language model needs `least = true`). With a trained `part` the doubt is made into the
-    probability that something should be looked up; the part then says what is measured, in which
-    language and under which name is asked, and where the threshold lies.
+    The doubt is one minus the draft's confidence (`measure = "mean"`), or minus the probability of its least likely
+    token (`"least"`; the language model needs `least = true`). A trained `part` calibrates the doubt to the
+    probability of retrieval, and its measure, language, name and threshold apply.
     """
 
     def __init__(
@@ -52,26 +51,26 @@ class UncertaintyGate(LlmScoreGate):
         measure: Measure = trained.get("measure", self._measure)
         language = str(trained.get("language", self._language))
         name = str(trained.get("name", _UNNAMED if trained else self._persona))
-        asked = [question(context, language, name) for context in turns]
-        drafts = self._model.generate(asked, max_tokens=int(trained.get("max_tokens", self._max_tokens)))
+        draft_prompts = [question(context, language, name) for context in turns]
+        drafts = self._model.generate(draft_prompts, max_tokens=int(trained.get("max_tokens", self._max_tokens)))
         return [doubt(draft, measure) for draft in drafts], "doubt of an unaided draft"
 
 
 def question(context: Context, language: str = "en", name: str = "Dragoman") -> Prompt:
-    """What the language model is asked: the reply it would give without looking anything up."""
+    """Return the prompt for a reply without retrieval."""
     template = prompts.get("chat.v1", language)
     return template.format(name=name, dialogue=prompts.dialogue(context, language, last=3))
 
 
 def doubt(draft: Draft, measure: Measure = "mean") -> float:
-    """How little a draft is to be trusted, from 0 to 1."""
+    """Return the doubt of a draft, from 0 to 1."""
     trust = draft.confidence
     if measure == "least" and draft.text:
-        told = draft.notes.get("min_probability")
-        if not isinstance(told, int | float):
+        least = draft.notes.get("min_probability")
+        if not isinstance(least, int | float):
             raise ConfigError(
-                "The language model does not say how likely its least likely token was.",
+                "The language model does not return the probability of its least likely token.",
                 remedy='Set least = true in [models.language] (llamacpp), or measure = "mean" for the gate.',
             )
-        trust = float(told)
+        trust = float(least)
     return min(1.0, max(0.0, 1.0 - trust))

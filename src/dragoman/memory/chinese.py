@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
 """Facts of a Chinese sentence: cut at its commas, each clause with the subject that it names or shares."""
 
 from __future__ import annotations
@@ -10,24 +11,34 @@ from dragoman.memory.patterns import RULES, Rule, around, value_type, words
 from dragoman.memory.subjects import USER, Subject
 
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "instruction": "{}"})
-_CUT = re.compile(r"[，,；;、：:]\s*|\s{1,9}(?=我|他|她|它)")
+_CUT = re.compile(r"[，,；;：:！!]\s*|、(?=我|他|她|它)|\s{1,9}(?=我|他|她|它)")
 _ADVERBS = re.compile(
-    r"(?:现在|目前|如今|今年|已经|也|还|都|很|一直|最近|刚刚?|其实|就|又|真的|确实|平时(?=不)|而且|并且|同时|另外|因为|所以|但是?|不过)+"
+    r"(?:现在|目前|如今|今年|已经|也|还|都|很|一直|最近|刚刚?|其实|就|又|真的|确实|平时(?=不)|而且|并且|同时|另外|因为|所以|但是?|不过"
+    r"|自己|本人|才|只有?|出门)+"
 )
 _ROLE = "|".join(sorted(words("roles_zh") | words("pets_zh"), key=len, reverse=True))
 _MATTER = "|".join(sorted(words("matters_zh"), key=len, reverse=True))
+_KIN = "|".join(sorted(words("kin_zh"), key=len, reverse=True))
 _SUBJECT = re.compile(
-    rf"(?:我|我们)(?:的|家的?)?(?P<role>{_ROLE})|(?P<we>我们|咱们)(?!的|家)|(?:我|我们)(?:家)?的?(?P<matter>{_MATTER})"
-    r"|(?P<me>我)|(?P<it>他们|她们|他|她|它)"
+    rf"(?:我们?|咱们?)(?:的|家的?)?(?:[那这]?[只条个匹位]|[那这])?(?P<role>[大小二]?(?:{_ROLE}))|(?P<kin>[大小二]?(?:{_KIN}))(?!们|票|卡|班|组|房)"
+    rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它)"
 )
 _MENTION = re.compile(
-    rf"(?:我的?|带着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有]{{0,3}})(?=来|去|一起|$)"
+    rf"(?:我的?|带着?|陪着?|和|跟)(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。；！？,.!?的来去一是有到出过玩]{{0,3}})(?=来|去|一起|到|出|过|玩|$)"
 )
-_OWNED = re.compile(rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]+[只条匹个位对])?[^，。]{{0,3}}?(?P<role>{_ROLE})$")
+_OWNED = re.compile(
+    rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]*[只条匹个位对头])?[^，。叫]{{0,3}}?(?P<role>{_ROLE})(?:[名]?叫(?P<name>[^，。是有]{{1,4}}))?$"
+)
 _ASKED = re.compile(
-    r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|[？?]"
+    r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|要不要|用不用|行不行|[？?]"
 )
-_CORRECTION = re.compile(r"^(?:不是?|不对|错了|更正|说错了|抱歉|对不起)[，,。\s]*")
+_CORRECTION = re.compile(
+    r"^(?:(?:哦|啊|哎|唉|呀|嗯)?[，,\s]*(?:不是?(?![^，,。]*[了过吃喝会能])|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
+)
+_NEWS = re.compile(
+    r"^(?:跟[你您](?:说|讲)一?[下声]?|告诉[你您](?:一声|个好消息)?|好消息|坏消息|计划有变|情况有变|说一下|补充一[下点]|对了|话说|是这样的?|嗨|嘿|哈[喽啰]|哎|您好|你好|早上好|下午好|晚上好)[，,：:！!。\s]*"
+)
+"""Words before a statement that say nothing of their own."""
 _NOT_IN_NAME = frozenset("的是也都今很不会有在对喜叫姓刚已现要住没能坐用最爱怀来了家说就还")
 _MATTERS = {
     "预算": "budget",
@@ -41,20 +52,53 @@ _MATTERS = {
     "母语": "language",
 }
 _LONGEST_NAME = 3
+_LEAST, _MOST = 2, 24
+"""How many characters a description of somebody has."""
+_FLEETING = re.compile(
+    "累|忙|困|饿|渴|紧张|高兴|开心|着急|哈哈|好烦|马上|等一下|正在|想|希望|问|谢|请|感觉|觉得|知道|不懂|没关系|没问题|还行|挺好|不错|就行|就好"
+)
+"""A mood, a wish or a remark: nothing to remember."""
+_WHEN = re.compile("^(?:前年|去年|上个月|上周|前几天|前不久|不久前|刚刚?)+")
+_OWN_SLOTS = frozenset("allergy avoids diet condition aid card companion party arrival age wears".split())
+_OWN_ACT = re.compile("刚?(?:办|租|订|报|买)了")
+_BODY = "膝盖|腰椎?|颈椎|后背|眼睛|耳朵|腿脚?|脚|手臂?|胳膊|肩膀?|心脏|血压|血糖|血脂|胃|肺|皮肤|牙齿?|视力|听力|鼻子|身体|关节"
+_ACTIVITY = re.compile(
+    r"(?:是|在[^，。]{1,8}?)?(?:改|换|新)?(?P<verb>租|滑|学(?![校生员费期院位])|办|买|练|用|开(?![始心会门放])|骑|报|订|养|选|玩|教|打|拉|弹|吹|唱)(?:的是|了|着|过|成|到)*"
+    r"(?P<x>(?!得|不|起|完|算|一下|车去|车来|车出)[^，。；！？了]{1,12}?)的?了?$"
+)
+_DESCRIPTIONS = (
+    ("condition", re.compile(rf"(?:的)?(?:{_BODY})[^，。]{{1,12}}$|(?:血压|血糖|血脂|视力)[高低差]|高血压|做[过完了][^，。]{{0,8}}手术|受过?[^，。]{{0,4}}伤|生病|住院|发烧|感冒")),
+    ("wears", re.compile("(?:戴|装)(?:着|了|有)?[^，。]{1,6}$")),
+    ("can", re.compile("(?:从来|从)?没有?[^，。]{0,8}过|(?:这次)?(?:是)?(?:第一次|头一[回次]|初次)|零基础|(?:是)?(?:个)?(?:新手|初学者)|没有?[^，。]{0,4}(?:基础|经验)|有[^，。]{1,6}(?:基础|经验|证书?)$")),
+    ("can", re.compile("不会[^，。]{1,8}$|不敢[^，。]{1,8}$|会(?!去|来|员|带|到|有)[^，。]{1,8}$|怕[^，。]{1,6}$")),
+    ("avoids", re.compile("[吃喝][^，。]{0,2}不了[^，。]{1,8}$|不沾[^，。]{1,8}$|信[^，。]{1,6}教$")),
+    ("level", re.compile("[^，。]{0,6}(?:考过?了?|过了|达到|是)[^，。]{0,4}[一二三四五六七八九十\\d]+级")),
+    ("status", re.compile("(?:在)?(?:读|上|念)(?:大学|大[一二三四]|初[一二三]|高[一二三]|[一二三四五六]年级|小学|中学|高中|初中|研究生|博士|幼儿园|研[一二三])[^，。]{0,4}$")),
+    ("status", re.compile("是(?!想|要|来|去|说|问|不是|不|从|在(?!读))(?:一?[名个位])?[^，。吗呢]{1,10}$")),
+    ("status", re.compile("(?:已经)?(?:毕业|结婚|离婚|上班|辞职|工作|残疾)了?$")),
+    ("about", re.compile("(?:去|来|到|学|上|考|参加|得|用|看)过[^，。]{1,10}$|(?:得|拿)过?[^，。]{1,6}(?:奖|名)$")),
+    ("about", re.compile("(?:已经|都)?在[^，。]{2,8}(?:学|上课|读书|上学|住)[^，。]{0,6}$")),
+)  # fmt: skip
+"""Patterns over what is said of somebody, and the slot of the fact."""
 
 
-def sentence_facts(text: str, said: str, people: Callable[[], Mapping[str, str]]) -> Iterator[Fact]:
-    """The facts that a Chinese sentence states."""
-    bare = _CORRECTION.sub("", _AROUND["lead"].sub("", text).strip())
+def sentence_facts(
+    text: str, said: str, people: Callable[[], Mapping[str, str]], *, last: Subject | None = None
+) -> Iterator[Fact]:
+    """The facts that a Chinese sentence states; `last` is whom 他 or 她 means, where a sentence before it told."""
+    bare = bare_statement(text)
     if not bare or _AROUND["supposed"].match(bare) or _AROUND["instruction"].search(bare):
         return
     current: Subject | None = None
-    last: Subject | None = None
-    for cut in _CUT.split(bare.rstrip("。！!.～~ ")):
+    cuts = _CUT.split(bare.rstrip("。！!.～~ "))
+    asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
+    for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
         if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause):
             continue
         subject, predicate = _subject(clause, current, last, people)
+        if subject is None and not asks and _is_own(clause):
+            subject = Subject(USER, "我")
         if subject is None:
             continue
         if subject.key != USER:
@@ -65,11 +109,28 @@ def sentence_facts(text: str, said: str, people: Callable[[], Mapping[str, str]]
             last = Subject(name or role, f"我{role}{name}", role)
         owned = _OWNED.search(predicate) if subject.key == USER else None
         if owned and not mentioned:
-            last = Subject(owned["role"], f"我的{owned['role']}", owned["role"])
-        current = subject
+            name = owned["name"] or ""
+            last = Subject(name or owned["role"], f"我的{owned['role']}{name}", owned["role"])
+        current = last if owned and owned["role"] in words("pets_zh") and last is not None else subject
         fact = _match(subject, predicate, said)
-        if fact is not None:
-            yield fact
+        if fact is None and not (asks and place == len(cuts) - 1):
+            fact = _described(subject, predicate, said)
+        if fact is None or (asks and fact.relation == "arrival" and "周" in fact.value):
+            continue  # "我周末去，多少钱？" is a part of the question
+        if fact.relation in ("name", "名字") and subject.key == subject.role:
+            current = last = Subject(fact.value, f"{subject.phrase}{fact.value}", subject.role)
+        yield fact
+
+
+def bare_statement(text: str) -> str:
+    """A sentence without greeting, announcement and words of correction."""
+    bare = text.strip()
+    for _ in range(3):
+        shorter = _CORRECTION.sub("", _NEWS.sub("", _AROUND["lead"].sub("", bare)).strip())
+        if shorter == bare:
+            break
+        bare = shorter
+    return bare
 
 
 def _subject(  # noqa: PLR0911 - one return a kind of subject
@@ -86,21 +147,22 @@ def _subject(  # noqa: PLR0911 - one return a kind of subject
         return current, clause
     rest = clause[match.end() :]
     if match["me"]:
-        return Subject(USER, "我"), rest
+        return Subject(USER, "我"), rest.removeprefix("这边").removeprefix("家里").removeprefix("家")
     if match["we"]:
         return Subject(USER, "我们", plural=True), rest
     if match["it"]:
         return last, rest
     if match["matter"]:
         return Subject(USER, "我的"), f"{match['matter']}{rest}"
-    role = match["role"]
+    role = match["role"] or match["kin"]
+    phrase = match[0] if match["role"] else f"我{role}"
     for length in range(_LONGEST_NAME + 1):
         name = rest[:length]
         if _NOT_IN_NAME.intersection(name):
             break
         if _first(rest[length:], "other") is not None:
-            return Subject(name or role, match[0] + name, role), rest[length:]
-    return Subject(role, match[0], role), rest
+            return Subject(name or role, phrase + name, role), rest[length:]
+    return Subject(role, phrase, role), rest
 
 
 def _first(predicate: str, who: str) -> tuple[Rule, re.Match[str]] | None:
@@ -123,10 +185,37 @@ def _match(subject: Subject, predicate: str, said: str) -> Fact | None:
     groups = match.groupdict()
     value = next((groups[key] for key in ("x", "y", "z") if groups.get(key)), "").strip()
     value = rule.value.format(x=value) if rule.value else value
-    if not value or _ASKED.search(value):
+    if rule.slot == "avoids" and len(value) > 2:
+        value = value.removesuffix("的")
+    if not value or _ASKED.search(value) or "不是" in value:
         return None
     relation = rule.slot.format(k=groups.get("k") or "").strip() if "{k}" in rule.slot else rule.slot
     return _fact(subject, relation + ("!" if rule.ended else ""), value, f"{subject.phrase}{predicate}", said)
+
+
+def _is_own(clause: str) -> bool:
+    """Whether a clause without a subject can only be about the user: "对花生过敏", "刚办了年卡"."""
+    found = _first(clause, "user")
+    return (found is not None and found[0].slot in _OWN_SLOTS) or _OWN_ACT.match(clause) is not None
+
+
+def _described(subject: Subject, predicate: str, said: str) -> Fact | None:
+    """What a clause says of somebody that no rule names: an activity with its object, experience, ability, health."""
+    adverbs = _ADVERBS.match(predicate)
+    bare = _WHEN.sub("", predicate[adverbs.end() :] if adverbs else predicate)
+    if _FLEETING.search(predicate) or "不是" in bare or not _LEAST <= len(bare) <= _MOST:
+        return None
+    text = f"{subject.phrase}{predicate}"
+    activity = _ACTIVITY.match(bare)
+    if activity:
+        verb, value = activity["verb"], activity["x"].removesuffix("的")
+        # "还学声乐" stands beside what is known; otherwise the newer object of a verb counts.
+        beside = adverbs is not None and re.search("也|还|又|同时", adverbs[0]) is not None
+        return _fact(subject, f"{verb}{value}" if beside else verb, value, text, said)
+    for slot, pattern in _DESCRIPTIONS:
+        if pattern.match(bare):
+            return _fact(subject, slot, bare.rstrip("了"), text, said)
+    return None
 
 
 def _matter(subject: Subject, predicate: str, said: str) -> Fact | None:

@@ -23,7 +23,8 @@ _ASKING = frozenset(
 )
 _AUXILIARY = frozenset("am is are was were have has do does did can could will".split())
 _ASKED = frozenset(
-    "i we you he she they it my our your the there a an this that these those any anyone dogs children students".split()
+    "i we you he she they it my our your the there a an this that these those any anyone anybody "
+    "someone somebody everyone dogs children students".split()
 )
 _HYPOTHETICAL = frozenset("if unless whether suppose imagine assuming".split())
 _SUBORDINATE = frozenset("when whenever where wherever until once before after why how what than".split())

@@ -24,11 +24,14 @@ from dragoman.memory.chunks import (
     without_condition,
 )
 from dragoman.memory.patterns import VERBS, words
+from dragoman.memory.roles import fits, singular
 from dragoman.memory.subjects import USER, WE, I, Subject, be, noun_phrase, possession, text_of, within
 
 _FIRST_PERSON = frozenset(("am", "have", "do", "are"))
 _COPULAS = frozenset(("is", "are", "has", "have", "was", "were", "will", "can", "does"))
 _OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt"))
+_TRAVELLING = frozenset("come travel arrive visit fly stay go leave".split())
+_INVERTED = frozenset("i we you he she they it my our your the there this that these those any".split())
 _PROPERTIES = frozenset(("name", "names", "age", "birthday", "weight", "height"))
 _OTHERS = frozenset("you the this that these those it your".split())
 _ELLIPSIS = re.compile(
@@ -94,6 +97,7 @@ class Reader:
 
     people: Callable[[], Mapping[str, str]] = dict
     _last: Subject | None = None
+    _several: Subject | None = None
     _met: dict[str, Subject] = field(default_factory=dict)
 
     def clauses(self, sentence: str, *, asks: bool = False) -> list[Clause]:
@@ -119,7 +123,7 @@ class Reader:
         if joint in RELATIVE:
             owner = self._last if self._last is not None and self._last.key != USER and verb_of(tokens) else None
             read.add(owner, tokens, aside=True)
-        elif is_question(tokens) and not (read.pending is not None and tokens[0].lower() in _COPULAS):
+        elif is_question(tokens) and not self._shares(read, joint, tokens):
             read.add(None, tokens)
             read.pending = None
         elif joint == "," and self._renames(read, tokens):
@@ -133,14 +137,28 @@ class Reader:
         elif verb_of(tokens) and (read.pending or read.main or current):
             subject = read.pending or _sharing(tokens, read.main, current)
             stated = (current is None or current.stated or read.pending is not None) and not read.doubtful
+            if current is not None and tokens[0].lower().endswith("ing") and current.tokens[0] in ("am", "is", "are"):
+                tokens = [current.tokens[0], *tokens]  # "I am arriving on Monday, leaving on Friday"
+            stated = stated and not (current is not None and read.pending is None and _is_unreal(current.tokens))
             read.add(subject, tokens, stated=stated)
             read.main, read.pending = subject or read.main, None
         elif current is not None and current.subject and verb_of(current.tokens) == "be" and is_complement(tokens):
             read.add(current.subject, [be(current.subject), *tokens], stated=current.stated)
         elif current is not None and continues(joint, tokens):
-            current.tokens += [joint, *tokens]
+            listed = read.body if current.aside and is_age(current.tokens[1:]) else current
+            if listed is not None:
+                listed.tokens += [joint, *tokens]
         else:
             read.add(None, tokens)
+
+    def _shares(self, read: _Sentence, joint: str, tokens: list[str]) -> bool:
+        """Whether a piece that begins as a question only lacks its subject: "Tom lives in Leeds and is a teacher"."""
+        if tokens[0].lower() not in _COPULAS:
+            return False
+        if read.pending is not None:
+            return True
+        third = read.current is not None and read.current.stated and read.main is not None and read.main.key != USER
+        return third and joint == "and" and tokens[1].lower() not in _INVERTED
 
     def _begin(self, read: _Sentence, joint: str, tokens: list[str], start: Start) -> None:
         subject, rest = start
@@ -175,11 +193,18 @@ class Reader:
             subject, end = noun_phrase(tokens, start)
             rest = list(tokens[end:])
             found = (subject, rest) if not rest or verb_of(rest) else None
+        elif word == "one" and [token.lower() for token in rest[:2]] in (["of", "my"], ["of", "our"]):
+            subject, end = noun_phrase(tokens, start + 2)
+            rest = list(tokens[end:])
+            one = subject and Subject(subject.key, f"One of {within(subject.phrase)}", subject.role)
+            found = (one, rest) if verb_of(rest) else None
         elif word == "there" and verb_of(rest) == "be" and re.search(r" (?:of us|people|adults)\b", text_of(rest)):
             found = WE, rest
         elif word in ("his", "her", "its", "their") and len(rest) > 1 and rest[0].lower() in _PROPERTIES:
             found = self._property(rest)
         elif word in ("he", "she", "they", "it") and rest:
+            if self._last is None:
+                self._last = self._only_one(word)
             found = (self._last if self._fits(word) and verb_of(rest) else None), rest
         else:
             found = self._named(tokens, start, first=first)
@@ -200,7 +225,7 @@ class Reader:
             return False
         return pronoun == "they" or not self._last.plural
 
-    def _named(self, tokens: Sequence[str], start: int, *, first: bool) -> Start | None:
+    def _named(self, tokens: Sequence[str], start: int, *, first: bool) -> Start | None:  # noqa: PLR0911 - one a case
         """A clause that begins with a name, with other words about the world, or without its "I am"."""
         name, rest = tokens[start], list(tokens[start + 1 :])
         if not rest:
@@ -208,6 +233,10 @@ class Reader:
         known = self._person(name) if verb_of(rest) and name.lower() not in _OTHERS else None
         if known is not None:
             return known, rest
+        if not first and self._is_one_of_several(name, rest):
+            assert self._several is not None
+            self._met[name.casefold()] = Subject(name, name, singular(self._several.role))
+            return self._met[name.casefold()], rest
         if first:
             text = text_of(tokens[start:])
             if _NAME_HERE.match(text):
@@ -218,9 +247,20 @@ class Reader:
         other = name.lower() in _OTHERS or (name[:1].isupper() and verb_of(rest))
         return (None, list(tokens)) if other else None
 
+    def _is_one_of_several(self, name: str, rest: list[str]) -> bool:
+        """Whether a new name is one of those just mentioned: "I have two dogs, Ben weighs 5 kg"."""
+        return (
+            self._several is not None
+            and name[:1].isupper()
+            and name.lower() not in words("not_names")
+            and bool(verb_of(rest))
+        )
+
     def _introduced(self, name: str, rest: list[str]) -> Start | None:
         """Who "Leo is my son" introduces."""
         if [token.lower() for token in rest[:2]] not in (["is", "my"], ["is", "our"]) or not name[:1].isupper():
+            return None
+        if name.lower() in _OTHERS:  # "This is my second time"
             return None
         subject, end = noun_phrase(rest, 1)
         if subject is None or subject.key != subject.role or end != len(rest) or name.lower() in words("not_names"):
@@ -236,7 +276,19 @@ class Reader:
         if key not in known:
             return None
         other, role = known[key]
-        return Subject(other, other, role or "person")
+        return Subject(other, f"My {role}" if other == role else other, role or "person")
+
+    def _only_one(self, pronoun: str) -> Subject | None:
+        """Whom a pronoun means that begins a turn: the one person or animal that is known and fits."""
+        fitting = [
+            (name, role)
+            for name, role in self.people().items()
+            if role and (role in words("pets") if pronoun == "it" else pronoun in ("he", "she") and fits(role, pronoun))
+        ]
+        if len(fitting) != 1:
+            return None
+        name, role = fitting[0]
+        return Subject(name, f"My {role}" if name == role else f"My {role} {name}", role)
 
     def _together(self, one: Subject, other: Subject, rest: list[str], *, stated: bool) -> list[_Open]:
         """Two subjects of one clause: "my partner and I are both coeliac", "me and my girlfriend Zoe are coming"."""
@@ -248,6 +300,9 @@ class Reader:
         after = [token for token in rest[1:] if token.lower() != "both"]
         if verb_of(rest) == "be" and not (after and VERBS.get(after[0].lower(), "be") != "be"):
             return [_Open(I, ["am", *after], stated), _Open(somebody, [be(somebody), *after], stated)]
+        verbs = {VERBS.get(token.lower(), "") for token in rest[:3]}
+        if not verbs & _TRAVELLING or verbs & {"have"} or rest[0].lower() in ("was", "were"):
+            return [_Open(WE, rest, stated)]
         companion = ["come", "with", *within(somebody.phrase).split()]
         return [_Open(I, companion, stated), _Open(WE, rest, stated)]
 
@@ -262,7 +317,8 @@ class Reader:
         is_state = verb_of(read.current.tokens) == "be" and not any(
             token.endswith("ing") for token in read.current.tokens
         )
-        return read.current.subject if read.current.stated and is_state else None
+        about = read.current.subject if read.current.stated and is_state else None
+        return None if about is WE else about
 
     def _renames(self, read: _Sentence, tokens: Sequence[str]) -> bool:
         """Whether a name between commas belongs to somebody: "my son, Max, is four"."""
@@ -289,6 +345,11 @@ class Reader:
 
     def _mention(self, tokens: Sequence[str], clause: _Open | None) -> None:
         """Keep in mind who is mentioned: what comes next may be about them."""
+        self._notice(tokens, clause)
+        if self._last is not None and self._last.plural and self._last.kind in ("person", "pet"):
+            self._several = self._last
+
+    def _notice(self, tokens: Sequence[str], clause: _Open | None) -> None:
         met = False
         for i, token in enumerate(tokens):
             if token.lower() in ("my", "our"):
@@ -303,6 +364,8 @@ class Reader:
                 self._last = clause.subject
         elif clause.tokens and VERBS.get(clause.tokens[0].lower()) in _OWNING:
             self._last = possession(clause.tokens) or self._last
+        elif "with" in tokens:
+            self._last = possession(tokens[tokens.index("with") :]) or self._last
 
 
 def _sharing(tokens: Sequence[str], main: Subject | None, current: _Open | None) -> Subject | None:
@@ -312,6 +375,11 @@ def _sharing(tokens: Sequence[str], main: Subject | None, current: _Open | None)
     if form in ("is", "has", "does", "was") or (form.endswith("s") and form not in VERBS.values()):
         return next((one for one in (nearest, main) if one is not None and one.key != USER), None)
     return main if form in _FIRST_PERSON and main is not None else nearest or main
+
+
+def _is_unreal(tokens: Sequence[str]) -> bool:
+    """Whether a clause says what would or should be: what shares its subject is as unreal."""
+    return any(token.lower() in ("would", "could", "should", "might") for token in tokens[:3])
 
 
 def _ends_with(tokens: Sequence[str], subject: Subject) -> bool:

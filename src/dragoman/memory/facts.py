@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dragoman.core.values import Fact
 from dragoman.memory import chinese
 from dragoman.memory.clauses import Reader
+from dragoman.memory.fragments import completed, embedded, named_with_ages
 from dragoman.memory.patterns import around, like, words
 from dragoman.memory.relations import clause_facts
 from dragoman.memory.wording import written_out
@@ -34,12 +35,27 @@ LONGEST_SENTENCE = 600
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "fleeting": "{}", "instruction": "{}"})
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』")
 _REPORTED = re.compile(
-    rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)", re.IGNORECASE
+    r"(?<!not )(?!(?:write|writing|ask|asking) (?:on behalf|for|about)\b)"
+    rf"\b(?:{'|'.join(sorted(word for word in words('reporting') if word.isascii()))})\b(?! goodbye)",
+    re.IGNORECASE,
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b(?!.*\byou\b)|我(?!要你)", re.IGNORECASE)
 _TAG = re.compile(
-    r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|ok|okay|you know|you see|see|isn't it|no)\s*+\?++\s*+$", re.IGNORECASE
+    r"(?:[,.]\s*+(?:ok|okay|no|see|yes)|"
+    r"(?:[,.]|(?<!\s))\s*+\b(?:remember|right|you know|you see|isn't it))\s*+\?++\s*+$",
+    re.IGNORECASE,
 )
+_SHORT_QUESTION = re.compile(
+    r"(?P<told>(?:I|we|my|our)\b(?:(?!\b(?:if|whether|or)\b).){4,120}?)(?:,| -| –)\s++"
+    r"(?!(?:I|we|my|our|he|she|they|it|who|which|and|or|but|right|so I|so we|that|because|since|what|when|where|how)\b)"
+    r"(?:[\w'’-]+ ){0,5}[\w'’-]+",
+    re.IGNORECASE,
+)
+_LOWER_CASE = re.compile(r"(?<=\w\w[.!?])\s(?=(?:i|im|i'm|i've|my|we|we're|our|he|he's|she|she's|they|it|it's|also)\b)")
+"""Where a sentence begins without a capital, as people type."""
+_FAREWELL = re.compile(r",?(?<!\s)\s++(?:hi|hello|thanks|thank you|cheers|bye|please)[\s.!]*+$", re.IGNORECASE)
+_DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
+"""Where "no" is part of what is said, and not an answer before it."""
 _CALL_ME = re.compile(
     r"(?i:(?:you (?:can|may) |please |just )?call me|i go by|(?:people|friends) call me|the name is|the name's)"
     r" (?P<x>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)"
@@ -54,7 +70,9 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     """
     found: dict[tuple[str, str], Fact] = {}
     reader = Reader(people)
-    for said in sentences(own_words(text))[:_MOST_SENTENCES]:  # quoted text is nobody's word about themselves
+    # Quoted text is nobody's word about themselves.
+    spoken = [part for whole in sentences(own_words(text)) for part in _LOWER_CASE.split(whole)]
+    for said in spoken[:_MOST_SENTENCES]:
         if len(said) > LONGEST_SENTENCE:
             continue
         for fact in _sentence_facts(said, reader):
@@ -88,6 +106,12 @@ def is_instruction(text: str) -> bool:
     return bool(_AROUND["instruction"].search(opening)) and not _OWN.match(opening) and not facts(opening)
 
 
+def _without_short_question(text: str) -> tuple[str, bool]:
+    """A statement without the question of a few words after it, and whether it still asks: "I am 15, alone ok?"."""
+    told = _SHORT_QUESTION.fullmatch(text)
+    return (told["told"], False) if told else (text, True)
+
+
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     bare = _QUOTED.sub(" ", said)
     if language(said) == "zh":
@@ -95,19 +119,27 @@ def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
         return
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
-    bare = _AROUND["lead"].sub("", spelt(bare)).strip()
+    whole = spelt(bare).strip()
+    bare = _AROUND["lead"].sub("", _AROUND["lead"].sub("", whole).strip()).strip()
     called = _CALL_ME.match(bare)
     if called:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
         return
-    text = written_out(_AROUND["lead"].sub("", bare)).strip(" .!?")
+    text = _FAREWELL.sub("", written_out(bare)).strip(" .!?")
+    denial = completed(_FAREWELL.sub("", written_out(whole)).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return
+    if asks:
+        text, asks = _without_short_question(text)
     reported = _REPORTED.search(text)
     if reported:
         end = max(text.rfind(mark, 0, reported.start()) for mark in (",", ";", " and ", " but "))
         if end < 0:
             return
         text = text[:end]
+    listed, text = named_with_ages(text)
+    for statement in filter(None, (denial, *listed, *embedded(text), completed(text, asks=asks))):
+        for clause in reader.clauses(statement.text):
+            yield from (fact for fact in clause_facts(clause, said) if statement.allows(fact.relation))
     for clause in reader.clauses(text, asks=asks):
         yield from clause_facts(clause, said)

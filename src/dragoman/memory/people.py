@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dragoman.core.values import Fact
+from dragoman.core.values import Fact, Turn
 from dragoman.memory.patterns import words
+from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
+from dragoman.text.ask_back import question_back
 
 _TOKEN = re.compile(r"[,;:()]|[^\s,;:().]+")
+_RECENT, _LONGEST = 6, 600
+_ASKED_NAME = re.compile(r"(?:How \w+ (?:is|does)|Is|Does|Has|Can|Will) (?P<name>[A-ZÀ-Þ][\w'’-]+)")
+_CALLED = re.compile(
+    r"(?<![A-Za-z-])(?P<role>[A-Za-z-]{1,30}+)(?:,| called| named)(?:,)? "
+    r"(?P<names>[A-ZÀ-Þ][\w'’-]*+(?:(?:, | and )[A-ZÀ-Þ][\w'’-]*+)*)"
+)
 _CHINESE = re.compile(
     rf"我(?:的|家的?)?(?P<role>{'|'.join(sorted(words('roles_zh') | words('pets_zh'), key=len, reverse=True))})"
 )
@@ -25,7 +33,24 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
             if fact.relation in ("name", "名字"):
                 for name in re.split(r",\s*|(?<!\s)\s++and\s+", fact.value):
                     people.setdefault(name, fact.subject)
+        if fact.subject == USER and fact.relation in ("pet", "family", "companion"):
+            people.update(_called(fact.value))
         people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
+    return people
+
+
+def people_in(turns: Sequence[Turn]) -> dict[str, str]:
+    """The people and animals that a dialogue mentions, and the one whom the agent asked about last.
+
+    Somebody without a name goes by their role: "my daughter" is `daughter`.
+    """
+    people: dict[str, str] = {}
+    for turn in turns[-_RECENT:]:
+        if turn.speaker == "user" and len(turn.text) <= _LONGEST:
+            people.update(_mentioned(turn.text, unnamed=True))
+    asked = _ASKED_NAME.match(question_back(turns[-1].text)) if turns and turns[-1].speaker == "agent" else None
+    if asked and asked["name"].lower() not in words("not_names"):
+        people.setdefault(asked["name"], "")
     return people
 
 
@@ -35,18 +60,34 @@ def is_same(fact: Fact, old: Fact, people: dict[str, str]) -> bool:
     if one == other:
         return True
     roles = {name.casefold(): role for name, role in people.items()}
-    role, old_role = fact.role or roles.get(one, ""), old.role or roles.get(other, "")
+    role, old_role = canonical(fact.role or roles.get(one, "")), canonical(old.role or roles.get(other, ""))
     if USER in (one, other) or not role or role != old_role:
         return False
-    unnamed = role in (one, other)
-    named = {name for name, known in roles.items() if known == role}
+    unnamed = role in (canonical(one), canonical(other))
+    named = {name for name, known in roles.items() if canonical(known) == role}
     return unnamed and len(named) <= 1
 
 
-def _mentioned(text: str) -> Iterable[tuple[str, str]]:
+def _called(value: str) -> Iterable[tuple[str, str]]:
+    """Who "a dog called Rex" or "two cats, Ink and Blot" names."""
+    match = _CALLED.search(value)
+    if match is None:
+        return
+    role = match["role"].lower()
+    role = role if role in words("roles") | words("pets") else role.removesuffix("s")
+    if role in words("roles") | words("pets"):
+        for name in re.split(r",\s*|(?<!\s)\s++and\s+", match["names"]):
+            yield name, role
+
+
+def _mentioned(text: str, *, unnamed: bool = False) -> Iterable[tuple[str, str]]:
     tokens = _TOKEN.findall(text)
     for i, token in enumerate(tokens):
         if token.lower() in ("my", "our"):
             subject, _ = noun_phrase(tokens, i)
-            if subject is not None and subject.kind in ("person", "pet") and subject.key != subject.role:
+            if subject is None or subject.kind not in ("person", "pet"):
+                continue
+            if subject.key != subject.role and unnamed and not re.search(rf"\b{re.escape(subject.key)}\b", text):
+                continue  # a word without a capital may be no name
+            if subject.key != subject.role or (unnamed and not subject.plural):
                 yield subject.key, subject.role

@@ -16,9 +16,11 @@ _KEPT = frozenset(("very", "quite", "so", "all", "both", "only"))
 _UNREAL = frozenset("would could should might may shall must".split())
 _LEARNT = frozenset(
     "move relocate turn break sprain injure get buy adopt retire become lose bear grow undergo stop quit start "
-    "book bring have join marry go".split()
+    "book bring have join marry go sell give cancel change expire hurt twist dislocate die pass reserve".split()
 )
 """Verbs whose past says what holds now: "I moved to Porto"."""
+_SAME_FORM = frozenset(("hurt", "come", "become"))
+"""Verbs whose participle is their basic form."""
 _TOGETHER = re.compile(r"^(?:both|all) (?!of\b)", re.IGNORECASE)
 _NEEDED = frozenset(("avoid", "use", "take"))
 """Verbs of which "have to" says what holds: "I have to avoid sugar"."""
@@ -39,16 +41,25 @@ class Predicate:
     planned: bool = False
     passing: bool = False
     """Whether it is going on or over: "am running", "have enjoyed"."""
+    past: bool = False
+    wished: bool = False
+    """Whether it is only wanted: "want to learn"."""
 
 
 def _is_ing(form: str) -> bool:
     return form.endswith("ing") and VERBS.get(form) != form  # "sing" is no such form
 
 
+def _is_auxiliary(tokens: list[str]) -> bool:
+    """Whether "do" stands before another verb; "do stairs" is done itself."""
+    following = tokens[1].lower() if len(tokens) > 1 else ""
+    return following in ("not", "never") or following in _ADVERBS or following in VERBS
+
+
 def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915 - one step an auxiliary
     """The predicate of a clause; None where nothing is stated as a fact."""
     tokens = text.split()
-    negated = ended = ability = planned = perfect = past = progressive = False
+    negated = ended = ability = planned = perfect = past = progressive = wished = False
     verb = ""
     while tokens:
         low = tokens[0].lower().strip(",")
@@ -64,9 +75,10 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif verb and verb not in ("be", "have"):
             break
         elif low in _UNREAL:
-            if not (low in ("must", "may") and tokens[1:2] == ["not"]):
+            needed = low in ("must", "should") and tokens[1:2] and VERBS.get(tokens[1].lower()) in _NEEDED
+            if not needed and not (low in ("must", "may") and tokens[1:2] == ["not"]):
                 return None
-            ability = True
+            ability = not needed
             tokens.pop(0)
         elif low == "can":
             ability = True
@@ -74,7 +86,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif low in ("will", "shall"):
             planned = True
             tokens.pop(0)
-        elif low in ("do", "does") and not verb and len(tokens) > 1:
+        elif low in ("do", "does") and not verb and _is_auxiliary(tokens):
             tokens.pop(0)
         elif low == "did":
             return None
@@ -88,7 +100,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
             ability, verb = True, ""
             del tokens[:2]
         elif not verb and low in ("want", "plan", "wants", "plans") and tokens[1:2] == ["to"]:
-            planned = True
+            planned = wished = True
             del tokens[:2]
         elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
             1:2
@@ -110,7 +122,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
                     perfect = False
                     tokens.pop(0)
                     break
-                if _is_ing(low) or form == low:
+                if _is_ing(low) or (form == low and low not in _SAME_FORM):
                     break
                 perfect = True
             elif low in ("was", "were", "had") or (
@@ -129,9 +141,9 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
     words = " ".join(tokens)
     if past and verb not in _LEARNT and not (verb == "be" and words.startswith(("born", "diagnosed"))):
         return None
-    if verb == "have" and past and not words.startswith(("a ", "an ", "my ", "surgery")):
+    if verb == "have" and past and not re.match(r"(?:an?|my|two) |(?:\w+ )?surgery", words):
         return None
-    if words.lower().startswith("no ") and verb in ("have", "own", "eat", "drink", "speak", "like", "need"):
+    if words.lower().startswith("no ") and verb in ("be", "have", "own", "eat", "drink", "speak", "like", "need"):
         negated, words = True, words[3:]
     stripped = words.lower().rstrip(" .")
     for ending in (" any more", " anymore", " any longer"):
@@ -147,4 +159,5 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         return None
     if verb == "be":
         words = _TOGETHER.sub("", words)
-    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, progressive or perfect)
+    passing = progressive or perfect
+    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, passing, past or perfect, wished)

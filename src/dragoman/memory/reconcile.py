@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dragoman.core.values import Fact, Passage
 from dragoman.memory.facts import ends, holds_many
 from dragoman.memory.people import is_same, people_of
+from dragoman.memory.roles import canonical
 
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "meat", "everything", "fish"))
@@ -58,7 +59,7 @@ def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
     """A fact about "my son" as one about Leo, where Leo is the only son."""
     if fact.subject != fact.role or not fact.role:
         return fact
-    named = [name for name, role in people.items() if role == fact.role]
+    named = [name for name, role in people.items() if canonical(role) == canonical(fact.role)]
     if len(named) != 1 or fact.relation in ("name", "名字"):
         return fact
     slot = f"{named[0]}'s {fact.relation}"

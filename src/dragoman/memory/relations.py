@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dragoman.core.values import Fact
 from dragoman.memory.clauses import Clause
@@ -15,7 +15,7 @@ from dragoman.text.patterns import Lazy
 _AROUND = around({"afterthought": r"(?<!\s)(?:{})$", "instruction": "{}"})
 _TAIL = re.compile(
     r"(?:[,;:(]|(?<!\s))\s++(?:because|since|so that|which|although|though|as I|if|when|while|after|and I|and we"
-    r"|are|is|was|were|as do|I|we)\b.*",
+    r"|are|is|was|were|as do|I|we)\b.*|, (?:not|only|but)\b.*",
     re.IGNORECASE,
 )
 _SPLIT_VALUE = re.compile(r"(?<!\s)\s*+\(.*|(?:,|(?<!\s))\s++(?:by the way|you know)\b.*", re.IGNORECASE)
@@ -29,10 +29,10 @@ _NAMES = re.compile(r", (?![A-Z]).*|;.*")
 _PRONOUN = re.compile(
     r"(?:it|that|this|these|those|them|him|her|you|one|ones|there|here|so|much|many)\b\s*$", re.IGNORECASE
 )
-_POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|anything|any)\b", re.IGNORECASE)
+_POINTING = re.compile(r"\b(?:the|this|that|these|those|your|it|you|them|him|her|any)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:my |our |an? |the )", re.IGNORECASE)
 _BAD_PART = re.compile(
-    r"(?:very |quite |a bit )?(?:bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
+    r"(?:very |quite |a bit )?(?:new|bad|weak|broken|injured|stiff|painful|sore|artificial|gone|poor|failing)\b",
     re.IGNORECASE,
 )
 _BODY = frozenset("leg arm knee knees hip hips back foot ankle wrist shoulder eyes eyesight hearing heart legs".split())
@@ -65,9 +65,16 @@ _MATTERS = {
     "first language": "language",
     "diet": "diet",
 }
+_PAPERS = frozenset(
+    "passport visa licence license card pass permit ticket membership contract subscription insurance rent plan size "
+    "colour color religion faith degree major subject school employer doctor address email phone number plot seat "
+    "cabin locker shift team club department grade level type group neighbourhood street language tongue".split()
+)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
-_GENERIC = frozenset("be cost include consist come hold start".split())
-_LONGEST_THING = 6
+_NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
+_GENERIC = frozenset("be cost include consist come hold start expire".split())
+_LONGEST_OWNED = 6
+_LONGEST_THING = 9
 _LONGEST_NAME = 5
 
 
@@ -93,10 +100,10 @@ def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:
             continue
         slot, ended = _slot(relation, read)
         text = clause.text
-        if not slot or (value_type(slot) in ("taste", "diet") and (read.passing or read.planned)):
+        if not slot or not _is_real(slot, read):
             continue
         value = _value(relation, read, match)
-        if slot == "companion":
+        if slot == "companion" or (slot == "brings" and _SHARED["folk"].search(value) and not read.negated):
             slot, value = _companion(value)
         elif slot == "name":
             value = _NAMES.sub("", value)
@@ -124,21 +131,33 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
         return False
     if base == "name":
         known = words("not_names") | words("passing")
+        if value.islower() and tokens[0].endswith(("ing", "ed")):
+            return False
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
+    if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):
+        return False
     if base in ("has", "brings"):
-        if len(tokens) > _LONGEST_THING:
+        if len(tokens) > _LONGEST_THING or value.startswith("the "):
             return False
         return not words("not_things").intersection((*tokens[:2], tokens[-1])) and not _PRONOUN.match(value)
     if base == "can":
-        return not _POINTING.search(value)
+        return not _POINTING.search(value) and "my " not in value
     if base in ("about", "status", "job"):
         return tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
     return not _PRONOUN.match(value) and not _ASKED.search(value)
 
 
+def _is_lasting_thing(tokens: Sequence[str]) -> bool:
+    """Whether words name something that one owns for longer than a day: a car, and no two classes."""
+    known = words("things") | words("possessions") | words("pets")
+    return any(token in known or token.removesuffix("s") in known for token in tokens)
+
+
 def sentence(text: str) -> str:
     """A clause as a sentence of its own."""
     text = text.strip(" ,;:-–—")
+    if "(" in text and ")" not in text:
+        text = text.partition("(")[0].rstrip()
     return text[:1].upper() + text[1:].rstrip(" .!,") + "."
 
 
@@ -168,20 +187,40 @@ def _is_meant(relation: Relation, subject: Subject) -> bool:
     return kind == "thing"
 
 
+def _is_real(slot: str, read: Predicate) -> bool:
+    """Whether what is going on, planned or wanted is a fact of a slot: "I want to learn Thai" is none yet."""
+    if value_type(slot) in ("taste", "diet") and (read.passing or read.planned):
+        return False
+    if slot == "age" and (read.planned or (read.verb == "turn" and not read.past)):
+        return False
+    if read.planned and slot in _NOT_PLANNED:
+        return False
+    return not read.wished or slot in ("arrival", "departure", "stay", "companion", "transport", "brings", "name")
+
+
 def _slot(relation: Relation, read: Predicate) -> tuple[str, bool]:  # noqa: PLR0911 - one return a way to negate
     """The slot of a fact and whether it ends one; no slot where nothing is learned."""
+    if relation.slot.endswith("!"):
+        ends = read.ended if relation.negated == "ended" else not (read.negated or read.planned)
+        return (relation.slot.rstrip("!") if ends else ""), True
+    if relation.slot == "home" and read.verb in ("move", "relocate") and not read.past and not read.negated:
+        return "plan", False  # who is moving still lives where they do
+    if relation.slot == "marital status" and read.verb == "get" and not read.past:
+        return "plan", False
     if not read.negated:
         learnt = relation.slot not in ("avoids",) or read.verb == "avoid"
         return (relation.slot if learnt and not (read.ability and relation.slot in ("hobby", "likes")) else ""), False
+    if relation.negated == "ended":
+        return (relation.slot if read.ended else ""), True
     if relation.negated == "ends":
         return relation.slot, True
     if relation.negated == "avoids" or relation.value == "yes":
         able = read.verb != "have" or read.ability  # "I can't have nuts" is about food, "I don't have nuts" is not
         return (relation.negated if able else ""), False
-    if read.ended:
-        return relation.negated and (relation.slot or relation.negated), True
     if relation.negated == "can":
         return ("can", False) if read.ability else ("", False)
+    if read.ended:
+        return relation.negated and (relation.slot or relation.negated), True
     if relation.negated.endswith("!"):
         return relation.negated.rstrip("!"), True
     return relation.negated, False
@@ -203,12 +242,17 @@ def _value(relation: Relation, read: Predicate, match: re.Match[str]) -> str:
 
 def _companion(value: str) -> tuple[str, str]:
     """Who comes along; what comes along is brought."""
-    if value.casefold() in ("alone", "on my own", "by myself", "solo"):
+    if value.casefold() in ("alone", "on my own", "by myself", "solo") or value.startswith("without "):
         return "companion", value
     if _MANNERED.fullmatch(value):
         return "", value
     named = re.fullmatch(r"(?:[A-ZÀ-Þ][\w'’-]++(?:,| and)? ?)+", value)
     return ("companion" if named or _SHARED["folk"].search(value) else "brings"), value
+
+
+def _tells_apart(matter: str, value: str) -> bool:
+    """Whether "my ... is ..." says something lasting: a number or a name, or a matter that papers have."""
+    return matter.rpartition(" ")[2] in _PAPERS or bool(re.search(r"\d|(?<!^)\b[A-ZÀ-Þ]|^[A-ZÀ-Þ]", value))
 
 
 def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
@@ -223,6 +267,8 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
     value = re.sub(
         r"^(?:called|named|now|in(?= [A-Z])|at(?= \d)|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words)
     )
+    if read.verb == "expire":
+        value = "expired" if read.past else ""
     tokens = value.casefold().split()
     if not tokens or (words("passing").intersection((tokens[0], tokens[-1])) and not _BAD_PART.match(value)):
         return
@@ -231,6 +277,8 @@ def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
             yield fact(subject, "condition", f"{matter} {clause.predicate}", clause.text, said)
         return
     relation = _MATTERS.get(matter, matter)
+    if relation == matter and not re.match(r"favou?rite\b", matter) and not _tells_apart(matter, value):
+        return
     if re.match(r"favou?rite ", relation):
         relation = "favourite " + relation.split(" ", 1)[1]
     doing = tokens[0].endswith("ing") and tokens[0] in VERBS and relation == matter

@@ -28,7 +28,7 @@ from dragoman.memory.correction import corrected
 from dragoman.memory.facts import facts, is_instruction, is_lasting
 from dragoman.memory.forgetting import fitting, telling
 from dragoman.memory.patterns import hints
-from dragoman.memory.people import people_of
+from dragoman.memory.people import people_in, people_of
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.text.confirmations import is_confirmation, is_undo
@@ -228,7 +228,10 @@ class RuleMemory:
                 known, read = self._known(context.scope), True
             return known
 
-        new = facts(context.last, people=lambda: people_of(map(fact_of, everything_known())))
+        def people() -> dict[str, str]:
+            return people_in(context.history) | people_of(map(fact_of, everything_known()))
+
+        new = facts(context.last, people=people)
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal:

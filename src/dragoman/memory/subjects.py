@@ -20,6 +20,12 @@ _ADVERBS = frozenset(
     "also now currently actually really still just recently both then already only usually often always mostly even "
     "certainly definitely probably sometimes generally normally all there too never not".split()
 )
+_NO_NAMES = frozenset(
+    "alone ok okay welcome old older young too either eligible safe big small tall short blind deaf pregnant vegan "
+    "vegetarian disabled diabetic ill bed car seat food ticket card pass price menu lead leash room toy bag class "
+    "course group school party age name birthday who which do does want wants think gets still ever yet today "
+    "tomorrow am enough less more half any some his her their mine yours".split()
+)
 _NOUNS_TOO = frozenset(("work", "love", "name", "call", "plan", "book"))
 _LONGEST = 6
 
@@ -75,6 +81,9 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
         at += 1
     role = inner[at].lower()
     names = [word for word in inner[at + 1 :] if word[:1].isalpha()]
+    if any(not _can_be_name(word) for word in names):  # "my daughter allowed on the slide"
+        end = start + 2 + at
+        names = []
     plural = role in words("plural_roles")
     more = _another_name(tokens, end) if names else ""
     if more:
@@ -110,6 +119,20 @@ def within(phrase: str) -> str:
 def text_of(tokens: Sequence[str]) -> str:
     """Tokens as text."""
     return _SPACED.sub("", " ".join(token for token in tokens if token))
+
+
+def _can_be_name(word: str) -> bool:
+    """Whether a word behind a role can be a name; many people write theirs without a capital."""
+    if word[:1].isupper():
+        return word.lower() not in words("not_names")
+    return not (
+        word.endswith(("ed", "ing", "ly", "able", "ful", "free", "less", "ion"))
+        or word in VERBS
+        or word in words("passing")
+        or word in words("not_names")
+        or word in words("not_things")
+        or word in _NO_NAMES
+    )
 
 
 def _another_name(tokens: Sequence[str], end: int) -> str:

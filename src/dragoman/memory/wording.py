@@ -17,20 +17,32 @@ _CONTRACTIONS = tuple(
         (r"\bi'd\b", "I would"),
         (r"\b(we|they|you)'re\b", r"\1 are"),
         (r"\b(we|they|you)'ve\b", r"\1 have"),
-        (r"\b(we|they|you|he|she|it)'ll\b", r"\1 will"),
+        (r"\b(we|they|you|he|she|it|there)'ll\b", r"\1 will"),
         (r"\b(we|they|you|he|she|it)'d\b", r"\1 would"),
         (r"\b(?:can'?t|cannot)\b", "can not"),
         (r"\bwon'?t\b", "will not"),
         (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
         (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
-        (r"\b(he|she|it|who|there|that|here|name|birthday)'s\b", r"\1 is"),
+        (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
+            r"|expecting|coming|joining|turning|electric|diesel"
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
+        (
+            r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
+            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining|seven"
+            r"|eight|nine|ten)\b)",
+            r"\1 is",
+        ),
+        (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),
+        (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
+        (r"\b(my|our) gf\b", r"\1 girlfriend"),
+        (r"\b(my|our) bf\b", r"\1 boyfriend"),
+        (r"\bw(?:/|(?= (?:my|our|us|me|a|two|three|\d))) ?", "with "),
         (r"\bgonna\b", "going to"),
         (r"\bgotta\b", "have to"),
         (r"\bi\b", "I"),
@@ -40,6 +52,23 @@ _CONTRACTIONS = tuple(
 _SLIPS = tuple(
     (re.compile(pattern, re.IGNORECASE), right)
     for pattern, right in (
+        (r"(?<=\d),(?=\d{1,2} ?(?:m|kg|cm|metres?|meters?)\b)", "."),
+        (
+            r"((?:^|[,.;] |\b(?:and|but|so) )(?:my|our) (?:\w+ )?[a-z]+(?: (?-i:[A-Z]\w+))?),? (?:he|she|it|they) "
+            r"(?=(?:is|are|am|has|have|can|does|do|will|was|uses?|needs?|lives?|works?|eats?|speaks?|likes?|not)\b)",
+            r"\1 ",
+        ),
+        (r"\b(my (?:\w+ )?(?:son|daughter|kid|child|boy|girl|wife|husband|mother|father|dog|cat)) have\b", r"\1 has"),
+        (r"\b(he|she|my \w+) do not\b", r"\1 does not"),
+        (r"\b((?:do|does) not (?:eat|drink|like|have|want|speak)) no\b", r"\1"),
+        (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
+        (r"\bthe (?=(?:dog|cat)'s name\b)", "my "),
+        (r"\b(my \w+) is not [^,]{1,30},? (?:it is|but) ", r"\1 is "),
+        (r"\bmy little one\b", "my child"),
+        (r"\bmy little ones\b", "my children"),
+        (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
+        (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
+        (r"^me: ", "I am "),
         (r"\bI has\b", "I have"),
         (r"\bI (?:is|are|be)\b", "I am"),
         (r"\b(he|she|it) have\b", r"\1 has"),
@@ -47,12 +76,16 @@ _SLIPS = tuple(
         (r"\bmy sun\b(?= (?:is|has|have|who|and I)\b)", "my son"),
         (r"\b(\d+|[a-z]+) year old\b", r"\1 years old"),
         (r"\bI am have\b", "I have"),
+        (r"\bI am having (?=(?:\d+|[a-z]+) years\b)", "I have "),
         (r"\bI am (live|work|come|travel|stay|use)\b", r"I \1"),
         (r"\bI am speaking (?=[A-Z])", "I speak "),
         (r"\bI have (\d+|[a-z]+) years(?: old)?(?=[.,;!]|$| and\b)", r"I am \1 years old"),
         (r"\bI not (?=eat|drink|like|drive|speak)", "I do not "),
         (r"\bI no (?=eat|drink|like|drive|speak)", "I do not "),
     )
+)
+_NAMELESS = re.compile(
+    r"(?<=\bI am )([a-z]{3,12})(?=,? (?:\d{1,3}(?: years?(?: old)?)?|from (?-i:[A-Z])\w+|and I am \d+)(?:$|,| and\b))"
 )
 _WORD = re.compile(r"[A-Za-z]{5,}")
 _TARGETS = tuple(
@@ -78,7 +111,13 @@ def written_out(sentence: str) -> str:
     text = _WORD.sub(lambda word: _spelt(word[0]), text)
     for pattern, right in _SLIPS:
         text = pattern.sub(right, text)
-    return text
+    return _NAMELESS.sub(lambda name: name[0].capitalize() if _is_name(name[0]) else name[0], text)
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word without a capital can be a name: "I am lena, 24"."""
+    known = words("not_names") | words("passing") | words("roles") | words("pets")
+    return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
 
 
 @lru_cache(maxsize=4096)

@@ -75,12 +75,12 @@ class JointScorer:
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[JointScore]:
         """The scores of (fact or "", sentence) pairs for a question."""
-        found = self.read([(joined(question, fact), text) for fact, text in pairs], (ANSWERS, BEARS, VERDICT))
-        verdicts = self._softmax(VERDICT, found[VERDICT])
+        scores = self.read([(joined(question, fact), text) for fact, text in pairs], (ANSWERS, BEARS, VERDICT))
+        verdicts = self._softmax(VERDICT, scores[VERDICT])
         return [
             JointScore(
-                self._probability(ANSWERS, found[ANSWERS][row][0]),
-                self._probability(BEARS, found[BEARS][row][0]) if fact.strip() else 0.0,
+                self._probability(ANSWERS, scores[ANSWERS][row][0]),
+                self._probability(BEARS, scores[BEARS][row][0]) if fact.strip() else 0.0,
                 *verdicts[row],
             )
             for row, (fact, _) in enumerate(pairs)
@@ -88,8 +88,8 @@ class JointScorer:
 
     def needs(self, question: str, facts: Sequence[str]) -> list[float]:
         """How likely a reply to the question, which may have its history before it, needs each fact."""
-        found = self.read([(question, fact) for fact in facts], (NEEDS,))[NEEDS]
-        return [self._probability(NEEDS, row[0]) for row in found]
+        scores = self.read([(question, fact) for fact in facts], (NEEDS,))[NEEDS]
+        return [self._probability(NEEDS, row[0]) for row in scores]
 
     def entails(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float, float]]:
         """For (evidence, claim) pairs: how likely the claim is entailed, neutral, contradicted."""
@@ -101,9 +101,9 @@ class JointScorer:
         import numpy as np
 
         widths = {head: len(self.part.head(head).labels) for head in heads}
-        found = {head: np.zeros((len(texts), width), dtype=np.float32) for head, width in widths.items()}
+        outputs = {head: np.zeros((len(texts), width), dtype=np.float32) for head, width in widths.items()}
         if not texts:
-            return found
+            return outputs
         session, tokenizer = self._load()
         cut = self._max_tokens
         encodings = tokenizer.encode_batch([(clean(first, cut), clean(second, cut)) for first, second in texts])
@@ -115,8 +115,8 @@ class JointScorer:
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
             given = session.run(list(heads), {name: value for name, value in feed.items() if name in wanted})
             for head, scores in zip(heads, given, strict=True):
-                found[head][rows] = scores
-        return found
+                outputs[head][rows] = scores
+        return outputs
 
     def _probability(self, head: str, score: float) -> float:
         return self.part.head(head).probability(float(score))

@@ -107,13 +107,15 @@ class ActingPlanner:
         if not turns:
             return []
         opened, graph = self._unified.get(), SourceGraph(sources)
-        known = {name for name in graph.names if name in opened.shape.grammar.sources}
-        strange = tuple(name for name in graph.names if name not in known)
+        trained_sources = {name for name in graph.names if name in opened.shape.grammar.sources}
+        strange = tuple(name for name in graph.names if name not in trained_sources)
         if strange:
-            told = "they are asked by their descriptions" if self._looks else "they are never asked"
-            log.warning("The part was not trained with the sources %s: %s until it is.", ", ".join(strange), told)
-        orders = legal_orders(graph, known, loose=self._looks)
-        chances = self._chances(opened, turns, [source for source in graph if source.name in known], orders)
+            consequence = "they are asked by their descriptions" if self._looks else "they are never asked"
+            log.warning(
+                "The part was not trained with the sources %s: %s until it is.", ", ".join(strange), consequence
+            )
+        orders = legal_orders(graph, trained_sources, loose=self._looks)
+        chances = self._chances(opened, turns, [source for source in graph if source.name in trained_sources], orders)
         described = self._described(turns, [graph[name] for name in strange])
         return [
             _plan(graph, chance, near, strange, self._lost(opened, context))
@@ -131,7 +133,7 @@ class ActingPlanner:
                 f"planner.acting: the layout {opened.shape.layout} has no plan after reading.",
                 remedy="Set aware = false, or train the layout tree.",
             )
-        checked = [found for found, _ in opened.runtime.check(self._judgings(turns, sources), orders)]
+        checked = [scores for scores, _ in opened.runtime.check(self._judgings(turns, sources), orders)]
         share = opened.average if self._average is None else self._average
         if not share:
             return [self._moved(opened, "check", one) for one in checked]
@@ -160,10 +162,12 @@ class ActingPlanner:
 
     def _judgings(self, turns: Sequence[Context], sources: Sequence[Source]) -> list[Judging]:
         requests = [Request(context, tuple(sources), k=self._pool) for context in turns]
-        found = offers.offered(requests, store=self._store, inner=self._retriever, pool=self._pool, small=self._small)
+        candidates = offers.offered(
+            requests, store=self._store, inner=self._retriever, pool=self._pool, small=self._small
+        )
         return [
             Judging(context, offers.candidates(offers.ordered(piece.passage for piece in pieces)))
-            for context, pieces in zip(turns, found, strict=True)
+            for context, pieces in zip(turns, candidates, strict=True)
         ]
 
     def _described(self, turns: Sequence[Context], strange: Sequence[Source]) -> list[dict[SourceName, float]]:
@@ -190,20 +194,22 @@ class ActingPlanner:
 
 
 def legal_orders(
-    graph: SourceGraph, known: set[SourceName], *, most: int = MOST_ORDERS, loose: bool = False
+    graph: SourceGraph, trained_sources: set[SourceName], *, most: int = MOST_ORDERS, loose: bool = False
 ) -> tuple[Order, ...]:
     """NULL and every order of some known sources in which each stands after all that it needs; where it is `loose`,
     after what of that is known.
 
     Where there are more than `most`, each set of sources is taken in the graph's own order alone, the smallest first.
     """
-    found: list[Order] = []
-    needs = {name: {need for need in graph[name].needs if not loose or need in known} for name in known}
+    orders: list[Order] = []
+    needs = {
+        name: {need for need in graph[name].needs if not loose or need in trained_sources} for name in trained_sources
+    }
     for order in _orders(graph, needs, ()):
-        found.append(order)
-        if len(found) > most:
+        orders.append(order)
+        if len(orders) > most:
             return _sets(graph, needs, most)
-    return tuple(sorted(found, key=len))
+    return tuple(sorted(orders, key=len))
 
 
 def _orders(graph: SourceGraph, needs: Mapping[SourceName, set[SourceName]], done: Order) -> Iterator[Order]:
@@ -215,14 +221,14 @@ def _orders(graph: SourceGraph, needs: Mapping[SourceName, set[SourceName]], don
 
 def _sets(graph: SourceGraph, needs: Mapping[SourceName, set[SourceName]], most: int) -> tuple[Order, ...]:
     names = [source.name for source in graph.order if source.name in needs]
-    found: list[Order] = []
+    orders: list[Order] = []
     for size in range(len(names) + 1):
         for some in combinations(names, size):
             if all(needs[name] <= set(some) for name in some):
-                found.append(some)
-                if len(found) == most:
-                    return tuple(found)
-    return tuple(found)
+                orders.append(some)
+                if len(orders) == most:
+                    return tuple(orders)
+    return tuple(orders)
 
 
 def _plan(
@@ -240,8 +246,8 @@ def _plan(
     names = _legal(graph, best, (*asked, *also))
     named = {name for order in chances for name in order}
     marginals = {name: min(1.0, math.fsum(p for order, p in chances.items() if name in order)) for name in graph.names}
-    told = sorted(chances.items(), key=lambda pair: -pair[1])[:_TOLD]
-    notes = [", ".join(f"{BETWEEN.join(order) or 'NULL'} {chance:.2f}" for order, chance in told)]
+    top = sorted(chances.items(), key=lambda pair: -pair[1])[:_TOLD]
+    notes = [", ".join(f"{BETWEEN.join(order) or 'NULL'} {chance:.2f}" for order, chance in top)]
     if left := [name for name in strange if name not in asked and name not in also]:
         notes.append(f"not known to the part, so not asked: {', '.join(left)}")
     if asked:
@@ -261,8 +267,8 @@ def _is_met(graph: SourceGraph, name: SourceName, asked: set[SourceName]) -> boo
 
 def _legal(graph: SourceGraph, best: Order, more: Sequence[SourceName]) -> Order:
     """The model's order, each source after those of the others that it needs; then what is left of them."""
-    found: list[SourceName] = []
+    order: list[SourceName] = []
     for name in best:
-        found += [source.name for source in graph.close([name]) if source.name in more and source.name not in found]
-        found.append(name)
-    return (*found, *(source.name for source in graph.order if source.name in more and source.name not in found))
+        order += [source.name for source in graph.close([name]) if source.name in more and source.name not in order]
+        order.append(name)
+    return (*order, *(source.name for source in graph.order if source.name in more and source.name not in order))

@@ -85,7 +85,7 @@ def best_legal(
     for size in range(1, len(unsure) + 1):
         for some in combinations(unsure, size):
             tried = sure.union(*(closed[name] for name in some))
-            found = sum(worth[name] for name in tried - sure)
-            if found > gain:
-                best, gain = tried, found
+            new_gain = sum(worth[name] for name in tried - sure)
+            if new_gain > gain:
+                best, gain = tried, new_gain
     return tuple(source.name for source in graph.order if source.name in best)

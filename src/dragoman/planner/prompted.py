@@ -56,8 +56,8 @@ def parse(text: str, sources: Sequence[Source], confidence: float = 1.0) -> Plan
         return Plan(tuple((name,) for name in named), dict.fromkeys(named, confidence), "prompted")
     if said_names:
         return Plan(reason="prompted: NULL")
-    said = text.strip().splitlines()[0][:40] if text.strip() else "nothing"
-    return Plan(((said,),), reason=f"prompted: said {said!r}")
+    answer = text.strip().splitlines()[0][:40] if text.strip() else "nothing"
+    return Plan(((answer,),), reason=f"prompted: said {answer!r}")
 
 
 def _mentioned(text: str, names: Sequence[str]) -> list[str]:

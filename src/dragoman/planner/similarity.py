@@ -33,7 +33,7 @@ class SimilarityPlanner:
     """
 
     def __init__(
-        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.7, margin: float = 0.1
+        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.45, margin: float = 0.1
     ) -> None:
         self._retriever = retriever
         self._threshold = threshold
@@ -61,14 +61,14 @@ class SimilarityPlanner:
         if matter == "you":
             nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
             matter = "bot" if nearer else "world"
-        if matter == "world" and _strongest(best, by["world"]) < DOUBTFUL:
+        bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
+        if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
             if personal and _resembling(found, by["user"]) >= SURE_OF_USER:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
         if matter == "user" and self._rather_world(context, found, by, best):
             matter = "world"
-        bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
         personal = personal or bears >= self._personal
         chosen = self._chosen(matter, personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")

@@ -22,23 +22,38 @@ class Answer:
     options: tuple[Option, ...]
     facts: tuple[Evidence, ...] = ()
     decision: Decision | None = None
+    opening: str = ""
+    """The words for yes or no, where the question calls for others than the usual ones."""
+    doubt: bool = False
+    """Whether the sentences are only the closest that were found."""
 
 
 def compose(answer: Answer, language: str) -> str:
     """The reply to a question: verdict, rule, the user's fact, source."""
-    rule = quoted([row_sentence(option.sentence) for option in answer.options], language)
-    source = attribution(answer.options[0].evidence, language) if answer.options else ""
+    rule, source = _rules(answer.options, language)
     decision = answer.decision
     reason = told([fact.text for fact in answer.facts], language)
     if decision is not None and decision.verdict == "unknown" and decision.ask:
         return phrase("depends", language, rule=rule, source=source, ask=decision.ask)
+    if answer.doubt:
+        return phrase("unsure", language, quote=rule + source)
     opening = ""
     if decision is not None and decision.verdict in ("yes", "no"):
-        opening = phrase(f"verdict-{decision.verdict}", language)
+        opening = answer.opening or phrase(f"verdict-{decision.verdict}", language)
     if reason:
         key = "rule-and-fact"
         return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source
     return opening + rule + source
+
+
+def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
+    """The quoted rules, and the source of the last: one source for several rules of the same place."""
+    sources = [attribution(option.evidence, language) for option in options]
+    texts = [row_sentence(option.sentence) for option in options]
+    if len(set(sources)) > 1:
+        before = [text + source for text, source in zip(texts[:-1], sources[:-1], strict=True)]
+        texts = [*before, texts[-1]]
+    return quoted(texts, language), sources[-1] if sources else ""
 
 
 def told(facts: Sequence[str], language: str) -> str:

@@ -9,25 +9,36 @@ from dataclasses import dataclass, replace
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.cells import cell_for, lookup, read_row, row_for, row_sentence
 from dragoman.decision.choose import Analyse
+from dragoman.decision.groups import by_group
 from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
+from dragoman.reader.decide_chinese import decide_chinese
 from dragoman.text.claims import negated
+from dragoman.text.language import language
 from dragoman.text.query import standalone
-from dragoman.text.question_kind import question_kind
+from dragoman.text.question_kind import QuestionKind, question_kind
 from dragoman.text.sentences import sentences
 
 _CONSIDERED = 12
 _MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
-_BEARS = 0.8
+_BEARS = 0.7
 """From which probability on a fact is said to the user as a reason."""
-_ANSWERS = 0.5
-"""From which probability on a sentence is taken to answer without a word of doubt."""
-_SURE = 0.85
-"""From which probability on a verdict of the trained scorer is taken."""
+_ANSWERS = 0.35
+"""From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
+_CLOSE = 0.15
+"""How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
+_AS_CLOSE = 0.06
+"""The same where no fact bears on either sentence."""
+_SURE = 0.8
+"""From which share of yes and no on a verdict of the trained scorer is taken."""
+_SPEAKS = 0.3
+"""How probable yes and no must be together for the trained scorer to have a say."""
+_DOUBTFUL = 0.35
+"""Below which probability the best sentence is only the closest that was found."""
 _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
@@ -55,6 +66,8 @@ def decide(
     An option that answers with a probability below `floor` is not considered by itself; beside one that does, all
     sentences of its passage are, since the rules of one matter stand together.
     """
+    if language(context.last) == "zh":
+        return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
     ranked = _by_sentence(options)
     if not ranked or ranked[0].probability < floor:
         return None
@@ -71,13 +84,27 @@ def decide(
         by_table = _table(near, facts, question, analyse)
         if by_table is not None:
             return by_table
-    judged = [_Judged(option, _decision(option)) for option in near]
+    asked = " ".join(context.last.split())
+    judged = [
+        _Judged(option, _decision(option, asked, facts if option.score >= best.score - _CLOSE else (), kind))
+        for option in near
+    ]
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
-    if best.fact is not None and best.bears >= _BEARS and best.probability >= _ANSWERS:
-        return Answer((best,), (best.fact,))
-    return None
+    return _closest(near) if facts else None
+
+
+def _closest(near: Sequence[Option]) -> Answer:
+    """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
+    best = near[0]
+    personal = any(option.bears >= _BEARS for option in near[:2])
+    least = best.score - (_CLOSE if personal else _AS_CLOSE)
+    said = [best, *(o for o in near[1:] if o.score >= least and read_row(o.sentence) is None)][:2]
+    bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
+    facts = {fact.id: fact for fact in bearing}
+    doubt = max(option.probability for option in said) < _DOUBTFUL
+    return Answer(tuple(said), () if doubt else tuple(facts.values()), doubt=doubt)
 
 
 def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
@@ -87,7 +114,7 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
         return None
     rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
     told = [fact.text for fact in facts]
-    personal = row_for(rows, told, question)
+    personal = row_for(rows, told, question, analyse)
     if personal is not None:
         text, decision = personal
         cell = cell_for(question, text, (), analyse)
@@ -121,19 +148,27 @@ def _by_sentence(options: Sequence[Option]) -> list[Option]:
     return sorted(best.values(), key=lambda option: -option.score)
 
 
-def _decision(option: Option) -> Decision:
-    """By code where code can; else by the scorer, where it is sure."""
+def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
+    """By code where code can; else by the group that the rule names, else by the scorer, where it is sure.
+
+    `facts` are those that may decide by words; none for an option that only its numbers can bring in.
+    """
     decision = option.decision or Decision("none")
-    if decision.verdict != "none" or option.fact is None or option.bears < _BEARS:
+    if decision.verdict != "none" or kind != "polar" or not facts:
         return decision
-    verdict, probability = max(option.verdict.items(), key=lambda pair: pair[1], default=("none", 0.0))
+    named = by_group(question, [fact.text for fact in facts], option.sentence)
+    if named is not None:
+        return named
+    if option.fact is None or option.bears < _BEARS:
+        return decision
+    yes, no = option.verdict.get("yes", 0.0), option.verdict.get("no", 0.0)
     restricts = bool(_RESTRICTION.search(option.sentence)) or negated(option.sentence)
-    if probability < _SURE or verdict not in ("yes", "no") or restricts != (verdict == "no"):
+    if yes + no < _SPEAKS or max(yes, no) < _SURE * (yes + no) or restricts != (no > yes):
         return decision  # the scorer's word is taken only where the sentence's own polarity agrees
     return Decision(
-        "yes" if verdict == "yes" else "no",
+        "yes" if yes > no else "no",
         fact=option.fact.text,
-        confidence=probability,
+        confidence=max(yes, no),
         by="model",
         reason="entailment",
     )
@@ -147,9 +182,22 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     """
     best = judged[0]
     told = {fact.text for fact in facts}
-    by_fact = [each for each in judged if each.decision.fact in told and each.decision.verdict in ("yes", "no")]
+    by_fact = [
+        each
+        for each in judged
+        if each.decision.fact in told
+        and each.decision.verdict in ("yes", "no")
+        # A row says something about its own matter; it does not refuse or let anything else.
+        and (each is best or read_row(each.option.sentence) is None)
+    ]
     # What code compares is surer than what a model reads, and a sentence says more than a table row.
-    by_fact.sort(key=lambda each: (each.decision.by != "code", read_row(each.option.sentence) is not None))
+    by_fact.sort(
+        key=lambda each: (
+            each.decision.by != "code",
+            each.option.decision is None or each.option.decision.verdict == "none",
+            read_row(each.option.sentence) is not None,
+        )
+    )
     refusals = [each for each in by_fact if each.decision.verdict == "no"]
     if refusals:
         return _answer(refusals[:1], facts)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Quote, rank
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken, told_back
 from dragoman.text.form import form, owned_thing
@@ -16,6 +17,8 @@ from dragoman.text.spelling import spelt
 _SAME_THING = 0.3
 """The cosine from which on a fact may be about a thing that it does not name: "my bird", "My parrot is called Rico"."""
 _TIE, _MOST_LINES = 0.02, 6
+_CLOSE = 0.06
+"""How far below the best sentence's score another one may stand to be quoted beside it."""
 _CHINESE_FLOOR = 0.12
 """Relevance by words alone runs low; this is what a row scores that shares a telling character with the question."""
 
@@ -76,7 +79,7 @@ class ExtractiveReader:
                 return self._told(facts[:1], language)
             key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
             return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said", notes=NO_ANSWER)
-        return self._quoted(quotes[0], _alike(quotes), language)
+        return self._quoted(quotes[0], _alike(quotes), language, self._beside(quotes, language))
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
         """Without the evidence that was only asked for because a later source needs it."""
@@ -110,17 +113,34 @@ class ExtractiveReader:
     def _answers(self, quote: Quote) -> bool:
         return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least
 
-    def _quoted(self, quote: Quote, text: str, language: str) -> Draft:
+    def _beside(self, quotes: Sequence[Quote], language: str) -> Quote | None:
+        """A second sentence that answers as well as the best: rather both than the wrong one."""
+        best, second = quotes[0], next((quote for quote in quotes[1:] if quote.text != quotes[0].text), None)
+        if second is None or language == "zh" or self._about.get(best.evidence.source, "world") != "world":
+            return None
+        if read_row(second.text) is not None:  # of a table, one row is right
+            return None
+        as_good = second.score >= best.score - _CLOSE and second.probability >= self._sure
+        return second if as_good and _alike(quotes) == best.text else None
+
+    def _quoted(self, quote: Quote, text: str, language: str, second: Quote | None = None) -> Draft:
         about = self._about.get(quote.evidence.source, "world")
         if about == "user":
             return self._told([quote.evidence], language)
+        texts = [(text, _attribution(quote.evidence, language))]
+        if second is not None:
+            texts.append((second.text, _attribution(second.evidence, language)))
         if about == "world" and self._show_source:
-            text += _attribution(quote.evidence, language)
+            same = len({source for _, source in texts}) == 1
+            text = " ".join(each if same else each + source for each, source in texts) + (texts[0][1] if same else "")
+        elif second is not None:
+            text = f"{text} {second.text}"
         notes: dict[str, str | float] = {"score": round(quote.score, 3), "answers": round(quote.probability, 3)}
         if about == "world" and quote.probability < self._sure:
             text = phrase("unsure", language, quote=text)
             notes |= NEAREST
-        return Draft(text, quote.probability, "quoted", (quote.evidence.id,), notes=notes)
+        ids = dict.fromkeys((quote.evidence.id, *(() if second is None else (second.evidence.id,))))
+        return Draft(text, quote.probability, "quoted", tuple(ids), notes=notes)
 
     def _told(self, told: Sequence[Evidence], language: str) -> Draft:
         ids = tuple(piece.id for piece in told)

@@ -27,6 +27,7 @@ from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
 from dragoman.text.form import form
+from dragoman.text.question_kind import question_kind
 
 _PIECES = re.compile(r"\S+\s*|\s+")
 
@@ -134,7 +135,8 @@ class GroundedReader:
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
         if shape.act != "question" or not passages:
             return None
-        options = self._ranker.rank(task.context, facts, passages)
+        polar = question_kind(task.context.last) == "polar"
+        options = self._ranker.rank(task.context, facts, passages, verdicts=polar)
         answer = decide(task.context, options, facts, floor=self._floor, analyse=self._analyse)
         return None if answer is None else _composed(answer, language)
 
@@ -187,6 +189,8 @@ def _composed(answer: Answer, language: str) -> Draft:
     if answer.decision is not None:
         notes |= {"decision": answer.decision.verdict, "by": answer.decision.by}
         notes |= {key: text for key in ("reason", "missing", "value") if (text := str(getattr(answer.decision, key)))}
+    if answer.doubt:
+        notes |= NEAREST
     confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence
     pieces = (*(option.evidence for option in answer.options), *answer.facts)
     return Draft(compose(answer, language), confidence, "composed", tuple(piece.id for piece in pieces), notes=notes)

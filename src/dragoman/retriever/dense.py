@@ -1,4 +1,4 @@
-"""Search by meaning: the cosine of the query's vector and the passages' vectors."""
+"""Vector search: the cosine of query and passage vectors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
 from dragoman.retriever.judge import Candidate, judged
-from dragoman.retriever.repetition_penalty import less_what_was_said, losses
+from dragoman.retriever.repetition_penalty import losses, penalised
 from dragoman.retriever.search import (
     Analyse,
-    Asked,
     Dependency,
+    QueryKind,
     SourceSearch,
     find,
     merged,
@@ -22,16 +22,16 @@ from dragoman.retriever.search import (
     searches,
     terms_of,
 )
-from dragoman.retriever.trained import Trained, Way, calibrated
+from dragoman.retriever.trained import SearchOptions, Trained, calibrated
 from dragoman.retriever.vectors import query_vectors
 
 
 @retrievers.register("dense.v1")
 class DenseRetriever:
-    """Finds what is said in other words; rows without a vector are not found.
+    """Dense retriever; rows without a vector are never returned.
 
-    `part` is a trained bi-encoder's folder, whose weights the agent's encoder runs (`encoder.weights`): it says how a
-    turn is asked and what a cosine is worth. `query` and `dependency` are its own unless they are given.
+    `part` is the folder of a trained bi-encoder whose weights the agent's encoder uses (`encoder.weights`): it holds
+    the query options and the calibration of cosines. `query` and `dependency` override its own.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DenseRetriever:
         encoder: Encoder,
         analyse: Analyse,
         dependency: Dependency | None = None,
-        query: Asked | None = None,
+        query: QueryKind | None = None,
         pool: int = 50,
         part: str | None = None,
         folder: Path | None = None,
@@ -53,30 +53,32 @@ class DenseRetriever:
         self._pool = pool
 
     def warm_up(self) -> None:
-        """Open the trained part, where there is one."""
-        self._trained.way()
+        """Open the trained part, if there is one."""
+        self._trained.options()
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        way = self._trained.way()
-        asked = searches(requests, analyse=self._analyse, dependency=way.dependency, query=way.query)
-        if not asked:
+        options = self._trained.options()
+        source_searches = searches(requests, analyse=self._analyse, dependency=options.dependency, query=options.query)
+        if not source_searches:
             return [[] for _ in requests]
-        vectors = query_vectors(self._encoder, asked, way.mix)
+        vectors = query_vectors(self._encoder, source_searches, options.mix)
         queries = [
             replace(search.ask(max(self._pool, search.request.k)), vector=vector)
-            for search, vector in zip(asked, vectors, strict=True)
+            for search, vector in zip(source_searches, vectors, strict=True)
         ]
-        answers = find(self._store.nearest, asked, queries)
-        lost = losses(self._encoder, self._store.nearest, asked, way.said, pool=self._pool)
-        found = zip(asked, answers, lost, strict=True)
-        return merged(requests, [(search, self._rank(way, search, hits, less)) for search, hits, less in found])
+        answers = find(self._store.nearest, source_searches, queries)
+        lost = losses(self._encoder, self._store.nearest, source_searches, options.said, pool=self._pool)
+        results = zip(source_searches, answers, lost, strict=True)
+        return merged(requests, [(search, self._rank(options, search, hits, less)) for search, hits, less in results])
 
-    def _rank(self, way: Way, search: SourceSearch, hits: Sequence[Hit], lost: Mapping[str, float]) -> list[Evidence]:
+    def _rank(
+        self, options: SearchOptions, search: SourceSearch, hits: Sequence[Hit], lost: Mapping[str, float]
+    ) -> list[Evidence]:
         if not hits:
             return []
-        candidates = [less_what_was_said(Candidate(hit.passage, hit.score), lost) for hit in hits]
+        candidates = [penalised(Candidate(hit.passage, hit.score), lost) for hit in hits]
         scored = [(candidate.cosine or 0.0, candidate) for candidate in candidates]
         top = preferred(search, scored)[: search.request.k]
-        if way.head is not None:
-            return [evidence for _, evidence in calibrated(way, search, top)]
+        if options.head is not None:
+            return [evidence for _, evidence in calibrated(options, search, top)]
         return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]

@@ -1,7 +1,7 @@
-"""UniMS-RAG's retriever: a unified model says how similar each candidate is, all of a turn in one packed pass.
+"""UniMS-RAG's retriever: a unified model scores all candidates of a turn in one packed pass.
 
-Relevance is the expected value over the evaluation tokens (Eq. 3 asks for the token itself), calibrated where the part
-was.
+Relevance is the expected value over the evaluation tokens (Eq. 3 takes the token itself), calibrated if the part has
+a calibration.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Children: TypeAlias = Literal["filter", "pairs", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request's candidates; `judged` are those that the part knows, with what they stand on before them.
+class _CandidateRequest:
+    """Candidates of a request; `judged` are those of trained sources, each after its parent.
 
-    `ahead` are candidates of sources that the plan asks later, which tell a parent from another by its children.
+    `ahead` are candidates of sources that come later in the plan: a parent is scored with its children.
     """
 
     request: Request
@@ -42,21 +42,21 @@ class _Asked:
 
 @retrievers.register("evaluating.v1")
 class EvaluatingRetriever:
-    """Judges candidates by a part that `dragoman train unims` made.
+    """Retriever that scores candidates by a part of `dragoman train unims`.
 
     Inputs:
-        inner: finds the candidates, `pool` a source; a source of at most `small` passages is judged whole. Without it
-            the first `pool` passages of a source are judged, at least `small`; more are told of in the log.
-        first: the share of the inner retriever's relevance in the judged one, both as log-odds, for a model that
-            learned little; above 0 every candidate comes from `inner`.
-        dependency: "filter" keeps, where evidence was given, its children and what has no parent; "off" keeps all;
-            "pairs" keeps all and ranks a parent and its child together, by the product of their similarities, so that
-            a wrong parent does not take the right child with it. A candidate with a parent is judged on that parent,
-            as in training.
-        names: the part's sources by the agent's names, {USER = "MEMORY"}, where they differ.
-        runtime, device, base: where the model runs, and on which weights.
+        inner: finds the candidates, `pool` per source; a source of at most `small` passages is scored whole. Without
+            it the first `pool` passages of a source are scored, at least `small`; the log reports left-out ones.
+        first: weight of the inner retriever's relevance in the result, mixed as log-odds, for a model that learned
+            little; above 0 every candidate comes from `inner`.
+        dependency: "filter" keeps children of the given evidence and passages without a parent; "off" keeps all;
+            "pairs" keeps all and ranks a parent and its child by the product of their similarities, so that a wrong
+            parent does not exclude the right child. A candidate with a parent is scored after that parent, as in
+            training.
+        names: map from the agent's source names to the part's, {USER = "MEMORY"}.
+        runtime, device, base: where the model runs, and with which weights.
 
-    A source that the part was not trained with keeps the relevance of `inner`.
+    Sources that the part was not trained with keep the relevance of `inner`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class EvaluatingRetriever:
         self._dependency = dependency
 
     def warm_up(self) -> None:
-        """Load the weights, and what the inner retriever needs."""
+        """Load the weights, also those of the inner retriever."""
         warm(self._inner)
         self._unified.warm_up()
 
@@ -103,81 +103,93 @@ class EvaluatingRetriever:
         if not requests:
             return []
         opened = self._unified.get()
-        known = frozenset(opened.shape.grammar.sources)
+        trained_sources = frozenset(opened.shape.grammar.sources)
         offered = self._offered(requests)
         pairs = self._dependency == "pairs"
-        ahead = self._ahead(requests, known) if pairs else [[] for _ in requests]
-        asked = [self._asked(*one, known) for one in zip(requests, offered, ahead, strict=True)]
+        ahead = self._ahead(requests, trained_sources) if pairs else [[] for _ in requests]
+        candidates = [self._candidates(*one, trained_sources) for one in zip(requests, offered, ahead, strict=True)]
         judgings = [
-            Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, known)) for one in asked
+            Judging(one.request.context, offers.candidates(one.judged), _planned(one.request, trained_sources))
+            for one in candidates
         ]
         scores = opened.runtime.judge(judgings)
-        return [_ranked(opened, one, found, self._first, pairs) for one, found in zip(asked, scores, strict=True)]
+        return [
+            _ranked(opened, one, similarities, self._first, pairs)
+            for one, similarities in zip(candidates, scores, strict=True)
+        ]
 
     def _offered(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        store = None if self._first else self._store  # what the store gives whole has no relevance yet
+        store = None if self._first else self._store  # rows that the store lists have no relevance to mix
         return offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
 
-    def _ahead(self, requests: Sequence[Request], known: frozenset[SourceName]) -> list[list[Evidence]]:
-        """The candidates of the sources that each request's plan asks after this one, as far as the part knows them."""
+    def _ahead(self, requests: Sequence[Request], trained_sources: frozenset[SourceName]) -> list[list[Evidence]]:
+        """Return the candidates of trained sources that come later in each request's plan."""
         by_name = {source.name: source for source in self._sources}
-        found: list[list[Evidence]] = [[] for _ in requests]
+        candidates: list[list[Evidence]] = [[] for _ in requests]
         later = []
         for number, request in enumerate(requests):
             now = {source.name for source in request.sources}
             last = max((place for place, name in enumerate(request.plan) if name in now), default=len(request.plan))
-            after = tuple(by_name[name] for name in request.plan[last + 1 :] if name in known and name in by_name)
+            after = tuple(
+                by_name[name] for name in request.plan[last + 1 :] if name in trained_sources and name in by_name
+            )
             if after:
                 later.append((number, replace(request, sources=after)))
         for (number, _), pieces in zip(later, self._offered([request for _, request in later]), strict=True):
-            found[number] = pieces
-        return found
+            candidates[number] = pieces
+        return candidates
 
-    def _asked(
-        self, request: Request, pieces: Sequence[Evidence], ahead: Sequence[Evidence], known: frozenset[SourceName]
-    ) -> _Asked:
-        kept = tuple(_filtered(request, pieces) if self._dependency == "filter" else pieces)
-        strange = {piece.source for piece in kept} - known
-        if strange:
-            log.warning("The part was not trained with the sources %s: retrain it to judge them.", sorted(strange))
-        ids = {piece.id for piece in kept}
+    def _candidates(
+        self,
+        request: Request,
+        pieces: Sequence[Evidence],
+        ahead: Sequence[Evidence],
+        trained_sources: frozenset[SourceName],
+    ) -> _CandidateRequest:
+        candidates = tuple(_filtered(request, pieces) if self._dependency == "filter" else pieces)
+        untrained = {piece.source for piece in candidates} - trained_sources
+        if untrained:
+            log.warning("The part was not trained with the sources %s: retrain it to judge them.", sorted(untrained))
+        ids = {piece.id for piece in candidates}
         children = tuple(piece for piece in ahead if piece.passage.parent in ids)
-        rows = [piece.passage for piece in (*kept, *children) if piece.source in known]
-        given = {piece.id: piece.passage for piece in (*request.given, *kept)}
-        below = [row for row in offers.parents(rows, given, request, self._store) if row.source in known]
-        return _Asked(request, kept, tuple(offers.ordered((*below, *rows))), children)
+        rows = [piece.passage for piece in (*candidates, *children) if piece.source in trained_sources]
+        available = {piece.id: piece.passage for piece in (*request.given, *candidates)}
+        below = [row for row in offers.parents(rows, available, request, self._store) if row.source in trained_sources]
+        return _CandidateRequest(request, candidates, tuple(offers.ordered((*below, *rows))), children)
 
 
 def _filtered(request: Request, pieces: Sequence[Evidence]) -> list[Evidence]:
-    """Without the children of what was not given, in each source in which something given has children."""
-    given = {piece.id for piece in request.given}
-    narrowed = {piece.source for piece in pieces if piece.passage.parent in given}
+    """Drop children of other parents in each source that has children of the given evidence."""
+    given_ids = {piece.id for piece in request.given}
+    narrowed = {piece.source for piece in pieces if piece.passage.parent in given_ids}
     return [
         piece
         for piece in pieces
-        if piece.source not in narrowed or piece.passage.parent is None or piece.passage.parent in given
+        if piece.source not in narrowed or piece.passage.parent is None or piece.passage.parent in given_ids
     ]
 
 
-def _planned(request: Request, known: frozenset[SourceName]) -> Order:
-    """The plan of the turn; where it is not told, what was asked so far."""
-    asked = (*(piece.source for piece in request.given), *(source.name for source in request.sources))
-    return tuple(name for name in dict.fromkeys(request.plan or asked) if name in known)
+def _planned(request: Request, trained_sources: frozenset[SourceName]) -> Order:
+    """Return the turn's plan; without one, the sources of the request and of its given evidence."""
+    so_far = (*(piece.source for piece in request.given), *(source.name for source in request.sources))
+    return tuple(name for name in dict.fromkeys(request.plan or so_far) if name in trained_sources)
 
 
-def _ranked(opened: UnifiedPart, asked: _Asked, scores: Sequence[float], first: float, pairs: bool) -> list[Evidence]:
-    """The best k of each source, best first; a tie keeps the order of the candidates."""
-    by_id = {passage.id: score for passage, score in zip(asked.judged, scores, strict=True)}
+def _ranked(
+    opened: UnifiedPart, candidates: _CandidateRequest, scores: Sequence[float], first: float, pairs: bool
+) -> list[Evidence]:
+    """Return the best k of each source, best first; ties keep the order of the candidates."""
+    by_id = {passage.id: score for passage, score in zip(candidates.judged, scores, strict=True)}
 
     def score(piece: Evidence) -> float:
         return piece.relevance if first else piece.scores.get("similarity", piece.relevance)
 
-    judged = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.offered]
+    judged = [_judged(opened, piece, by_id.get(piece.id), first) for piece in candidates.offered]
     if pairs:
-        children = [_judged(opened, piece, by_id.get(piece.id), first) for piece in asked.ahead]
+        children = [_judged(opened, piece, by_id.get(piece.id), first) for piece in candidates.ahead]
         judged = paired(judged, children, by_id | {piece.id: score(piece) for piece in (*judged, *children)})
-    names = [source.name for source in asked.request.sources]
-    return best(judged, names, asked.request.k, {piece.id: score(piece) for piece in judged})
+    names = [source.name for source in candidates.request.sources]
+    return best(judged, names, candidates.request.k, {piece.id: score(piece) for piece in judged})
 
 
 def _judged(opened: UnifiedPart, piece: Evidence, similarity: float | None, first: float) -> Evidence:

@@ -1,9 +1,9 @@
-"""PK-ICR: persona and knowledge found for each other, by the scores of their pairs.
+"""PK-ICR: joint retrieval of persona and knowledge by the scores of their pairs.
 
-Question = "{persona} {dialogue}", answer = knowledge. The best pair decides the knowledge (Eq. 1-3); with it fixed,
-every persona is scored again (Eq. 4-7), and the bare question too, for the null-positive rank test (Eq. 9). By vectors
-that takes one text a persona, since the store holds the knowledge's; a cross-encoder reads all pairs in one pass.
-Where one model does both, what it scored for the pairs is not scored again for the personas.
+Question = "{persona} {dialogue}", answer = knowledge. The best pair selects the knowledge (Eq. 1-3); with it fixed,
+every persona is scored again (Eq. 4-7), and the bare question too, for the null-positive rank test (Eq. 9). A
+bi-encoder embeds one text per persona, since the store holds the vectors of the knowledge; a cross-encoder reads all
+pairs in one pass. If one model does both steps, the second reuses its scores of pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dragoman.core.values import Evidence, Passage, Query, Request, Source
 from dragoman.models.calibration import Calibration, Logistic
 from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Part, open_part
-from dragoman.retriever.search import Asked, search_text
+from dragoman.retriever.search import QueryKind, search_text
 from dragoman.retriever.trained import BI, CROSS
 from dragoman.retriever.trained import HEAD as RELEVANCE
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 KIND, HEAD = "retriever.joint", "persona"
 Pairing: TypeAlias = Literal["all", "children"]
 Asking: TypeAlias = Literal["both", "persona"]
-"""What stands for a persona in a pair: itself with the question (P + D & K), or itself alone (P & K)."""
+"""Query of a pair: persona and question (P + D & K), or the persona alone (P & K)."""
 BARE = -1
-"""In the place of a persona: the question without one."""
+"""Persona index of the bare question."""
 _UNTRAINED = Logistic(20.0, -8.0)
-"""A cosine as a probability where nothing was trained: even at 0.4."""
+"""Calibration of cosines without a trained part: one half at 0.4."""
 
 
 def asked(persona: str, question: str, asking: Asking = "both") -> str:
-    """The question of a pair; the bare question where there is no persona."""
+    """Return the query of a pair; the bare question if there is no persona."""
     return persona if persona and asking == "persona" else f"{persona} {question}".strip()
 
 
 @dataclass(slots=True)
 class JointTurn:
-    """One request while it is worked on; `scores` are those of pairs, by the persona's place and the passage's id.
+    """Working state of one request; `scores` holds those of pairs, by persona index and passage id.
 
-    `own` says whether the personas were asked for here, or stand fixed since an earlier step; `vectors` are those of
-    the questions that were encoded for it, by the persona's place.
+    `own` tells whether this request retrieves the personas; otherwise an earlier step fixed them. `vectors` holds the
+    encoded queries by persona index.
     """
 
     request: Request
@@ -63,7 +63,7 @@ class JointTurn:
     vectors: dict[int, Sequence[float]] = field(default_factory=dict)
 
     def partners(self, passage: Passage, pairing: Pairing) -> list[int]:
-        """The personas that a passage is paired with; the bare question where there is none."""
+        """Return the indices of the personas that a passage is paired with; `BARE` if there is none."""
         places = range(len(self.personas))
         return [i for i in places if pairing == "all" or passage.parent in (None, self.personas[i].id)] or [BARE]
 
@@ -71,7 +71,7 @@ class JointTurn:
         return asked(self.personas[place].text if place != BARE else "", self.question, self.asking)
 
     def best(self, pairing: Pairing) -> list[tuple[float, Passage]]:
-        """The knowledge by its best pair, best first (Eq. 3)."""
+        """Return the knowledge by its best pair, best first (Eq. 3)."""
         rows = [
             (max(self.scores[place, passage.id] for place in self.partners(passage, pairing)), passage)
             for passage in self.knowledge
@@ -80,24 +80,24 @@ class JointTurn:
 
 
 class Scoring(Protocol):
-    """Fills in the scores of pairs; `calibration` makes a probability of one."""
+    """Scorer of pairs; `calibration` maps a score to a probability."""
 
     @property
     def calibration(self) -> Calibration: ...
 
-    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]: ...
+    def score(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]: ...
 
 
-def completed(scoring: Scoring, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> list[float]:
-    """The scores of pairs; those that their turns lack are made, and kept there."""
-    missing = [(turn, place, row) for turn, place, row in wanted if (place, row.id) not in turn.scores]
+def completed(scoring: Scoring, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> list[float]:
+    """Return the scores of pairs; missing ones are computed and stored in their turns."""
+    missing = [(turn, place, row) for turn, place, row in pairs if (place, row.id) not in turn.scores]
     for (turn, place, row), score in zip(missing, scoring.score(missing), strict=True):
         turn.scores[place, row.id] = score
-    return [turn.scores[place, row.id] for turn, place, row in wanted]
+    return [turn.scores[place, row.id] for turn, place, row in pairs]
 
 
 class ByVectors:
-    """The cosine of the question's vector and the one that the store holds; each text is encoded once."""
+    """Bi-encoder scores: the cosine of the query and the passage vector in the store; each text is encoded once."""
 
     def __init__(self, store: Store, encoder: Encoder, part: Part | None, pool: int) -> None:
         self._store = store
@@ -106,39 +106,39 @@ class ByVectors:
         self.calibration: Calibration = _UNTRAINED if head is None else head.calibrations[head.labels[0]]
         self._pool = pool
 
-    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
-        self._read(wanted)
-        asks: dict[tuple[int, int, str], Query] = {}
-        for turn, place, passage in wanted:
-            source = next(known for known in turn.request.sources if known.name == passage.source)
+    def score(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
+        self._read(pairs)
+        queries: dict[tuple[int, int, str], Query] = {}
+        for turn, place, passage in pairs:
+            source = next(candidate for candidate in turn.request.sources if candidate.name == passage.source)
             key = id(turn), place, source.name
-            if key not in asks:
+            if key not in queries:
                 scope = source.scope(turn.request.context.scope)
-                asks[key] = Query(
+                queries[key] = Query(
                     scope, source.name, self._pool, vector=turn.vectors[place], without=turn.request.without
                 )
-        hits = self._store.nearest(list(asks.values()))
-        found = {(*key, hit.passage.id): hit.score for key, rows in zip(asks, hits, strict=True) for hit in rows}
-        far = [one for one in wanted if (id(one[0]), one[1], one[2].source, one[2].id) not in found]
-        found |= self._directly(far)
-        return [found[id(turn), place, row.source, row.id] for turn, place, row in wanted]
+        hits = self._store.nearest(list(queries.values()))
+        scores = {(*key, hit.passage.id): hit.score for key, rows in zip(queries, hits, strict=True) for hit in rows}
+        missing = [one for one in pairs if (id(one[0]), one[1], one[2].source, one[2].id) not in scores]
+        scores |= self._directly(missing)
+        return [scores[id(turn), place, row.source, row.id] for turn, place, row in pairs]
 
-    def _directly(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> dict[tuple[int, int, str, str], float]:
-        """The cosines of pairs whose passage is not among those nearest to their own question; each is encoded once."""
-        passages = {(row.source, row.id): row for _, _, row in wanted}
+    def _directly(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> dict[tuple[int, int, str, str], float]:
+        """Return the cosines of pairs that the vector search did not return; each passage is encoded once."""
+        passages = {(row.source, row.id): row for _, _, row in pairs}
         vectors: dict[tuple[str, str], FloatArray] = {}
-        sources = {source.name: source for turn, _, _ in wanted for source in turn.request.sources}
+        sources = {source.name: source for turn, _, _ in pairs for source in turn.request.sources}
         for about, rows in by_about(list(passages.values()), list(sources.values())).items():
             encoded = passage_vectors(self._encoder, [row.indexed for row in rows], about=about)
             vectors |= {(row.source, row.id): vector for row, vector in zip(rows, encoded, strict=True)}
         return {
             (id(turn), place, row.source, row.id): float(turn.vectors[place] @ vectors[row.source, row.id])
-            for turn, place, row in wanted
+            for turn, place, row in pairs
         }
 
-    def _read(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> None:
-        """Encode the questions that have no vector yet, in one call."""
-        missing = {(id(turn), place): turn for turn, place, _ in wanted if place not in turn.vectors}
+    def _read(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> None:
+        """Encode the queries without a vector, in one call."""
+        missing = {(id(turn), place): turn for turn, place, _ in pairs if place not in turn.vectors}
         texts = list(dict.fromkeys(turn.text(place) for (_, place), turn in missing.items()))
         vectors = dict(zip(texts, self._encoder.encode(texts), strict=True)) if texts else {}
         for (_, place), turn in missing.items():
@@ -146,36 +146,35 @@ class ByVectors:
 
 
 class ByReading:
-    """A trained cross-encoder over the pairs, by length, each different pair once."""
+    """Scores of a trained cross-encoder; each distinct pair is read once."""
 
     def __init__(self, part: Part, head: str) -> None:
         self._scorer = Scorer(part)
         self._head = head
-        found = part.head(head)
-        self.calibration: Calibration = found.calibrations.get(found.labels[0], Logistic())
+        output = part.head(head)
+        self.calibration: Calibration = output.calibrations.get(output.labels[0], Logistic())
 
-    def score(self, wanted: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
-        pairs = [(turn.text(place), passage.indexed) for turn, place, passage in wanted]
-        once = list(dict.fromkeys(pairs))
-        found = self._scorer.scores(once, self._head)[:, 0].tolist() if once else []
-        by_pair = dict(zip(once, found, strict=True))
-        return [by_pair[pair] for pair in pairs]
+    def score(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]:
+        text_pairs = [(turn.text(place), passage.indexed) for turn, place, passage in pairs]
+        once = list(dict.fromkeys(text_pairs))
+        scores = self._scorer.scores(once, self._head)[:, 0].tolist() if once else []
+        by_pair = dict(zip(once, scores, strict=True))
+        return [by_pair[text_pair] for text_pair in text_pairs]
 
 
 @retrievers.register("joint.v1")
 class JointRetriever:
-    """Scores what is about a person (user or bot) and what is about the world in pairs.
+    """Retriever that scores pairs of personas (sources about user or bot) and knowledge (sources about the world).
 
     Inputs:
         part: the fine-tuned persona model (`retriever.joint`); without one, personas keep their score in the pair.
         knowledge: a cross-encoder for the pairs (`retriever.cross`), or the calibration of a bi-encoder that is the
-            agent's encoder (`retriever.bi`); without one, the cosine of the agent's encoder as it is.
-        pairing: all pairs, or a knowledge passage only with the persona that it is a child of.
-        query, asking: what of the dialogue is asked, and whether with the persona or only the persona is (the paper's
-            P & K: then the bare question is no rival, and there is no rank test). Those that `part` was trained with
-            where they are not given, else the last turn, both.
-        threshold: a persona less probable is not returned (0 returns all k).
-        pool: at most so many rows of a source are scored; of more, those nearest to the question.
+            agent's encoder (`retriever.bi`); without one, the raw cosine of the agent's encoder.
+        pairing: all pairs, or each knowledge passage only with the persona that is its parent.
+        query, asking: the query text, and whether it includes the persona or is the persona alone (the paper's P & K,
+            without a bare question and without a rank test). Default: as `part` was trained, else last turn and both.
+        threshold: the least probability of a returned persona (0 returns all k).
+        pool: the most rows of a source that are scored; of more rows, those nearest to the question.
     """
 
     def __init__(
@@ -185,7 +184,7 @@ class JointRetriever:
         encoder: Encoder,
         part: str | None = None,
         knowledge: str | None = None,
-        query: Asked | None = None,
+        query: QueryKind | None = None,
         pairing: Pairing = "all",
         asking: Asking | None = None,
         threshold: float = 0.0,
@@ -200,7 +199,7 @@ class JointRetriever:
         self._encoder = encoder
         self._part = part
         self._knowledge = knowledge
-        self._query: Asked = query or "last"
+        self._query: QueryKind = query or "last"
         self._pairing: Pairing = pairing
         self._asking: Asking = asking or "both"
         self._given = {name for name, value in (("query", query), ("asking", asking)) if value is not None}
@@ -217,13 +216,13 @@ class JointRetriever:
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         pairs_by, personas_by = self._scoring()
         turns = [self._turn(request) for request in requests]
-        wanted = [
+        pairs = [
             (turn, place, passage)
             for turn in turns
             for passage in turn.knowledge
             for place in turn.partners(passage, self._pairing)
         ]
-        completed(pairs_by, wanted)  # S_ij, Eq. 1 and 2
+        completed(pairs_by, pairs)  # S_ij, Eq. 1 and 2
         personas = self._personas(turns, personas_by, known=personas_by is pairs_by)
         return [[*personas.get(i, ()), *self._knowledge_of(turn, pairs_by.calibration)] for i, turn in enumerate(turns)]
 
@@ -238,8 +237,8 @@ class JointRetriever:
 
     def _rows(self, request: Request, source: Source, question: str) -> list[Passage]:
         scope = source.scope(request.context.scope)
-        found = self._store.passages(scope, source.name)
-        rows = [row for row in islice(found, self._pool + len(request.without) + 1) if row.id not in request.without]
+        passages = self._store.passages(scope, source.name)
+        rows = [row for row in islice(passages, self._pool + len(request.without) + 1) if row.id not in request.without]
         if len(rows) <= self._pool:
             return rows
         vector = self._encoder.encode([question])[0]
@@ -253,38 +252,38 @@ class JointRetriever:
         ]
 
     def _personas(self, turns: Sequence[JointTurn], scoring: Scoring, *, known: bool) -> dict[int, list[Evidence]]:
-        """Every persona and the bare question with the chosen knowledge (Eq. 4-7), by the turn's place.
+        """Score every persona and the bare question with the selected knowledge (Eq. 4-7); returns evidence by turn.
 
-        Scores of pairs are `known` where the same model gave them.
+        `known` tells that the same model scored the pairs, so that their scores are reused.
         """
         asking = {i: turn for i, turn in enumerate(turns) if turn.own and turn.personas}
         chosen = {i: ranked[0][1] for i, turn in asking.items() if (ranked := turn.best(self._pairing))}
-        bare = (BARE,) if self._asking == "both" else ()  # no row of its own among personas that stand alone
-        wanted = [
+        bare = (BARE,) if self._asking == "both" else ()
+        pairs = [
             (turns[i], place, passage)
             for i, passage in chosen.items()
             for place in (*range(len(turns[i].personas)), *bare)
         ]
-        scores = iter(completed(scoring, wanted) if known else scoring.score(wanted))
-        found: dict[int, list[Evidence]] = {}
+        scores = iter(completed(scoring, pairs) if known else scoring.score(pairs))
+        evidence: dict[int, list[Evidence]] = {}
         for i, turn in asking.items():
             if i in chosen:
-                each = [next(scores) for _ in turn.personas]
-                told = {"null": next(scores)} if bare else {}
-            else:  # nothing to pair them with
-                each, told = self._alone(turn), {}
+                persona_scores = [next(scores) for _ in turn.personas]
+                null_score = {"null": next(scores)} if bare else {}
+            else:  # no knowledge to pair with
+                persona_scores, null_score = self._alone(turn), {}
             probability = scoring.calibration.probability if i in chosen else _UNTRAINED.probability
-            rows = sorted(zip(each, turn.personas, strict=True), key=lambda row: -row[0])[: turn.request.k]
-            pieces = [Evidence(passage, probability(score), {"joint": score, **told}) for score, passage in rows]
-            found[i] = [piece for piece in pieces if piece.relevance >= self._threshold]
-        return found
+            rows = sorted(zip(persona_scores, turn.personas, strict=True), key=lambda row: -row[0])[: turn.request.k]
+            pieces = [Evidence(passage, probability(score), {"joint": score, **null_score}) for score, passage in rows]
+            evidence[i] = [piece for piece in pieces if piece.relevance >= self._threshold]
+        return evidence
 
     def _alone(self, turn: JointTurn) -> list[float]:
         vectors = self._encoder.encode([turn.question, *(persona.text for persona in turn.personas)])
         return [float(score) for score in vectors[1:] @ vectors[0]]
 
     def _scoring(self) -> tuple[Scoring, Scoring]:
-        """What scores pairs, and what scores personas with the knowledge fixed."""
+        """Return the scorer of pairs and the scorer of personas with the knowledge fixed."""
         with self._lock:
             if self._made is None:
                 part = None if self._knowledge is None else open_part(self._knowledge, folder=self._folder)
@@ -308,7 +307,7 @@ class JointRetriever:
             return self._made
 
     def _ask_as(self, part: Part) -> None:
-        """What is not given is as the persona model was trained."""
+        """Take options that the caller left out from the persona model's training."""
         if "query" not in self._given:
             self._query = part.options.get("query", self._query)
         if "asking" not in self._given:

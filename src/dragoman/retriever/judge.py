@@ -13,7 +13,7 @@ from dragoman.text.reference import is_chinese
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that a search brought up, with its cosine where it is known and its other scores."""
+    """Passage that a search returned, with its cosine, if computed, and its other scores."""
 
     passage: Passage
     cosine: float | None = None
@@ -23,22 +23,22 @@ class Candidate:
 def judged(
     search: SourceSearch, candidates: Sequence[Candidate], terms: Terms, analyse: Analyse
 ) -> list[tuple[float, Evidence]]:
-    """Each candidate as evidence, in the order given, with the log-odds by which it may be ranked.
+    """Return each candidate as evidence with the log-odds that rank it, in the given order.
 
-    Being a child of the given evidence raises the log-odds where dependency prefers; the relevance itself stays.
+    Dependency "prefer" raises the log-odds of children of the given evidence, not their relevance.
     """
     chinese = is_chinese(search.query.turn)
-    found = []
+    evidence_by_odds = []
     for candidate in candidates:
         features = measure(terms, analyse(candidate.passage.indexed), candidate.cosine)
         semantic = candidate.cosine is not None
         calibration = calibration_of(chinese=chinese, semantic=semantic, about=search.source.about)
         evidence = Evidence(candidate.passage, calibration.probability(features), {**candidate.scores, **features})
         liked = PREFERENCE if search.prefers(candidate.passage) else 0.0
-        found.append((calibration.log_odds(features) + liked, evidence))
-    return found
+        evidence_by_odds.append((calibration.log_odds(features) + liked, evidence))
+    return evidence_by_odds
 
 
-def by_log_odds(found: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
-    """The evidence, best first; a tie keeps the order of the search."""
-    return [evidence for _, evidence in sorted(found, key=lambda pair: -pair[0])]
+def by_log_odds(scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
+    """Sort evidence by log-odds, best first; ties keep the order of the search."""
+    return [evidence for _, evidence in sorted(scored, key=lambda pair: -pair[0])]

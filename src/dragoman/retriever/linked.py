@@ -1,7 +1,7 @@
-"""What a dialogue is about first, then its passages: SAFARI's dependency where the parent is a name that was said.
+"""Entity linking before retrieval: SAFARI's dependency with a named entity as the parent.
 
-Passages have titles: hotels, people, products. The titles that the dialogue is about are found by their names, and
-another retriever ranks what stands under them.
+Passages have titles: hotels, people, products. The dialogue's titles are found by name, and another retriever ranks
+their passages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMPLEMENTS = 256
 
 
 class Titles:
-    """The titles of some passages: which of them a dialogue is about, and what stands under them."""
+    """Titles of passages: finds those that a dialogue names, and their passages."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         under: dict[str, list[str]] = {}
@@ -43,15 +43,15 @@ class Titles:
         return len(self._under)
 
     def about(self, context: Context, *, most: int = 1) -> tuple[str, ...]:
-        """The titles that the latest turns name which name any; several where several are compared."""
+        """Return the titles named in the last `most` turns that name any; a turn may name several."""
         return self._names.latest([turn.text for turn in context.turns], most=most)
 
     def inside(self, titles: Iterable[str]) -> frozenset[str]:
-        """The ids under some titles."""
+        """Return the ids of the passages with these titles."""
         return frozenset().union(*(self._under[title] for title in titles))
 
     def outside(self, titles: Sequence[str]) -> frozenset[str]:
-        """The ids of everything else."""
+        """Return the ids of all other passages."""
         key = tuple(sorted(titles))
         if key not in self._outside:
             if len(self._outside) >= _COMPLEMENTS:
@@ -62,11 +62,11 @@ class Titles:
 
 @retrievers.register("linked.v1")
 class LinkedRetriever:
-    """Restricts `inner` to what stands under the titles that the dialogue names; where it names none, to nothing less.
+    """Restricts `inner` to passages of the titles that the dialogue names; without a name all passages stay.
 
-    The last `most` turns that surely name a title count (0: all of them): the latest mention wins, and a turn that
-    names several is about all of them. Names may be misspelt or cut short. What is left out is handed to `inner` as
-    `without`, so any retriever can rank; that suits sources of up to some ten thousand passages.
+    The last `most` turns that clearly name a title count (0: all turns): the latest mention wins, and a turn that names
+    several titles selects all of them. Names may be misspelt or shortened. Other passages go to `inner` as `without`,
+    so that any retriever can rank; this suits sources of up to some ten thousand passages.
     """
 
     def __init__(self, *, inner: Retriever, store: Store, most: int = 1) -> None:
@@ -79,37 +79,37 @@ class LinkedRetriever:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Load what the inner retriever needs."""
+        """Load the inner retriever."""
         warm(self._inner)
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        read: dict[tuple[Scope, str], Titles] = {}
-        found = self._inner.retrieve([self._narrowed(request, read) for request in requests])
-        return [list(row) for row in found]
+        titles: dict[tuple[Scope, str], Titles] = {}
+        evidence = self._inner.retrieve([self._narrowed(request, titles) for request in requests])
+        return [list(row) for row in evidence]
 
-    def _narrowed(self, request: Request, read: dict[tuple[Scope, str], Titles]) -> Request:
+    def _narrowed(self, request: Request, titles: dict[tuple[Scope, str], Titles]) -> Request:
         without = request.without
         for source in request.sources:
             key = (source.scope(request.context.scope), source.name)
-            if key not in read:
-                read[key] = self._read(*key)
-            about = read[key].about(request.context, most=self._most)
+            if key not in titles:
+                titles[key] = self._read(*key)
+            about = titles[key].about(request.context, most=self._most)
             if about:
-                without |= read[key].outside(about)
+                without |= titles[key].outside(about)
         return replace(request, without=without)
 
     def _read(self, scope: Scope, source: str) -> Titles:
-        """A source's titles.
+        """Return a source's titles.
 
-        Those of shared rows are kept from call to call while their number is the same; a user's are not, so that what
-        was forgotten is nowhere. A row that took another's place since is left to the inner retriever to find.
+        Titles of shared rows are cached between calls while their number is the same; a user's are not, so that no
+        deleted text stays in memory. A row that replaced another since then is not excluded for the inner retriever.
         """
         count = self._store.count(scope, source)
         with self._lock:
-            kept = self._shared.get((scope, source))
-            if kept is not None and kept[0] == count:
+            cached = self._shared.get((scope, source))
+            if cached is not None and cached[0] == count:
                 self._shared.move_to_end((scope, source))
-                return kept[1]
+                return cached[1]
         titles = Titles(self._store.passages(scope, source))
         if scope.user == SHARED_USER:
             with self._lock:

@@ -1,7 +1,7 @@
-"""Okapi BM25 as the papers ran it: the whole dialogue as the query, rarity counted among a turn's own candidates.
+"""Okapi BM25 as in the papers: the whole dialogue as query, idf over the turn's own candidates.
 
-It is no good search, which is the point: SAFARI Table 5 and UniMS-RAG Table IV compare with it. Candidates are read
-as they stand, so a set is given with its spaces kept. For search that is meant to find things see `retriever.sparse`.
+A baseline, weak by design: SAFARI Table 5 and UniMS-RAG Table IV compare with it. Candidates keep their spaces. For
+lexical search in use see `retriever.sparse`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHARED_POOLS = 16
 
 
 class _Pool:
-    """The candidates of a search, weighed."""
+    """Candidates of a search with their term weights."""
 
     def __init__(
         self, rows: tuple[Passage, ...], weigh: Callable[[Sequence[Sequence[str]]], Weighting], cut_by: Cut
@@ -36,15 +36,15 @@ class _Pool:
 
 @retrievers.register("okapi.v1")
 class OkapiRetriever:
-    """Every candidate has a score, even one that shares nothing with the query: the best k always come.
+    """Retriever that always returns k candidates, even if they share no word with the query.
 
-    The query is each turn of the dialogue after its speaker's label, `labels` being the user's and the agent's. A
-    dependent source offers the rows below the given evidence and those without a parent (`filter`; all, where there
-    are none), or all rows, with the given texts at the end of the query (`query`), or all rows (`off`). Of equal
-    scores the last candidate wins, as in an ascending sort turned round, or the first (`ties`).
+    The query is the turns of the dialogue, each after its speaker's label (`labels`: user's and agent's). A dependent
+    source searches the children of the given evidence and rows without a parent (`filter`; all rows if there are no
+    children), or all rows with the given texts at the end of the query (`query`), or all rows (`off`). Ties go to the
+    last candidate, as in a reversed ascending sort, or to the first (`ties`).
 
-    Relevance grows with the score: of BM25 it is the share of the most that a passage could score for the query,
-    zero where the score is below; of TF-IDF the cosine.
+    Relevance grows with the score: for BM25 it is the score's share of the query's upper bound, at least 0; for TF-IDF
+    the cosine.
     """
 
     def __init__(
@@ -73,24 +73,24 @@ class OkapiRetriever:
         self._lock = Lock()
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        read: dict[tuple[Scope, str], tuple[Passage, ...]] = {}
+        rows: dict[tuple[Scope, str], tuple[Passage, ...]] = {}
         pools: dict[tuple[Scope, str, frozenset[str]], _Pool] = {}
         return [
             merge_by_relevance(
-                [self._ranked(request, source, self._pool(request, source, read, pools)) for source in request.sources]
+                [self._ranked(request, source, self._pool(request, source, rows, pools)) for source in request.sources]
             )
             for request in requests
         ]
 
     def describe(self, request: Request) -> str:
-        """What is searched for; where sources are asked for different things, each under its name."""
+        """Return the query; if sources have different ones, each under its source's name."""
         queries = {source.name: "".join(self._query(request, source)).strip() for source in request.sources}
         if len(set(queries.values())) == 1:
             return next(iter(queries.values()))
         return "\n".join(f"{name}: {query}" for name, query in queries.items())
 
     def _query(self, request: Request, source: Source) -> list[str]:
-        """The query in pieces that each end in white space, so that a turn is cut once for the whole dialogue."""
+        """Return the query in pieces that end in white space, so that each turn is tokenised once per dialogue."""
         pieces = [*_lines(request.context, self._labels)]
         if self._dependency == "query":
             texts = [piece.text for piece in _given(request, source)]
@@ -104,10 +104,10 @@ class OkapiRetriever:
         read: dict[tuple[Scope, str], tuple[Passage, ...]],
         pools: dict[tuple[Scope, str, frozenset[str]], _Pool],
     ) -> _Pool:
-        """The candidates of a source for a request: rows are read once a call, so that none is ever out of date.
+        """Return the candidates of a source for a request; rows are read once per call, so they are never stale.
 
-        Pools of shared rows are kept from call to call while their rows are the same ones; a user's are not, so that
-        what was forgotten is nowhere.
+        Pools of shared rows are cached between calls while their rows are unchanged. Pools of users are not, so that no
+        deleted text stays in memory.
         """
         scope = source.scope(request.context.scope)
         if (scope, source.name) not in read:
@@ -136,7 +136,7 @@ class OkapiRetriever:
         query = [token for piece in self._query(request, source) for token in cut(piece, self._cut)]
         scores, most = pool.weighting.scores(query), pool.weighting.most(query)
         places = range(len(scores))
-        # Sorting is stable, so the order before it decides between equals.
+        # The sort is stable, so the order before it decides ties.
         order = sorted(places if self._ties == "first" else reversed(places), key=lambda i: -scores[i])
         open_places = [i for i in order if pool.rows[i].id not in request.without]
         return [
@@ -146,7 +146,7 @@ class OkapiRetriever:
 
 
 def _lines(context: Context, labels: tuple[str, str]) -> list[str]:
-    """Each turn after its label, its line breaks as spaces, and one space behind it."""
+    """Return each turn after its label, with line breaks as spaces and one space at the end."""
     return [
         f"{labels[0] if turn.speaker == 'user' else labels[1]}{turn.text}\n".replace("\n", " ")
         for turn in context.turns
@@ -154,7 +154,7 @@ def _lines(context: Context, labels: tuple[str, str]) -> list[str]:
 
 
 def _given(request: Request, source: Source) -> list[Evidence]:
-    """The evidence of earlier steps that a source depends on."""
+    """Return the evidence of earlier steps that a source depends on."""
     return [piece for piece in request.given if piece.source in source.needs]
 
 

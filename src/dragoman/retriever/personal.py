@@ -7,6 +7,7 @@ alone and together with the facts that bear on it.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,23 @@ from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source
 from dragoman.core.warming import warm
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
+from dragoman.retriever.told import told_facts
 from dragoman.text.form import form
+from dragoman.text.language import language
+from dragoman.text.question_kind import question_kind
 
 _ALL_FACTS = 48
 _CANDIDATES = 6
+_CHINESE_CANDIDATES = 12
+"""Chinese passages are found by words alone, so that more of them are ranked by their sentences."""
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
 _KEPT = 32
+_RECALL = re.compile(
+    r"\b(?:what|where|who|whom|which|when|how|name|called|remember|recall|know|told|remind)\b|什么|哪|谁|记得",
+    re.IGNORECASE,
+)
+"""Asks for what was told, however politely: "would you remember where I live?"."""
 Key: TypeAlias = tuple[object, ...]
 
 
@@ -72,9 +83,9 @@ class PersonalRetriever:
             if not self._user or not self._world or not abouts & {"user", "world"}:
                 continue
             joint = self._of(request.context)
-            if not joint.facts:
+            if not joint.passages:
                 continue
-            if abouts == {"user"}:
+            if abouts == {"user"} and joint.facts:
                 results[nth] = self._facts(request, results[nth], joint)
             elif abouts == {"world"}:
                 results[nth] = self._documents(request, results[nth], joint)
@@ -95,13 +106,17 @@ class PersonalRetriever:
         return joint
 
     def _search(self, context: Context) -> Joint:
+        chinese = language(context.last) == "zh" and form(context.last).act == "question"
         requests = [
             Request(context, self._user, k=_ALL_FACTS),
-            Request(context, self._world, k=_CANDIDATES),
+            Request(context, self._world, k=_CHINESE_CANDIDATES if chinese else _CANDIDATES),
         ]
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
+        facts = [*told_facts(context, facts, source=self._user[0].name), *facts]
         if not facts:
-            return NO_JOINT
+            # Without facts there is nothing to join; only Chinese passages gain by another order.
+            options = self._ranker.rank(context, facts, passages) if chinese else []
+            return Joint((), tuple(passages), tuple(options)) if chinese else NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
         bearing = bearing_facts(options, most=len(options))
         told = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
@@ -115,14 +130,19 @@ class PersonalRetriever:
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
-        about_user = form(request.context.last).about == "user"
+        last = request.context.last
+        about_user = form(last).about == "user"
+        # "Am I liable for it?" asks the documents, though its form is that of "Am I married?".
+        decided = question_kind(last) == "polar" and not _RECALL.search(last)
         bearing = bearing_facts(joint.options)
         ranked = []
         for fact in joint.facts:
             if fact.id in request.without:
                 continue
             bears = bearing.get(fact.id, 0.0)
-            relevance = fact.relevance if about_user else bears
+            relevance = (
+                max(fact.relevance, bears) if about_user and decided else fact.relevance if about_user else bears
+            )
             ranked.append(
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )
@@ -134,8 +154,13 @@ class PersonalRetriever:
         found = {piece.id: piece for piece in plain}
         names = {source.name for source in request.sources}
         by_id = {piece.id: piece for piece in joint.passages if piece.source in names}
-        first = dict.fromkeys(option.evidence.id for option in joint.options[:3])
+        chinese = language(request.context.last) == "zh"
+        best = [option for option in joint.options if option.is_decided][:2] if chinese else []
+        first = dict.fromkeys(option.evidence.id for option in (*best, *joint.options[:3]))
         wanted = [key for key in first if key not in request.without and key in by_id]
-        order = list(dict.fromkeys([*wanted[:2], *found]))
+        order = list(dict.fromkeys([*wanted[: 3 if chinese else 2], *found]))
         pieces = [found.get(key) or by_id[key] for key in order]
+        if chinese:  # whoever compares sources reads the relevance of the first
+            most = max(request.k, len(plain)) + 1
+            return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))

@@ -1,7 +1,7 @@
-"""The language model as judge: another retriever's candidates scored by the relevance prompt, 0.0 to 1.0 in tenths.
+"""Reranking by a prompted language model: relevance scores from 0.0 to 1.0 in tenths.
 
-UniMS-RAG's evaluation tokens without training: relevance is the expected value over the model's
-probabilities for the eleven scores.
+UniMS-RAG's evaluation tokens without training: relevance is the expected value over the model's probabilities of the
+eleven scores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCORES = tuple(f"{tenth / 10:.1f}" for tenth in range(11))
 
 @retrievers.register("prompted.v1")
 class PromptedRetriever:
-    """Re-scores the candidates of `first` (hybrid unless told otherwise); `candidates` a source go to the model."""
+    """Reranks the candidates of `first` (default: hybrid); `candidates` per source go to the model."""
 
     def __init__(
         self,
@@ -47,14 +47,16 @@ class PromptedRetriever:
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         wider = [replace(request, k=max(request.k, self._candidates)) for request in requests]
-        found = self._first.retrieve(wider)
-        asked = [
-            self._prompt(request, evidence) for request, row in zip(requests, found, strict=True) for evidence in row
+        candidates = self._first.retrieve(wider)
+        relevance_prompts = [
+            self._prompt(request, evidence)
+            for request, row in zip(requests, candidates, strict=True)
+            for evidence in row
         ]
-        answers = iter(self._model.choose(asked, SCORES) if asked else ())
+        answers = iter(self._model.choose(relevance_prompts, SCORES) if relevance_prompts else ())
         return [
             _best([_scored(evidence, next(answers)) for evidence in row], request.k)
-            for request, row in zip(requests, found, strict=True)
+            for request, row in zip(requests, candidates, strict=True)
         ]
 
     def _prompt(self, request: Request, evidence: Evidence) -> Prompt:
@@ -65,7 +67,7 @@ class PromptedRetriever:
 
 
 def expected(probabilities: Mapping[str, float]) -> float:
-    """The expected score, kept inside [0, 1] against rounding."""
+    """Return the expected score, clipped to [0, 1] against rounding."""
     total = sum(probabilities.get(score, 0.0) for score in SCORES)
     value = sum(float(score) * probabilities.get(score, 0.0) for score in SCORES)
     return min(1.0, max(0.0, value / total)) if total > 0 else 0.0
@@ -77,11 +79,11 @@ def _scored(evidence: Evidence, probabilities: Mapping[str, float]) -> Evidence:
 
 
 def _best(evidence: list[Evidence], k: int) -> list[Evidence]:
-    """Best first, at most k a source; a tie keeps the order of the first stage."""
+    """Return at most k per source, best first; ties keep the order of the first stage."""
     taken: Counter[str] = Counter()
-    kept = []
+    top = []
     for piece in sorted(evidence, key=lambda piece: -piece.relevance):
         taken[piece.source] += 1
         if taken[piece.source] <= k:
-            kept.append(piece)
-    return kept
+            top.append(piece)
+    return top

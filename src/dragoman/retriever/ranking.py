@@ -1,11 +1,11 @@
-"""BM25 and TF-IDF over a handful of candidates, or a corpus, weighed once for any number of queries.
+"""BM25 and TF-IDF over candidates or a corpus, indexed once for any number of queries.
 
 Okapi BM25, with Robertson's idf and a floor where it is negative:
 score(d, q) = sum over q of idf(q) * f(q, d) * (k1 + 1) / (f(q, d) + k1 * (1 - b + b * |d| / avgdl))
 idf(q) = ln(N - n + 0.5) - ln(n + 0.5); where that is negative, epsilon times the mean idf of the vocabulary
 
-Words that most candidates hold are the rule among five candidates, so the floor matters more than elsewhere. Sums are
-taken in the order of the query, so that candidates which tie elsewhere tie here, to the last bit.
+Among five candidates most words occur in most of them, so the floor matters more than elsewhere. Sums follow the order
+of the query, so that ties of the reference implementation are ties here, to the last bit.
 
 TF-IDF: the cosine of query and row, where a token weighs tf * (1 + ln((1 + N) / (1 + n))).
 """
@@ -25,7 +25,7 @@ _FEW = 64
 
 
 class Weighting(Protocol):
-    """Scores rows for a query, and says what no row can exceed."""
+    """Scorer of rows for a query, with an upper bound of its scores."""
 
     def scores(self, query: Sequence[str]) -> list[float]: ...
 
@@ -33,7 +33,7 @@ class Weighting(Protocol):
 
 
 class _Postings:
-    """What each token adds to the rows that hold it; plain lists for few rows, arrays for many."""
+    """Inverted index: the weight of each token in the rows that contain it; lists for few rows, arrays for many."""
 
     def __init__(self, count: int, postings: Mapping[str, list[tuple[int, float]]]) -> None:
         self._count = count
@@ -41,7 +41,7 @@ class _Postings:
         self._arrays = _arrays(postings) if count > _FEW else None
 
     def sums(self, query: Sequence[str]) -> list[float]:
-        """One sum a row; a word counts as often as the query says it."""
+        """Return one sum per row; a repeated word of the query counts each time."""
         if self._arrays is not None:
             return self._sums_of_many(query, self._arrays)
         sums = [0.0] * self._count
@@ -60,8 +60,8 @@ class _Postings:
             if token in arrays:
                 rows, values = arrays[token]
                 sums[rows] += values
-        found: list[float] = sums.tolist()
-        return found
+        totals: list[float] = sums.tolist()
+        return totals
 
 
 class Okapi:
@@ -85,15 +85,15 @@ class Okapi:
         return self._postings.sums(query)
 
     def most(self, query: Sequence[str]) -> float:
-        """Each word of the query said without end."""
+        """Return the upper bound: the limit of each word's weight at infinite frequency."""
         return sum((self._k1 + 1) * max(0.0, self.idf.get(token, 0.0)) for token in query)
 
 
 class TfIdf:
-    """The cosine of TF-IDF over the candidates' tokens.
+    """Cosine of TF-IDF vectors over the candidates' tokens.
 
-    Rarity is counted among the rows themselves, or where they are some of many, given: `count` rows in all, and in how
-    many of those each token is (`containing`).
+    Document frequencies come from the rows, or, if they are a subset, from the caller: `count` rows in all, and the
+    number of rows that contain each token (`containing`).
     """
 
     def __init__(
@@ -124,19 +124,19 @@ class TfIdf:
 
 
 def idf(containing: Mapping[str, int], rows: int, epsilon: float) -> dict[str, float]:
-    """Okapi's idf of each word; those below zero get `epsilon` times the mean, which may itself be negative."""
-    found = {token: math.log(rows - n + 0.5) - math.log(n + 0.5) for token, n in containing.items()}
-    if not found:
-        return found
+    """Return Okapi's idf of each word; negative ones become `epsilon` times the mean, which may itself be negative."""
+    values = {token: math.log(rows - n + 0.5) - math.log(n + 0.5) for token, n in containing.items()}
+    if not values:
+        return values
     total = 0.0
-    for value in found.values():  # one by one: sum() rounds otherwise in newer Pythons
+    for value in values.values():  # one by one: sum() rounds otherwise in newer Pythons
         total += value
-    floor = epsilon * (total / len(found))
-    return {token: floor if value < 0 else value for token, value in found.items()}
+    floor = epsilon * (total / len(values))
+    return {token: floor if value < 0 else value for token, value in values.items()}
 
 
 def _containing(counts: Sequence[Counter[str]]) -> Counter[str]:
-    """In how many rows each token is, in the order in which they first occur."""
+    """Return the document frequency of each token, in order of first occurrence."""
     containing: Counter[str] = Counter()
     for row in counts:
         containing.update(row.keys())
@@ -149,6 +149,6 @@ def _arrays(
     import numpy as np
 
     return {
-        token: (np.array([row for row, _ in found], dtype=np.intp), np.array([value for _, value in found]))
-        for token, found in postings.items()
+        token: (np.array([row for row, _ in entries], dtype=np.intp), np.array([value for _, value in entries]))
+        for token, entries in postings.items()
     }

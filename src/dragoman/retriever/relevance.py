@@ -1,8 +1,7 @@
-"""Calibrated relevance: how probable it is that a passage helps to answer a query, in [0, 1].
+"""Calibrated relevance: the probability that a passage helps to answer a query.
 
-A small logistic model over what is known at search time: the cosine of query and passage, and how much
-of the query's rare words the passage holds. The constants are data, fitted on real dialogues by
-`benchmarks/calibrate.py`.
+A logistic model over features of the search: the cosine of query and passage, and the share of the query's rare words
+in the passage. `benchmarks/calibrate.py` fits the constants on real dialogues.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from dataclasses import dataclass
 from dragoman.core.values import About
 
 CARRIED = 0.5
-"""How much a word counts that a follow-up carries from the turns before, beside one of its own."""
+"""Weight of a word that a follow-up takes from earlier turns, relative to its own words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The words of a query with their weights in one source: idf, lower for what was carried."""
+    """Words of a query with their idf in one source, reduced for carried words."""
 
     weights: Mapping[str, float]
     own: frozenset[str]
@@ -29,7 +28,7 @@ class Terms:
     def of(cls, own: Sequence[str], carried: Sequence[str], rows: int, frequencies: Mapping[str, int]) -> Terms:
         mine = frozenset(own)
         weights = {token: idf(rows, frequencies.get(token, 0)) for token in own}
-        # A carried word that the source does not know says nothing about its passages; an own one does.
+        # A carried word that the source lacks is ignored; an own word that it lacks counts as unseen.
         for token in carried:
             if token not in mine and frequencies.get(token, 0):
                 weights[token] = CARRIED * idf(rows, frequencies[token])
@@ -45,27 +44,27 @@ def idf(rows: int, frequency: int) -> float:
 
 
 def measure(terms: Terms, tokens: Collection[str], cosine: float | None = None) -> dict[str, float]:
-    """What the model reads of one passage: each feature in [-1, 1], no cosine where there is no vector.
+    """Return the features of one passage, each in [-1, 1]; without a vector there is no cosine.
 
-    coverage: the share of the query's idf that the passage holds; rarest: the same for its two rarest own
-    words; unseen: the share of the query's own idf that the whole source lacks; numbers: +0.5 where the
-    query's numbers are all there, -0.5 where none is, 0 where it has none; characters: the share of the Han
-    characters of the query's own words that the passage holds, since bigrams also fall between two words.
+    coverage: the share of the query's idf in the passage; rarest: the same for its two rarest own words; unseen: the
+    share of the query's own idf that the whole source lacks; numbers: +0.5 if the passage has all numbers of the query,
+    -0.5 if it has none, 0 if the query has none; characters: the share of the Han characters of the query's own words
+    in the passage, since bigrams also span two words.
     """
-    held = frozenset(tokens)
+    passage_tokens = frozenset(tokens)
     total = sum(terms.weights.values())
-    found = sum(weight for token, weight in terms.weights.items() if token in held)
+    covered = sum(weight for token, weight in terms.weights.items() if token in passage_tokens)
     rarest = sorted(terms.own, key=lambda token: (-terms.weights[token], token))[:2]
     numbers = [token for token in terms.own if any(letter.isdecimal() for letter in token)]
     features = {
-        "coverage": found / total if total else 0.0,
-        "rarest": sum(token in held for token in rarest) / len(rarest) if rarest else 0.0,
+        "coverage": covered / total if total else 0.0,
+        "rarest": sum(token in passage_tokens for token in rarest) / len(rarest) if rarest else 0.0,
         "unseen": terms.unseen,
-        "numbers": sum(token in held for token in numbers) / len(numbers) - 0.5 if numbers else 0.0,
+        "numbers": sum(token in passage_tokens for token in numbers) / len(numbers) - 0.5 if numbers else 0.0,
     }
     characters = _han(terms.own)
     if characters:
-        features["characters"] = len(characters & _han(held)) / len(characters)
+        features["characters"] = len(characters & _han(passage_tokens)) / len(characters)
     if cosine is not None:
         features["cosine"] = cosine
     return features
@@ -100,8 +99,11 @@ STATEMENT = Calibration(-6.7, {"cosine": 20.0, "coverage": 1.0})
 
 
 def calibration_of(*, chinese: bool, semantic: bool, about: About = "world") -> Calibration:
-    """The model for a query and a source: Chinese is judged by its words, since the default encoder reads English;
-    short statements about the user or the bot are nearer to any question than a passage is."""
+    """Return the model for a query and a source.
+
+    Chinese uses lexical features, since the default encoder is English. Statements about user or bot have their own
+    model: they are short, and nearer to any question than passages are.
+    """
     if chinese:
         return CHINESE
     if not semantic:

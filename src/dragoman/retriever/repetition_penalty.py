@@ -1,9 +1,8 @@
-"""What a passage loses where the agent has said as much already.
+"""Learned penalty for passages that the agent's earlier replies already used.
 
-People go on to the next thing: in a set of dialogues where they do, a passage that an earlier reply has told is rarely
-the one that is asked for, though nothing in the dialogue is nearer to it. How much that counts is learned from labels,
-a source at a time, since a persona may be spoken of again and again. An untrained retriever knows nothing of it: who
-asks twice is answered twice.
+In many dialogues a passage that an earlier reply used is rarely needed again, although it is the nearest to the
+dialogue. The penalty is learned from labels for each source, since a persona may recur. An untrained retriever has
+no penalty: a repeated question gets the same answer.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.values import Context, SourceName
 from dragoman.retriever.judge import Candidate
-from dragoman.retriever.search import Ask, SourceSearch, find
+from dragoman.retriever.search import SourceSearch, StoreSearch, find
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder
 
 REMEMBERED = 8
-"""How many replies back a passage counts as said."""
+"""Number of last replies that are compared with passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepetitionPenalty:
-    """A cosine falls by `slope` for each unit by which the nearest reply is nearer to the passage than `beyond`.
+    """Penalty of `slope` per unit by which the cosine of passage and nearest reply exceeds `beyond`.
 
-    A slope below zero raises it: what was spoken of is likely to be meant again.
+    A negative slope is a bonus: passages that were used are likely to be needed again.
     """
 
     slope: float
@@ -38,44 +37,44 @@ class RepetitionPenalty:
 
 
 def replies(context: Context) -> tuple[str, ...]:
-    """What the agent has said before the turn that is to be answered, each once, newest first."""
-    told = [" ".join(turn.text.split()) for turn in reversed(context.history) if turn.speaker == "agent"]
-    return tuple(dict.fromkeys(text for text in told if text))[:REMEMBERED]
+    """Return the agent's distinct replies before the current turn, newest first."""
+    texts = [" ".join(turn.text.split()) for turn in reversed(context.history) if turn.speaker == "agent"]
+    return tuple(dict.fromkeys(text for text in texts if text))[:REMEMBERED]
 
 
 def losses(
     encoder: Encoder,
-    nearest: Ask,
-    asked: Sequence[SourceSearch],
+    nearest: StoreSearch,
+    source_searches: Sequence[SourceSearch],
     learned: Mapping[SourceName, RepetitionPenalty],
     *,
     pool: int,
 ) -> list[dict[str, float]]:
-    """What passages lose of their cosines, for each search by their ids; what is not named loses nothing.
+    """Return the penalties of each search by passage id; other passages have none.
 
-    The store is asked for what is nearest to each reply: nothing is encoded but the replies.
+    The store searches for the passages nearest to each reply, so that only replies are encoded.
     """
-    found: list[dict[str, float]] = [{} for _ in asked]
-    wanted = [nth for nth, search in enumerate(asked) if search.source.name in learned]
-    spoken = [(nth, reply) for nth in wanted for reply in replies(asked[nth].request.context)]
-    if not spoken:
-        return found
-    texts = list(dict.fromkeys(reply for _, reply in spoken))
+    penalties: list[dict[str, float]] = [{} for _ in source_searches]
+    penalised = [nth for nth, search in enumerate(source_searches) if search.source.name in learned]
+    nth_replies = [(nth, reply) for nth in penalised for reply in replies(source_searches[nth].request.context)]
+    if not nth_replies:
+        return penalties
+    texts = list(dict.fromkeys(reply for _, reply in nth_replies))
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
-    again = [asked[nth] for nth, _ in spoken]
-    queries = [replace(asked[nth].ask(pool), vector=vectors[reply]) for nth, reply in spoken]
-    for (nth, _), hits in zip(spoken, find(nearest, again, queries), strict=True):
-        said = learned[asked[nth].source.name]
+    repeated = [source_searches[nth] for nth, _ in nth_replies]
+    queries = [replace(source_searches[nth].ask(pool), vector=vectors[reply]) for nth, reply in nth_replies]
+    for (nth, _), hits in zip(nth_replies, find(nearest, repeated, queries), strict=True):
+        penalty = learned[source_searches[nth].source.name]
         for hit in hits:
-            lost = said.lost(hit.score)
-            if lost:
-                known = found[nth].get(hit.passage.id)
-                found[nth][hit.passage.id] = lost if known is None or abs(lost) > abs(known) else known
-    return found
+            loss = penalty.lost(hit.score)
+            if loss:
+                previous = penalties[nth].get(hit.passage.id)
+                penalties[nth][hit.passage.id] = loss if previous is None or abs(loss) > abs(previous) else previous
+    return penalties
 
 
-def less_what_was_said(candidate: Candidate, lost: Mapping[str, float]) -> Candidate:
-    """A candidate with what its cosine lost taken off, and told among its scores."""
+def penalised(candidate: Candidate, lost: Mapping[str, float]) -> Candidate:
+    """Subtract the penalty from a candidate's cosine and record it in its scores."""
     less = lost.get(candidate.passage.id)
     if not less or candidate.cosine is None:
         return candidate

@@ -1,4 +1,4 @@
-"""A trained cross-encoder over another retriever's candidates: each is read together with what is asked."""
+"""Trained cross-encoder that reranks another retriever's candidates."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from dragoman.core.values import Evidence, Request
 from dragoman.core.warming import warm
 from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.onnx.scorer import Scorer
-from dragoman.retriever.search import PREFERENCE, Asked, Dependency, SourceSearch, merged, searches
-from dragoman.retriever.trained import CROSS, HEAD, Trained, Way
+from dragoman.retriever.search import PREFERENCE, Dependency, QueryKind, SourceSearch, merged, searches
+from dragoman.retriever.trained import CROSS, HEAD, SearchOptions, Trained
 
 
 @retrievers.register("rerank.v1")
 class RerankRetriever:
-    """Puts the best `pool` of each source that `inner` finds in order of what a trained part makes of each pair.
+    """Reranks the best `pool` candidates of each source of `inner` by a trained part.
 
-    All pairs of a batch are scored in one pass, by length. Relevance is the part's calibrated probability, or, with
-    `first` above 0, that and the relevance of `inner`, mixed as log-odds: `first` is the share of `inner`, whose
-    relevance should be a probability too. `query` and `dependency` are those that the part was trained with, unless
-    they are given: with "filter" only the children of the given evidence stay, with "query" it is read too, with
-    "prefer" its children are moved up.
+    All pairs of a batch are scored in one pass. Relevance is the part's calibrated probability; with `first` above 0
+    it is mixed, as log-odds, with the relevance of `inner`, which should be a probability too: `first` is the weight of
+    `inner`. `query` and `dependency` default to those of the part's training: "filter" keeps only children of the given
+    evidence, "query" adds its text to the query, "prefer" raises its children.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class RerankRetriever:
         part: str,
         pool: int = 20,
         first: float = 0.0,
-        query: Asked | None = None,
+        query: QueryKind | None = None,
         dependency: Dependency | None = None,
         batch: int = 32,
         threads: int | None = None,
@@ -56,49 +55,51 @@ class RerankRetriever:
         self._scorer: Scorer | None = None
 
     def warm_up(self) -> None:
-        """Load the weights, those of the inner retriever too."""
+        """Load the weights, also those of the inner retriever."""
         warm(self._inner)
-        self._loaded(self._trained.way()).warm_up()
+        self._loaded(self._trained.options()).warm_up()
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        way = self._trained.way()
+        options = self._trained.options()
         wider = [replace(request, k=max(request.k, self._pool)) for request in requests]
-        found = self._inner.retrieve(wider)
-        asked = searches(requests, analyse=_no_words, dependency=way.dependency, query=way.query)
-        offered = [_offered(search, found[search.nth]) for search in asked]
+        candidates = self._inner.retrieve(wider)
+        source_searches = searches(requests, analyse=_no_words, dependency=options.dependency, query=options.query)
+        offered = [_offered(search, candidates[search.nth]) for search in source_searches]
         pairs = [
             (search.query.text, piece.passage.indexed)
-            for search, pieces in zip(asked, offered, strict=True)
+            for search, pieces in zip(source_searches, offered, strict=True)
             for piece in pieces
         ]
-        scores = iter(self._loaded(way).scores(pairs, HEAD)[:, 0].tolist() if pairs else ())
+        scores = iter(self._loaded(options).scores(pairs, HEAD)[:, 0].tolist() if pairs else ())
         ranked = [
-            (search, _ranked(way, search, self._first, [(next(scores), piece) for piece in pieces]))
-            for search, pieces in zip(asked, offered, strict=True)
+            (search, _ranked(options, search, self._first, [(next(scores), piece) for piece in pieces]))
+            for search, pieces in zip(source_searches, offered, strict=True)
         ]
         return merged(requests, ranked)
 
-    def _loaded(self, way: Way) -> Scorer:
+    def _loaded(self, options: SearchOptions) -> Scorer:
         with self._lock:
             if self._scorer is None:
-                assert way.part is not None
-                self._scorer = Scorer(way.part, batch=self._batch, threads=self._threads)
+                assert options.part is not None
+                self._scorer = Scorer(options.part, batch=self._batch, threads=self._threads)
             return self._scorer
 
 
-def _offered(search: SourceSearch, found: Sequence[Evidence]) -> list[Evidence]:
-    """What the inner retriever found in a search's source; where dependency filters, without strangers' children."""
-    mine = [piece for piece in found if piece.source == search.source.name]
+def _offered(search: SourceSearch, candidates: Sequence[Evidence]) -> list[Evidence]:
+    """Return the inner retriever's candidates of a search's source; "filter" drops children of other parents."""
+    mine = [piece for piece in candidates if piece.source == search.source.name]
     if search.dependency != "filter" or not any(piece.passage.parent in search.parents for piece in mine):
         return mine
     return [piece for piece in mine if piece.passage.parent is None or piece.passage.parent in search.parents]
 
 
-def _ranked(way: Way, search: SourceSearch, first: float, scored: Sequence[tuple[float, Evidence]]) -> list[Evidence]:
-    """The evidence, best first; where calibration makes two alike, by their scores."""
+def _ranked(
+    options: SearchOptions, search: SourceSearch, first: float, scored: Sequence[tuple[float, Evidence]]
+) -> list[Evidence]:
+    """Return the evidence, best first; equal probabilities are ordered by score."""
     keyed = []
     for score, piece in scored:
-        relevance = mixed(piece.relevance, way.relevance(score, search.source.name), first)
+        relevance = mixed(piece.relevance, options.relevance(score, search.source.name), first)
         liked = PREFERENCE if search.prefers(piece.passage) else 0.0
         judged = replace(piece, relevance=relevance, scores={**piece.scores, "first": piece.relevance, "rerank": score})
         keyed.append((log_odds(relevance) + liked, score, judged))

@@ -1,7 +1,7 @@
-"""What the retrievers share: a request as one search a source, dependency, and the merging of a step.
+"""Shared steps of the retrievers: requests as one search per source, dependency between sources, merging.
 
-Every retriever finds candidates in its own way; scope, `given`, `without`, `k` and the order inside a
-joint step are decided here, once.
+Retrievers differ in how they find candidates; scope, `given`, `without`, `k` and the order inside a joint step are
+handled here.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from dragoman.retriever.relevance import Terms
 from dragoman.text.query import SearchText, standalone
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
-Ask: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
+StoreSearch: TypeAlias = Callable[[Sequence[Query]], Sequence[Sequence[Hit]]]
 Dependency: TypeAlias = Literal["filter", "query", "prefer", "off"]
-Asked: TypeAlias = Literal["standalone", "last", "history", "mix"]
-"""What of a dialogue is searched for: the last turn with what it leans on, the last turn alone, all of it, or, by
-meaning, a mix of vectors in shares that were learned (the last turn's, the dialogue's, the given evidence's)."""
+QueryKind: TypeAlias = Literal["standalone", "last", "history", "mix"]
+"""Query text: the last turn with the context it refers to, the last turn alone, the whole dialogue, or, in vector
+search, a learned mix of the vectors of last turn, dialogue and given evidence."""
 TOLD = 0.6
-"""The relevance from which on a remembered fact becomes part of the search: "where can I eat?", "I'm vegetarian"."""
+"""Least relevance at which a remembered fact joins the query: "where can I eat?" with "I'm vegetarian"."""
 PREFERENCE = 0.7
-"""What being a child of the given evidence adds to a passage's log-odds in the ranking; its relevance stays."""
+"""Log-odds that a child of the given evidence gains in the ranking; its relevance does not change."""
 LIFT = 0.15
-"""By which share it raises a passage's raw score, whatever the score is."""
+"""Share by which the raw score of such a child is raised."""
 
 
 class HasPassage(Protocol):
-    """What can be ranked."""
+    """Anything that carries a passage and can be ranked."""
 
     @property
     def passage(self) -> Passage: ...
@@ -41,7 +41,7 @@ C = TypeVar("C", bound=HasPassage)
 
 @dataclass(frozen=True, slots=True)
 class SourceSearch:
-    """One source of the batch's nth request; `parents` are the ids of the given evidence that it depends on."""
+    """Search of one source for the batch's nth request; `parents` are the ids of the evidence that it depends on."""
 
     nth: int
     request: Request
@@ -51,9 +51,9 @@ class SourceSearch:
     carried: tuple[str, ...]
     parents: frozenset[str]
     dependency: Dependency
-    asked: Asked = "standalone"
+    asked: QueryKind = "standalone"
     given: str = ""
-    """The texts of the given evidence, where dependency asks with them."""
+    """Texts of the given evidence if the dependency adds them to the query."""
 
     @property
     def scope(self) -> Scope:
@@ -61,19 +61,19 @@ class SourceSearch:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Every word once."""
+        """Distinct words of the query."""
         return tuple(dict.fromkeys((*self.own, *self.carried)))
 
     @property
     def weighted(self) -> tuple[str, ...]:
-        """Own words twice beside carried ones: a store counts a repeated token as often as it is there."""
+        """Query tokens with own words twice if there are carried ones: stores weigh a token by its count."""
         own = tuple(dict.fromkeys(self.own))
         return (
             (*own, *own, *(token for token in dict.fromkeys(self.carried) if token not in own)) if self.carried else own
         )
 
     def ask(self, k: int) -> Query:
-        """The store query for k candidates, without a vector."""
+        """Return the store query for k candidates, without a vector."""
         return Query(self.scope, self.source.name, k, self.weighted, without=self.request.without)
 
     def prefers(self, passage: Passage) -> bool:
@@ -81,33 +81,35 @@ class SourceSearch:
 
 
 def searches(
-    requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency, query: Asked = "standalone"
+    requests: Sequence[Request], *, analyse: Analyse, dependency: Dependency, query: QueryKind = "standalone"
 ) -> list[SourceSearch]:
-    """Each request as one search a source, in order."""
-    found = []
+    """Split each request into one search per source, in order."""
+    source_searches = []
     for nth, request in enumerate(requests):
-        asked = search_text(request.context, query)
+        question = search_text(request.context, query)
         for source in request.sources:
-            given = [evidence for evidence in request.given if evidence.source in source.needs]
-            text, joins = asked, dependency == "query" and bool(given)
+            parents_evidence = [evidence for evidence in request.given if evidence.source in source.needs]
+            text, joins = question, dependency == "query" and bool(parents_evidence)
             if joins and query != "mix":
-                joined = " ".join([asked.carried, *(evidence.text for evidence in given)]).strip()
-                text = replace(asked, text=f"{joined} {asked.turn}", carried=joined)
-            told = " ".join(
+                joined = " ".join([question.carried, *(evidence.text for evidence in parents_evidence)]).strip()
+                text = replace(question, text=f"{joined} {question.turn}", carried=joined)
+            facts = " ".join(
                 evidence.text for evidence in request.given if source.about == "world" and _is_told(evidence)
             )
-            if told:
-                joined = f"{text.carried} {told}".strip()
-                text = replace(text, text=f"{told} {text.text}", carried=joined)
-            parents = frozenset(evidence.id for evidence in given)
+            if facts:
+                joined = f"{text.carried} {facts}".strip()
+                text = replace(text, text=f"{facts} {text.text}", carried=joined)
+            parents = frozenset(evidence.id for evidence in parents_evidence)
             own, carried = analyse(text.turn), analyse(text.carried)
-            said = " ".join(evidence.text for evidence in given) if joins else ""
-            found.append(SourceSearch(nth, request, source, text, own, carried, parents, dependency, query, said))
-    return found
+            given_texts = " ".join(evidence.text for evidence in parents_evidence) if joins else ""
+            source_searches.append(
+                SourceSearch(nth, request, source, text, own, carried, parents, dependency, query, given_texts)
+            )
+    return source_searches
 
 
-def search_text(context: Context, query: Asked) -> SearchText:
-    """What is searched for. A history runs from its last turn back, since an encoder reads the beginning of a text."""
+def search_text(context: Context, query: QueryKind) -> SearchText:
+    """Return the query text. A history starts with the newest turn, since encoders truncate the end of a text."""
     if query == "standalone":
         return standalone(context)
     lines = [" ".join(turn.text.split()) for turn in reversed(context.turns)]
@@ -119,17 +121,19 @@ def search_text(context: Context, query: Asked) -> SearchText:
 
 
 def _is_told(evidence: Evidence) -> bool:
-    """Whether a piece of given evidence is a fact that the user told and that the question rests on."""
+    """Whether a piece of given evidence is a remembered fact that is relevant to the question."""
     return bool(evidence.passage.meta.get("slot")) and evidence.relevance >= TOLD
 
 
-def find(ask: Ask, asked: Sequence[SourceSearch], queries: Sequence[Query]) -> list[list[Hit]]:
-    """Ask the store once for all searches; where dependency filters, keep children and rows without a parent."""
-    filtered = [i for i, search in enumerate(asked) if search.dependency == "filter" and search.parents]
-    children = [replace(queries[i], parents=asked[i].parents) for i in filtered]
-    answers = [list(hits) for hits in ask([*queries, *children])]
+def find(
+    store_search: StoreSearch, source_searches: Sequence[SourceSearch], queries: Sequence[Query]
+) -> list[list[Hit]]:
+    """Search the store once for all searches; dependency "filter" keeps children and rows without a parent."""
+    filtered = [i for i, search in enumerate(source_searches) if search.dependency == "filter" and search.parents]
+    children = [replace(queries[i], parents=source_searches[i].parents) for i in filtered]
+    answers = [list(hits) for hits in store_search([*queries, *children])]
     for i, hits in zip(filtered, answers[len(queries) :], strict=True):
-        below = [hit for hit in hits if hit.passage.parent in asked[i].parents]
+        below = [hit for hit in hits if hit.passage.parent in source_searches[i].parents]
         if below:
             free = [hit for hit in answers[i] if hit.passage.parent is None]
             answers[i] = sorted((*below, *free), key=lambda hit: -hit.score)
@@ -137,7 +141,7 @@ def find(ask: Ask, asked: Sequence[SourceSearch], queries: Sequence[Query]) -> l
 
 
 def preferred(search: SourceSearch, scored: Sequence[tuple[float, C]]) -> list[C]:
-    """Candidates by score, best first, the children of the given evidence moved up where dependency prefers."""
+    """Sort candidates by score, best first; dependency "prefer" raises children of the given evidence."""
     lift = 1.0 + LIFT
     keyed = [
         (score * lift if search.prefers(candidate.passage) and score > 0 else score, candidate)
@@ -147,17 +151,17 @@ def preferred(search: SourceSearch, scored: Sequence[tuple[float, C]]) -> list[C
 
 
 def terms_of(store: Store, search: SourceSearch) -> Terms:
-    """The weights of a search's words in the source it asks."""
+    """Return the weights of a search's words in its source."""
     rows, frequencies = store.frequencies(search.scope, search.source.name, search.tokens)
     return Terms.of(search.own, search.carried, rows, frequencies)
 
 
 def merged(
-    requests: Sequence[Request], found: Sequence[tuple[SourceSearch, Sequence[Evidence]]]
+    requests: Sequence[Request], ranked_searches: Sequence[tuple[SourceSearch, Sequence[Evidence]]]
 ) -> list[list[Evidence]]:
-    """The evidence of each request: at most k a source, joint sources merged by relevance."""
+    """Return the evidence of each request: at most k per source, joint sources merged by relevance."""
     lists: list[list[list[Evidence]]] = [[] for _ in requests]
-    for search, evidence in found:
+    for search, evidence in ranked_searches:
         lists[search.nth].append(list(evidence[: search.request.k]))
     return [merge_by_relevance(ranked) for ranked in lists]
 

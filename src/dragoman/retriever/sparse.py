@@ -1,4 +1,4 @@
-"""Search by words: Okapi BM25 as the store computes it, or TF-IDF over the rows that share a word."""
+"""Lexical search: the store's Okapi BM25, or TF-IDF over the rows that share a word with the query."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dragoman.retriever.judge import Candidate, judged
 from dragoman.retriever.ranking import TfIdf
 from dragoman.retriever.search import (
     Analyse,
-    Asked,
     Dependency,
+    QueryKind,
     SourceSearch,
     find,
     merged,
@@ -25,7 +25,7 @@ from dragoman.retriever.search import (
 
 @retrievers.register("sparse.v1")
 class SparseRetriever:
-    """Needs no encoder; finds what shares a word with the query and nothing else."""
+    """Sparse retriever: needs no encoder and returns only passages that share a word with the query."""
 
     def __init__(
         self,
@@ -34,22 +34,23 @@ class SparseRetriever:
         analyse: Analyse,
         weighting: Literal["bm25", "tfidf"] = "bm25",
         dependency: Dependency = "prefer",
-        query: Asked = "standalone",
+        query: QueryKind = "standalone",
         pool: int = 50,
     ) -> None:
         self._store = store
         self._analyse = analyse
         self._weighting = weighting
         self._dependency: Dependency = dependency
-        self._query: Asked = query
+        self._query: QueryKind = query
         self._pool = pool
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        asked = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
-        queries = [search.ask(max(self._pool, search.request.k)) for search in asked]
-        answers = find(self._store.lexical, asked, queries)
+        source_searches = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
+        queries = [search.ask(max(self._pool, search.request.k)) for search in source_searches]
+        answers = find(self._store.lexical, source_searches, queries)
         return merged(
-            requests, [(search, self._rank(search, hits)) for search, hits in zip(asked, answers, strict=True)]
+            requests,
+            [(search, self._rank(search, hits)) for search, hits in zip(source_searches, answers, strict=True)],
         )
 
     def _rank(self, search: SourceSearch, hits: Sequence[Hit]) -> list[Evidence]:

@@ -1,7 +1,7 @@
-"""Sources that are tools: asked with the question when they are searched, and judged as any other evidence.
+"""Retrieval from tools: a tool is called with the question, and its passages are scored like other evidence.
 
-A tool is given the question as it can be understood alone, never what is remembered about the user. One that fails
-gives no evidence and a warning in the trace.
+A tool receives the standalone question, never facts about the user. A tool that fails returns no evidence, and the
+trace gets a warning.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _log = logging.getLogger("dragoman.retriever")
 
 Answer: TypeAlias = tuple[Passage, ...] | EndpointError
 KEPT_SECONDS = 30.0
-"""How long an answer is kept: planner, retriever and refiner of one turn ask the same."""
-_KEPT = 64
+"""Lifetime of a cached answer: planner, retriever and refiner of one turn ask the same question."""
+_CACHE_SIZE = 64
 _AT_ONCE = 8
 
 
 @dataclass(slots=True)
-class _Asked:
-    """What the tools said to one question of one user."""
+class _CachedAnswers:
+    """Answers of the tools to one question of one user."""
 
     at: float
     answers: dict[SourceName, Answer] = field(default_factory=dict)
 
 
 class ToolRetriever:
-    """Another retriever, for whose sources there may be tools; rows that such a source has are searched as well."""
+    """Wraps a retriever whose sources may be tools; stored rows of such a source are searched as well."""
 
     def __init__(
         self, inner: Retriever, tools: Mapping[SourceName, Tool], *, encoder: Encoder, analyse: Analyse
@@ -55,7 +55,7 @@ class ToolRetriever:
         self._tools = dict(tools)
         self._encoder = encoder
         self._analyse = analyse
-        self._asked: OrderedDict[tuple[Scope, str], _Asked] = OrderedDict()
+        self._cache: OrderedDict[tuple[Scope, str], _CachedAnswers] = OrderedDict()
         self._lock = Lock()
         describe: Callable[[Request], str] | None = getattr(inner, "describe", None)
         if describe is not None:
@@ -63,87 +63,87 @@ class ToolRetriever:
         keeps_texts(self)
 
     def clear_cache(self) -> None:
-        """Let go of what was asked and answered."""
+        """Drop the cached questions and answers."""
         with self._lock:
-            self._asked.clear()
+            self._cache.clear()
 
     def warm_up(self) -> None:
-        """Load what the other retriever needs."""
+        """Load the inner retriever."""
         warm(self._inner)
 
     def retrieve(self, requests: Sequence[Request]) -> list[Found]:
         rows = self._inner.retrieve(requests)
-        told = self._ask(requests)
-        asked = [
+        answers = self._ask(requests)
+        tool_searches = [
             search
             for search in searches(requests, analyse=self._analyse, dependency="off")
-            if isinstance(told[search.nth].get(search.source.name), tuple)
+            if isinstance(answers[search.nth].get(search.source.name), tuple)
         ]
-        found = self._judge(asked, told)
+        evidence = self._judge(tool_searches, answers)
         return [
-            Found(_merged(request, rows[nth], found.get(nth, {})), _warnings(told[nth]))
+            Found(_merged(request, rows[nth], evidence.get(nth, {})), _warnings(answers[nth]))
             for nth, request in enumerate(requests)
         ]
 
     def _ask(self, requests: Sequence[Request]) -> list[dict[SourceName, Answer]]:
-        """For each request what its tools say, and what went wrong with others at the same question a moment ago."""
+        """Return the answers of each request's tools, and recent errors of other tools at the same question."""
         queries = [standalone(request.context).text for request in requests]
-        kept = [self._kept(request.context.scope, query) for request, query in zip(requests, queries, strict=True)]
-        wanted = {
-            (id(asked), source.name): (asked, source.name, query)
-            for request, asked, query in zip(requests, kept, queries, strict=True)
+        cached = [self._cached(request.context.scope, query) for request, query in zip(requests, queries, strict=True)]
+        calls = {
+            (id(entry), source.name): (entry, source.name, query)
+            for request, entry, query in zip(requests, cached, queries, strict=True)
             for source in request.sources
-            if source.name in self._tools and source.name not in asked.answers
+            if source.name in self._tools and source.name not in entry.answers
         }
-        if len(wanted) > 1:
-            with ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "dragoman-tools") as pool:
-                list(pool.map(self._answer, wanted.values()))
+        if len(calls) > 1:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(calls)), "dragoman-tools") as pool:
+                list(pool.map(self._answer, calls.values()))
         else:
-            list(map(self._answer, wanted.values()))
+            list(map(self._answer, calls.values()))
         return [
             {
                 name: answer
-                for name, answer in asked.answers.items()
+                for name, answer in entry.answers.items()
                 if isinstance(answer, EndpointError) or any(source.name == name for source in request.sources)
             }
-            for request, asked in zip(requests, kept, strict=True)
+            for request, entry in zip(requests, cached, strict=True)
         ]
 
-    def _answer(self, wanted: tuple[_Asked, SourceName, str]) -> None:
-        asked, name, query = wanted
+    def _answer(self, call: tuple[_CachedAnswers, SourceName, str]) -> None:
+        entry, name, query = call
         try:
-            asked.answers[name] = self._tools[name].ask(query)
+            entry.answers[name] = self._tools[name].ask(query)
         except EndpointError as error:
             _log.warning("The tool of the source %s did not answer.", name)
-            asked.answers[name] = error
+            entry.answers[name] = error
 
-    def _kept(self, scope: Scope, query: str) -> _Asked:
+    def _cached(self, scope: Scope, query: str) -> _CachedAnswers:
         now = monotonic()
         with self._lock:
-            for key, asked in list(self._asked.items()):
-                if asked.at < now - KEPT_SECONDS or len(self._asked) > _KEPT:
-                    del self._asked[key]
-            return self._asked.setdefault((scope, query), _Asked(now))
+            for key, entry in list(self._cache.items()):
+                if entry.at < now - KEPT_SECONDS or len(self._cache) > _CACHE_SIZE:
+                    del self._cache[key]
+            return self._cache.setdefault((scope, query), _CachedAnswers(now))
 
     def _judge(
-        self, asked: Sequence[SourceSearch], told: Sequence[Mapping[SourceName, Answer]]
+        self, tool_searches: Sequence[SourceSearch], answers: Sequence[Mapping[SourceName, Answer]]
     ) -> dict[int, dict[SourceName, list[Evidence]]]:
-        """The passages of the tools as evidence, by the request and the source, best first."""
-        passages = [_new(told[search.nth][search.source.name], search.request) for search in asked]
+        """Return the tools' passages as evidence, by request and source, best first."""
+        passages = [_new(answers[search.nth][search.source.name], search.request) for search in tool_searches]
         texts = list(dict.fromkeys(passage.indexed for rows in passages for passage in rows))
         if not texts:
             return {}
-        queries, encoded = query_vectors(self._encoder, asked), self._encoder.encode(texts)
+        queries, encoded = query_vectors(self._encoder, tool_searches), self._encoder.encode(texts)
         place = {text: i for i, text in enumerate(texts)}
-        found: dict[int, dict[SourceName, list[Evidence]]] = {}
-        for search, vector, rows in zip(asked, queries, passages, strict=True):
+        evidence: dict[int, dict[SourceName, list[Evidence]]] = {}
+        for search, vector, rows in zip(tool_searches, queries, passages, strict=True):
             candidates = [Candidate(row, float(encoded[place[row.indexed]] @ vector)) for row in rows]
             ranked = by_log_odds(judged(search, candidates, self._terms(search, rows), self._analyse))
-            found.setdefault(search.nth, {})[search.source.name] = ranked
-        return found
+            evidence.setdefault(search.nth, {})[search.source.name] = ranked
+        return evidence
 
     def _terms(self, search: SourceSearch, rows: Sequence[Passage]) -> Terms:
-        """The weights of the question's words among what the tool gave, which is all that is known of its source."""
+        """Return the weights of the question's words over the tool's passages, the only rows of its source."""
         frequencies = Counter(token for row in rows for token in set(self._analyse(row.indexed)))
         return Terms.of(search.own, search.carried, len(rows), frequencies)
 
@@ -152,16 +152,18 @@ def _new(answer: Answer, request: Request) -> list[Passage]:
     return [row for row in answer if row.id not in request.without] if isinstance(answer, tuple) else []
 
 
-def _warnings(told: Mapping[SourceName, Answer]) -> tuple[str, ...]:
-    return tuple(f"{name}: {answer.message}" for name, answer in told.items() if isinstance(answer, EndpointError))
+def _warnings(answers: Mapping[SourceName, Answer]) -> tuple[str, ...]:
+    return tuple(f"{name}: {answer.message}" for name, answer in answers.items() if isinstance(answer, EndpointError))
 
 
-def _merged(request: Request, rows: Sequence[Evidence], found: Mapping[SourceName, list[Evidence]]) -> list[Evidence]:
-    """Rows and the tools' passages together, at most k a source."""
-    if not found:
+def _merged(
+    request: Request, rows: Sequence[Evidence], tool_evidence: Mapping[SourceName, list[Evidence]]
+) -> list[Evidence]:
+    """Merge stored rows and the tools' passages, at most k per source."""
+    if not tool_evidence:
         return list(rows)
-    lists = [[row for row in rows if row.source not in found]]
-    for name, pieces in found.items():
+    lists = [[row for row in rows if row.source not in tool_evidence]]
+    for name, pieces in tool_evidence.items():
         own = [row for row in rows if row.source == name]
         lists.append(merge_by_relevance([own, pieces])[: request.k])
     return merge_by_relevance(lists)

@@ -1,4 +1,4 @@
-"""What a trained retriever's part says of its use: how a turn is asked, in which shares, what a score is worth."""
+"""Search options of a trained retriever part: query text, vector mix, repetition penalties, calibration."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from dragoman.models.calibration import log_odds
 from dragoman.models.part import Head, Part, open_part
 from dragoman.retriever.judge import Candidate
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
-from dragoman.retriever.search import PREFERENCE, Asked, Dependency, SourceSearch
+from dragoman.retriever.search import PREFERENCE, Dependency, QueryKind, SourceSearch
 
 BI, CROSS = "retriever.bi", "retriever.cross"
-"""The kinds of parts: one vector a text, or one score a pair."""
+"""Kinds of parts: bi-encoder (a vector per text) and cross-encoder (a score per pair)."""
 HEAD = "relevance"
 _DEPENDENCY: Dependency = "prefer"
-_QUERY: Asked = "standalone"
+_QUERY: QueryKind = "standalone"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a retriever asks and judges; without a head, relevance is not its own to give."""
+class SearchOptions:
+    """Options of a search; without a `head` the part has no calibrated relevance."""
 
-    query: Asked = _QUERY
+    query: QueryKind = _QUERY
     dependency: Dependency = _DEPENDENCY
     mix: Mapping[str, float] = field(default_factory=dict)
     said: Mapping[SourceName, RepetitionPenalty] = field(default_factory=dict)
-    """What a passage of a source loses where the agent has said as much already."""
+    """Repetition penalty by source."""
     head: Head | None = None
     part: Part | None = None
 
     def relevance(self, score: float, source: SourceName) -> float:
-        """The calibrated probability of a score: as fitted for that source where there were enough turns to."""
+        """Return the calibrated probability of a score, by the source's own calibration if there is one."""
         assert self.head is not None
         return self.head.probability(score, source if source in self.head.calibrations else None)
 
 
 class Trained:
-    """A part that is opened when it is first needed, and the options that were given beside it."""
+    """Part that is opened on first use, with the options that override it."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Trained:
         folder: Path | None = None,
         *,
         kind: str = BI,
-        query: Asked | None = None,
+        query: QueryKind | None = None,
         dependency: Dependency | None = None,
     ) -> None:
         if part is None and query == "mix":
@@ -63,45 +63,47 @@ class Trained:
         self._query = query
         self._dependency = dependency
         self._lock = Lock()
-        self._way: Way | None = None
+        self._options: SearchOptions | None = None
 
-    def way(self) -> Way:
-        """How to ask: what was given, else what the part was trained with, else what suits an untrained encoder."""
+    def options(self) -> SearchOptions:
+        """Return the search options: the caller's, else the part's, else the defaults of an untrained encoder."""
         with self._lock:
-            if self._way is None:
-                self._way = self._opened()
-            return self._way
+            if self._options is None:
+                self._options = self._opened()
+            return self._options
 
-    def _opened(self) -> Way:
+    def _opened(self) -> SearchOptions:
         if self._name is None:
-            return Way(self._query or _QUERY, self._dependency or _DEPENDENCY)
+            return SearchOptions(self._query or _QUERY, self._dependency or _DEPENDENCY)
         part = open_part(self._name, kind=self._kind, folder=self._folder)
-        query: Asked = self._query or _option(part, "query", get_args(Asked), _QUERY)
+        query: QueryKind = self._query or _option(part, "query", get_args(QueryKind), _QUERY)
         dependency: Dependency = self._dependency or _option(part, "dependency", get_args(Dependency), _DEPENDENCY)
         shares = part.options.get("mix") or {}
         mix = {name: float(share) for name, share in shares.items()}
-        return Way(query, dependency, mix, _said(part), part.head(HEAD), part)
+        return SearchOptions(query, dependency, mix, _said(part), part.head(HEAD), part)
 
 
-def calibrated(way: Way, search: SourceSearch, candidates: Sequence[Candidate]) -> list[tuple[float, Evidence]]:
-    """Each candidate as evidence, in the order given, with the log-odds by which it may be ranked; see `judged`."""
-    found = []
+def calibrated(
+    options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]
+) -> list[tuple[float, Evidence]]:
+    """Return each candidate as evidence with the log-odds that rank it, in the given order; see `judged`."""
+    scored = []
     for candidate in candidates:
         assert candidate.cosine is not None
-        relevance = way.relevance(candidate.cosine, search.source.name)
+        relevance = options.relevance(candidate.cosine, search.source.name)
         evidence = Evidence(candidate.passage, relevance, {**candidate.scores, "cosine": candidate.cosine})
-        found.append((log_odds(relevance) + liking(search, candidate), evidence))
-    return found
+        scored.append((log_odds(relevance) + liking(search, candidate), evidence))
+    return scored
 
 
 def liking(search: SourceSearch, candidate: Candidate) -> float:
-    """What being a child of the given evidence adds to the log-odds where dependency prefers."""
+    """Return the log-odds that dependency "prefer" adds to a child of the given evidence."""
     return PREFERENCE if search.prefers(candidate.passage) else 0.0
 
 
-def _option(part: Part, name: str, known: Sequence[str], default: str) -> Any:
+def _option(part: Part, name: str, choices: Sequence[str], default: str) -> Any:
     value = part.options.get(name, default)
-    if value not in known:
+    if value not in choices:
         raise _unknown(part, name)
     return value
 

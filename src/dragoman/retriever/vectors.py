@@ -1,7 +1,7 @@
-"""Query vectors: of a turn that stands alone, its own; of a follow-up, the mean with what it carries.
+"""Query vectors: the turn's own vector, or for a follow-up its mean with the vector of turn and context.
 
-The turn alone says what is asked, the turn with its topic says of what; either alone loses half of it
-(`benchmarks/retrieval.py` prints by how much). A trained mix weighs the last turn, the dialogue and the given evidence.
+The turn alone holds the question, the turn with its context the topic; `benchmarks/retrieval.py` prints what either
+loses alone. A trained mix weighs the last turn, the dialogue and the given evidence.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 MIX = ("last", "history", "given")
-"""What a mix is made of."""
+"""Components of a mix."""
 EQUAL: Mapping[str, float] = MappingProxyType({})
 
 
 def spoken(search: SourceSearch) -> dict[str, str]:
-    """The texts whose vectors make up that of a search, by what they are."""
+    """Return the texts whose vectors are combined for a search, by component."""
     if search.asked != "mix":
         return {"turn": search.query.turn, "text": search.query.text}
-    found = {"last": search.query.turn, "history": search.query.text}
-    return found | {"given": search.given} if search.given else found
+    texts = {"last": search.query.turn, "history": search.query.text}
+    return texts | {"given": search.given} if search.given else texts
 
 
-def query_vectors(encoder: Encoder, asked: Sequence[SourceSearch], weights: Mapping[str, float] = EQUAL) -> FloatArray:
-    """One unit vector a search, in one call of the encoder; texts without a weight weigh 1."""
+def query_vectors(
+    encoder: Encoder, source_searches: Sequence[SourceSearch], weights: Mapping[str, float] = EQUAL
+) -> FloatArray:
+    """Return one unit vector per search, with one call of the encoder; the default weight of a component is 1."""
     import numpy as np
 
-    said = [spoken(search) for search in asked]
-    texts = list(dict.fromkeys(text for parts in said for text in parts.values()))
+    search_texts = [spoken(search) for search in source_searches]
+    texts = list(dict.fromkeys(text for parts in search_texts for text in parts.values()))
     encoded = encoder.encode(texts)
     place = {text: i for i, text in enumerate(texts)}
-    mixed = np.zeros((len(said), encoded.shape[1]), dtype=np.float32)
-    for row, parts in enumerate(said):
+    mixed = np.zeros((len(search_texts), encoded.shape[1]), dtype=np.float32)
+    for row, parts in enumerate(search_texts):
         for name, text in parts.items():
             mixed[row] += weights.get(name, 1.0) * encoded[place[text]]
     lengths = np.linalg.norm(mixed, axis=1, keepdims=True)

@@ -93,15 +93,15 @@ def ingest(
     given = list(paths)
     run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
     with ExitStack() as stack:
-        found = find([path for path in given if not is_address(path)], base=base, follow_links=follow_links)
+        files = find([path for path in given if not is_address(path)], base=base, follow_links=follow_links)
         addresses = [str(path) for path in given if is_address(path)]
         if addresses:
             folder = stack.enter_context(TemporaryDirectory(prefix="dragoman-web-"))
-            found = _joined(found, _fetched(addresses, Path(folder), web))
-        run.watch(found, progress)
+            files = _joined(files, _fetched(addresses, Path(folder), web))
+        run.watch(files, progress)
         if sync:
-            run.remove_missing(found)
-        run.bring(found.files, encoder, workers, None if workers.here else made)
+            run.remove_missing(files)
+        run.bring(files.files, encoder, workers, None if workers.here else made)
     run.index()
     run.over()
     counts = run.counts
@@ -114,7 +114,7 @@ def ingest(
         run.failures,
         perf_counter() - started,
         run.full,
-        found.skipped,
+        files.skipped,
     )
     log.info("Ingested %d files into %s, %d failed.", report.files, source.name, len(report.failed))
     return report

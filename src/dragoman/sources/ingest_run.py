@@ -67,7 +67,7 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Batch:
     """A batch of passages to encode and write; `group` are their files, `first` and `last` say whether it is the first
     and the last batch of these files."""
 
@@ -117,21 +117,21 @@ class IngestRun:
     def full(self) -> tuple[str, ...]:
         return tuple(self._full)
 
-    def watch(self, found: FoundFiles, progress: Callable[[int, int, str], None] | None) -> None:
+    def watch(self, files: FoundFiles, progress: Callable[[int, int, str], None] | None) -> None:
         """Record failures of the file search, and set the progress callback."""
-        self._failed.extend((-1, failure) for failure in found.failed)
+        self._failed.extend((-1, failure) for failure in files.failed)
         self._progress = progress
         if progress is not None:
-            self._total = sum(_size(file.path) for file in found.files)
+            self._total = sum(_size(file.path) for file in files.files)
 
-    def remove_missing(self, found: FoundFiles) -> None:
+    def remove_missing(self, files: FoundFiles) -> None:
         """Remove the passages of files under the paths that no longer exist."""
-        present = {file.origin for file in found.files}
-        unseen = tuple(failure.path for failure in found.failed)
+        present = {file.origin for file in files.files}
+        unseen = tuple(failure.path for failure in files.failed)
         gone: dict[str, list[str]] = {}
         for passage in self._rows(None):
             origin = passage.origin
-            if origin not in present and _under(origin, found.roots) and not _under(origin, unseen):
+            if origin not in present and _under(origin, files.roots) and not _under(origin, unseen):
                 gone.setdefault(origin, []).append(passage.id)
         for origin, ids in gone.items():
             if self._ledger.knows(origin):  # leave rows alone that are no file's, or whose file arrived another way
@@ -143,7 +143,7 @@ class IngestRun:
         """Read changed files, and write their differences."""
         waiting: list[_Changed] = []
         read = workers.map(reading(), self._unread(files, waiting))
-        parts: list[_Part] = []
+        parts: list[_Batch] = []
         shards = self._parts(self._groups(read, waiting), parts)
         for vectors in workers.map(encoding(encoder, made, self._source.about), shards):
             self._write(parts.pop(0), vectors)
@@ -166,15 +166,15 @@ class IngestRun:
             self._met.add(file.origin)
             self._tell(file.origin)
             try:
-                found = self._looked_at(place, file)
+                looked = self._looked_at(place, file)
             except InputError as error:
                 self._fail(place, file, error)
                 continue
-            if found is None:
+            if looked is None:
                 self.counts.files += 1
                 self._done += _size(file.path)
                 continue
-            changed, content = found
+            changed, content = looked
             waiting.append(changed)
             apart = self._source.about != "world"
             yield Shard(file.origin, Loaded(content, file.path.name, self._source.name, file.origin, apart))
@@ -196,10 +196,10 @@ class IngestRun:
     def _groups(self, read: Iterable[Read], waiting: list[_Changed]) -> Iterator[list[_Change]]:
         """Groups of files with a batch of passages to write; the last group may have fewer."""
         pending: list[_Change] = []
-        for found in read:
+        for document in read:
             changed = waiting.pop(0)
             try:
-                pending.append(self._compare(changed, found))
+                pending.append(self._compare(changed, document))
             except InputError as error:
                 self._fail(changed.place, changed.file, error)
                 continue
@@ -218,18 +218,18 @@ class IngestRun:
         self._claimed.clear()
         self._leaving.update(stale for change in group for stale in change.stale)
 
-    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Part]) -> Iterator[Shard[tuple[str, ...]]]:
+    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Batch]) -> Iterator[Shard[tuple[str, ...]]]:
         """The batches to encode; a group with nothing to encode is one empty batch."""
         for group in groups:
             queue = [(passage, change) for change in group for passage in change.writes]
             starts = range(0, max(1, len(queue)), self._batch)
             for start in starts:
                 part = queue[start : start + self._batch]
-                parts.append(_Part(part, group, first=start == 0, last=start == starts[-1]))
+                parts.append(_Batch(part, group, first=start == 0, last=start == starts[-1]))
                 name = part[0][1].file.origin if part else group[0].file.origin
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
-    def _write(self, part: _Part, vectors: FloatArray) -> None:
+    def _write(self, part: _Batch, vectors: FloatArray) -> None:
         """Write a batch: passages first, the ledger last."""
         for change in part.group if part.first else ():
             for origin in change.robbed:
@@ -267,7 +267,7 @@ class IngestRun:
             Entry(changed.digest, changed.size, changed.modified, len(passages), read.failed),
             added,
             tuple(passage for passage in passages if passage.id in stored and stored[passage.id] != passage),
-            tuple(known for known in stored if known not in ids),
+            tuple(id_ for id_ in stored if id_ not in ids),
             robbed,
         )
 

@@ -107,8 +107,8 @@ def _check_name(what: str, name: str | None, origin: str) -> None:
 
 
 def _explicit(piece: _Piece) -> str | None:
-    given = piece.block.id
-    return given if given is None or piece.part == 1 else f"{given}/{piece.part}"
+    block_id = piece.block.id
+    return block_id if block_id is None or piece.part == 1 else f"{block_id}/{piece.part}"
 
 
 def _hashed(*parts: str) -> str:

@@ -164,9 +164,9 @@ async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         if address.command:
             program, *arguments = address.command
-            given = switches() | {name: os.environ[name] for name in address.env if name in os.environ}
+            environment = switches() | {name: os.environ[name] for name in address.env if name in os.environ}
             started = StdioServerParameters(
-                command=_program(program, address.folder), args=arguments, env=given, cwd=address.folder
+                command=_program(program, address.folder), args=arguments, env=environment, cwd=address.folder
             )
             # The program's standard error may repeat questions of users, so it is discarded.
             silent = stack.enter_context(_nowhere())

@@ -84,20 +84,20 @@ def require_package() -> None:
 def passages_of(result: CallToolResult, source: SourceName, tool: str) -> tuple[Passage, ...]:
     """The text of an answer as passages: records where it holds some, else paragraphs."""
     if result.is_error:
-        said = short(" ".join(text for _, text in _blocks(result)))
-        raise EndpointError(f"The tool '{tool}' failed: {said or 'it does not say why'}.", remedy="Ask its keeper.")
+        message = short(" ".join(text for _, text in _blocks(result)))
+        raise EndpointError(f"The tool '{tool}' failed: {message or 'it does not say why'}.", remedy="Ask its keeper.")
     origin, left = f"mcp:{tool}", MOST_CHARACTERS
-    found: dict[str, Passage] = {}
+    by_name: dict[str, Passage] = {}
     for title, text in _records(result.structured_content) or _blocks(result):
         blocks = tuple(block for part in _BLANK.split(clean(text[:left])) for block in paragraph(part))
         for row in cut(Document(short(title), (Section(blocks),)), source, origin):
             # The id is a hash of the text: the tool's next answer may hold another text at the same position.
             name = sha256(f"{source}\x1f{tool}\x1f{row.text}".encode()).hexdigest()[:20]
-            found.setdefault(name, Passage(name, source, row.text, row.title, position=len(found), origin=origin))
+            by_name.setdefault(name, Passage(name, source, row.text, row.title, position=len(by_name), origin=origin))
         left -= len(text)
-        if left <= 0 or len(found) >= MOST_PASSAGES:
+        if left <= 0 or len(by_name) >= MOST_PASSAGES:
             break
-    return tuple(found.values())[:MOST_PASSAGES]
+    return tuple(by_name.values())[:MOST_PASSAGES]
 
 
 def _records(structured: object) -> list[tuple[str, str]]:
@@ -126,9 +126,9 @@ def _first(row: Mapping[object, object], names: Sequence[str]) -> str:
 
 def _blocks(result: CallToolResult) -> list[tuple[str, str]]:
     """The text blocks of an answer, and the text of embedded resources; images and audio are ignored."""
-    found = []
+    blocks = []
     for block in result.content:
         text = getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None)
         if isinstance(text, str) and text.strip():
-            found.append(("", text))
-    return found
+            blocks.append(("", text))
+    return blocks

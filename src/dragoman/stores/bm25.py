@@ -92,8 +92,8 @@ class Bm25:
         return scores
 
     def _posting(self, token: str) -> Postings:
-        found = self._postings.get(token)
-        if found is None:
+        posting = self._postings.get(token)
+        if posting is None:
             needle, places = f" {token} ", []
             place = self._text.find(needle) if token.split() == [token] else -1
             while place >= 0:
@@ -101,7 +101,7 @@ class Bm25:
                 place = self._text.find(needle, place + len(needle))
             counts = np.bincount(np.searchsorted(self._ends, places, side="right"), minlength=len(self._ends))
             rows = np.flatnonzero(counts)
-            found = rows, counts[rows].astype(np.float64)
+            posting = rows, counts[rows].astype(np.float64)
             if places:  # cache only tokens of the rows, never words that occur in queries alone
-                self._postings[token] = found
-        return found
+                self._postings[token] = posting
+        return posting

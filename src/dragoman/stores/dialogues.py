@@ -66,9 +66,9 @@ class DialogueTable(ABC):
         try:
             self._append(scope, rows, under)
         except StoreError as error:
-            if request is None or (found := self._found(scope, request)) is None:
+            if request is None or (answer := self._found(scope, request)) is None:
                 raise
-            if trace is None or found.trace != json.loads(text or ""):
+            if trace is None or answer.trace != json.loads(text or ""):
                 raise kept_twice(request) from error
             # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
 
@@ -82,18 +82,18 @@ class DialogueTable(ABC):
     def answered(self, scope: Scope, request: str) -> Answered | None:
         """The turn that is stored under a request id."""
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_ANSWERED, request=request)
-            if not found:
+            answers = rows.rows(_ANSWERED, request=request)
+            if not answers:
                 return None
-            dialogue, seq, trace = found[0]
-            told = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
-        asked = next((str(text) for speaker, text in reversed(told) if speaker == "user"), "")
-        return Answered(str(dialogue), len(told) - 1, asked, None if trace is None else json.loads(str(trace)))
+            dialogue, seq, trace = answers[0]
+            turns = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
+        asked = next((str(text) for speaker, text in reversed(turns) if speaker == "user"), "")
+        return Answered(str(dialogue), len(turns) - 1, asked, None if trace is None else json.loads(str(trace)))
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_DIALOGUE, dialogue=dialogue)
-        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in found]
+            cells = rows.rows(_DIALOGUE, dialogue=dialogue)
+        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in cells]
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""
@@ -103,26 +103,29 @@ class DialogueTable(ABC):
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_TRACE, dialogue=dialogue)
-        if not found or found[0][0] is None:
+            traces = rows.rows(_TRACE, dialogue=dialogue)
+        if not traces or traces[0][0] is None:
             return None
-        trace: Json = json.loads(str(found[0][0]))
+        trace: Json = json.loads(str(traces[0][0]))
         return trace
 
     def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
         """The trace of each turn of a dialogue; None where a turn has none."""
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_TRACES, dialogue=dialogue)
-        return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
+            traces = rows.rows(_TRACES, dialogue=dialogue)
+        return [None if trace is None else json.loads(str(trace)) for (trace,) in traces]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
         wanted, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
-                said, thought = holds(str(text), wanted), trace is not None and holds(json.loads(str(trace)), wanted)
-                if said or thought:
-                    changes.append({"seq": seq, "text": "" if said else text, "trace": None if thought else trace})
+                in_text, in_trace = (
+                    holds(str(text), wanted),
+                    trace is not None and holds(json.loads(str(trace)), wanted),
+                )
+                if in_text or in_trace:
+                    changes.append({"seq": seq, "text": "" if in_text else text, "trace": None if in_trace else trace})
             rows.many(_REDACT, changes)
         self._engine.erase()
         return len(changes)
@@ -133,8 +136,8 @@ class DialogueTable(ABC):
             if places is None:
                 erased = rows.run(_DROP, dialogue=dialogue)
             else:
-                told = [seq for (seq,) in rows.rows(_PLACES, dialogue=dialogue)]
-                blank = [{"seq": told[i], "text": "", "trace": None} for i in set(places) if 0 <= i < len(told)]
+                sequence = [seq for (seq,) in rows.rows(_PLACES, dialogue=dialogue)]
+                blank = [{"seq": sequence[i], "text": "", "trace": None} for i in set(places) if 0 <= i < len(sequence)]
                 rows.many(_REDACT, blank)
                 erased = len(blank)
         self._engine.erase()
@@ -148,5 +151,5 @@ class DialogueTable(ABC):
 
     def kept(self, scope: Scope, key: str) -> str | None:
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_KEPT, key=key)
-        return str(found[0][0]) if found else None
+            values = rows.rows(_KEPT, key=key)
+        return str(values[0][0]) if values else None

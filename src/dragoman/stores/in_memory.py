@@ -41,7 +41,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class _Row:
+class _StoredPassage:
     key: int
     passage: Passage
     tokens: list[str]
@@ -50,7 +50,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Told:
+class _StoredTurn:
     turn: Turn
     trace: Json = None
     request: str | None = None
@@ -60,8 +60,8 @@ class _Told:
 class _Room:
     """All data of one scope."""
 
-    rows: dict[str, _Row] = field(default_factory=dict)
-    turns: dict[str, list[_Told]] = field(default_factory=dict)
+    rows: dict[str, _StoredPassage] = field(default_factory=dict)
+    turns: dict[str, list[_StoredTurn]] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     pools: dict[tuple[str, SourceName], Any] = field(default_factory=dict)
 
@@ -88,8 +88,8 @@ class InMemoryStore:
             for passage in passages:
                 if (row := room.rows.get(passage.id)) is not None:
                     check_source(passage, row.passage.source)
-            given = {row[0].id: row for row in zip(passages, tokens, blobs, strict=True)}
-            changed = sum(self._write(room, *row) for row in given.values())
+            by_id = {row[0].id: row for row in zip(passages, tokens, blobs, strict=True)}
+            changed = sum(self._write(room, *row) for row in by_id.values())
             room.pools.clear()
         return changed
 
@@ -100,7 +100,7 @@ class InMemoryStore:
                 return False
             vector = vector or row.vector
         self._written += 1
-        room.rows[passage.id] = _Row(row.key if row else self._written, passage, tokens, vector)
+        room.rows[passage.id] = _StoredPassage(row.key if row else self._written, passage, tokens, vector)
         return True
 
     def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
@@ -157,24 +157,24 @@ class InMemoryStore:
             if request is not None and self.answered(scope, request) is not None:
                 raise kept_twice(request)
             room = self._rooms.setdefault(scope, _Room())
-            told = [_Told(turn) for turn in turns]
-            for last in [one for one in told if one.turn.speaker == "agent"][-1:]:
+            entries = [_StoredTurn(turn) for turn in turns]
+            for last in [one for one in entries if one.turn.speaker == "agent"][-1:]:
                 last.trace, last.request = trace, request
-            if told:
-                room.turns.setdefault(dialogue, []).extend(told)
+            if entries:
+                room.turns.setdefault(dialogue, []).extend(entries)
 
     def answered(self, scope: Scope, request: str) -> Answered | None:
         """The turn that is stored under a request id."""
         with self._lock:
-            for dialogue, told in self._room(scope).turns.items():
-                for place, one in enumerate(told):
+            for dialogue, entries in self._room(scope).turns.items():
+                for place, one in enumerate(entries):
                     if one.request == request:
-                        said = [each.turn.text for each in told[:place] if each.turn.speaker == "user"]
-                        return Answered(dialogue, place, said[-1] if said else "", one.trace)
+                        questions = [each.turn.text for each in entries[:place] if each.turn.speaker == "user"]
+                        return Answered(dialogue, place, questions[-1] if questions else "", one.trace)
         return None
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
-        return [told.turn for told in self._room(scope).turns.get(dialogue, ())]
+        return [entry.turn for entry in self._room(scope).turns.get(dialogue, ())]
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""
@@ -183,22 +183,22 @@ class InMemoryStore:
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""
         turns = self._room(scope).turns.get(dialogue, ())
-        return next((told.trace for told in reversed(turns) if told.turn.speaker == "agent"), None)
+        return next((entry.trace for entry in reversed(turns) if entry.turn.speaker == "agent"), None)
 
     def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
         """The trace of each turn of a dialogue; None where a turn has none."""
         with self._lock:
-            return [told.trace for told in self._room(scope).turns.get(dialogue, ())]
+            return [entry.trace for entry in self._room(scope).turns.get(dialogue, ())]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
         wanted, touched = needles(texts), 0
         with self._lock:
-            for told in (told for turns in self._room(scope).turns.values() for told in turns):
-                said, thought = holds(told.turn.text, wanted), holds(told.trace, wanted)
-                told.turn = replace(told.turn, text="") if said else told.turn
-                told.trace = None if thought else told.trace
-                touched += said or thought
+            for entry in (entry for turns in self._room(scope).turns.values() for entry in turns):
+                in_text, in_trace = holds(entry.turn.text, wanted), holds(entry.trace, wanted)
+                entry.turn = replace(entry.turn, text="") if in_text else entry.turn
+                entry.trace = None if in_trace else entry.trace
+                touched += in_text or in_trace
         return touched
 
     def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
@@ -206,8 +206,8 @@ class InMemoryStore:
         with self._lock:
             if places is None:
                 return len(self._room(scope).turns.pop(dialogue, ()))
-            told = self._room(scope).turns.get(dialogue, [])
-            blank = [told[i] for i in set(places) if 0 <= i < len(told)]
+            entries = self._room(scope).turns.get(dialogue, [])
+            blank = [entries[i] for i in set(places) if 0 <= i < len(entries)]
             for one in blank:
                 one.turn, one.trace = replace(one.turn, text=""), None
             return len(blank)
@@ -233,7 +233,7 @@ class InMemoryStore:
     def _room(self, scope: Scope) -> _Room:
         return self._rooms.get(scope) or _Room()
 
-    def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_Row]:
+    def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_StoredPassage]:
         with self._lock:
             rows = self._room(scope).rows.values()
             return [row for row in rows if row.passage.source == source and row.superseded == superseded]
@@ -258,17 +258,17 @@ class InMemoryStore:
             pools = self._room(scope).pools
             if ("vectors", source) not in pools:
                 rows = self._of(scope, source)
-                found = [(row, row.vector) for row in rows if row.vector is not None]
-                entries = [(row.key, row.passage.id, row.passage.parent) for row, _ in found]
-                pools["vectors", source] = VectorPool(entries, [vector for _, vector in found])
+                vector_rows = [(row, row.vector) for row in rows if row.vector is not None]
+                entries = [(row.key, row.passage.id, row.passage.parent) for row, _ in vector_rows]
+                pools["vectors", source] = VectorPool(entries, [vector for _, vector in vector_rows])
             pool: VectorPool = pools["vectors", source]
             return pool
 
     def _hits(self, query: Query, pool: WordPool | VectorPool) -> list[Hit]:
         with self._lock:
             room = self._room(query.scope)
-            found = pool.search(query)
+            scored = pool.search(query)
             by_key = room.pools.get(_BY_KEY)
             if by_key is None:
                 by_key = room.pools[_BY_KEY] = {row.key: row.passage for row in room.rows.values()}
-        return [Hit(by_key[key], score) for key, score in found if key in by_key]
+        return [Hit(by_key[key], score) for key, score in scored if key in by_key]

@@ -23,8 +23,8 @@ def file_of(place: str) -> Path | None:
         return None
     path = Path(place)
     if path.is_dir():
-        found = [path / name for name in _NAMES if (path / name).is_file()]
-        return found[0] if found else path / _NAMES[0]
+        files = [path / name for name in _NAMES if (path / name).is_file()]
+        return files[0] if files else path / _NAMES[0]
     return path
 
 

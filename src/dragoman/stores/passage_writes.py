@@ -79,11 +79,11 @@ class PassageBatch:
 
     def plan(self, rows: ScopedRows) -> None:
         """Compare the batch with the stored rows, and analyse the passages to write."""
-        found = rows.rows(_PRESENT, ids=self._ids)
-        if found == self._found:
+        present_rows = rows.rows(_PRESENT, ids=self._ids)
+        if present_rows == self._found:
             return  # no row of the batch changed since the last plan
-        self._found = found
-        present = {str(cells[0]): _present(cells[1:]) for cells in found}
+        self._found = present_rows
+        present = {str(cells[0]): _present(cells[1:]) for cells in present_rows}
         self._changes = []
         for id_, (passage, vector) in self._given.items():
             change = _compare(passage, vector, present.get(id_))
@@ -150,27 +150,27 @@ class Accounts:
 
 def remove(rows: ScopedRows, ids: Sequence[str], purge: Purge) -> int:
     """Delete rows by id, from the indexes first; return the number deleted."""
-    found = rows.rows(_ROWS, ids=json.dumps(list(ids)))
+    removed = rows.rows(_ROWS, ids=json.dumps(list(ids)))
     keys: dict[SourceName, list[int]] = defaultdict(list)
     accounts = Accounts()
-    for seq, source, length, live in found:
+    for seq, source, length, live in removed:
         keys[str(source)].append(int(seq or 0))
         accounts.add(str(source), -1 if live else 0, -int(length or 0) if live else 0)
     for source_name, source_keys in keys.items():
         purge(source_name, source_keys)
         rows.many(_DROP_VECTOR, [{"source": source_name, "seq": key} for key in source_keys])
         rows.many(_DELETE, [{"seq": key} for key in source_keys])
-    if found:
+    if removed:
         accounts.write(rows, rows.tick())
-    return len(found)
+    return len(removed)
 
 
 def supersede(rows: ScopedRows, id: str, by: str, purge: Purge) -> None:
     """Mark a row as replaced, and remove it from the indexes."""
-    found = rows.rows(_ROWS, ids=json.dumps([id]))
-    if not found:
+    cells = rows.rows(_ROWS, ids=json.dumps([id]))
+    if not cells:
         raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
-    seq, source, length, live = found[0]
+    seq, source, length, live = cells[0]
     tick, accounts = rows.tick(), Accounts()
     purge(str(source), [int(seq or 0)])
     rows.rows(_SUPERSEDE, seq=seq, by=by, changed=tick)

@@ -34,17 +34,17 @@ def allowed(query: Query, id: str, parent: str | None) -> bool:
 
 def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *, above: float) -> Found:
     """The k best entries above a score that pass the filters of a query."""
-    found: Found = []
+    scored: Found = []
     order = np.argsort(-scores, kind="stable")
     if query.parents is None:
         order = order[: query.k + len(query.without)]  # the filter excludes at most this many entries
     for i, score in zip(order.tolist(), scores[order].tolist(), strict=True):
-        if len(found) >= query.k or score <= above:
+        if len(scored) >= query.k or score <= above:
             break
         key, id_, parent = entries[i]
         if allowed(query, id_, parent):
-            found.append((key, score))
-    return found
+            scored.append((key, score))
+    return scored
 
 
 class WordPool:

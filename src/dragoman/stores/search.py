@@ -98,8 +98,8 @@ class StoreSearch:
     def _words(self, scope: Scope, source: SourceName, place: SourceState) -> WordPool:
         def load() -> WordPool:
             with self._engine.reading(scope) as rows:
-                found = rows.rows(_WORDS, source=source)
-            return WordPool(_entries(found), _bm25(found))
+                word_rows = rows.rows(_WORDS, source=source)
+            return WordPool(_entries(word_rows), _bm25(word_rows))
 
         return self.pools.get(WordPool, scope, source, place.counter, load)
 
@@ -122,10 +122,10 @@ class StoreSearch:
         first = wanted = query.k + more + len(query.without)
         while True:
             keys, ceiling = propose(wanted)
-            found = score(keys)
-            sure = len(found) >= query.k and (found[-1][1] > ceiling or wanted >= _MOST_SURE * first)
+            scored = score(keys)
+            sure = len(scored) >= query.k and (scored[-1][1] > ceiling or wanted >= _MOST_SURE * first)
             if sure or len(keys) < wanted:
-                return self._hits(query, found)
+                return self._hits(query, scored)
             wanted *= 4
 
     def _score_words(self, query: Query, weights: Mapping[str, float], average: float, keys: Sequence[int]) -> Found:
@@ -139,14 +139,14 @@ class StoreSearch:
         with self._engine.reading(query.scope) as rows:
             return rows.rows(sql, source=query.source, keys=json.dumps(keys))
 
-    def _hits(self, query: Query, found: Found) -> list[Hit]:
-        if not found:
+    def _hits(self, query: Query, scored: Found) -> list[Hit]:
+        if not scored:
             return []
         with self._engine.reading(query.scope) as rows:
-            cells = rows.rows(_PASSAGES_OF, keys=json.dumps([key for key, _ in found]))
+            cells = rows.rows(_PASSAGES_OF, keys=json.dumps([key for key, _ in scored]))
         passages = {row[0]: from_cells(row[1:]) for row in cells}
         # A row may be deleted after its pool was read.
-        return [Hit(passages[key], score) for key, score in found if key in passages]
+        return [Hit(passages[key], score) for key, score in scored if key in passages]
 
 
 def _entries(rows: Sequence[tuple[Cell, ...]]) -> list[Entry]:

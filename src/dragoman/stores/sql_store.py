@@ -104,8 +104,8 @@ class TableStore(DialogueTable):
 
     def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
         with self._engine.reading(scope) as rows:
-            found = {cells[0]: from_cells(cells) for cells in rows.rows(_GET, ids=json.dumps(list(ids)))}
-        return [found.get(key) for key in ids]
+            by_id = {cells[0]: from_cells(cells) for cells in rows.rows(_GET, ids=json.dumps(list(ids)))}
+        return [by_id.get(key) for key in ids]
 
     def passages(
         self, scope: Scope, source: SourceName, *, origin: str | None = None, superseded: bool = False

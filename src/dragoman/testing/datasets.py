@@ -25,8 +25,8 @@ class DatasetConformance:
         assert dataset.language in ("en", "zh"), f"'{dataset.language}' is no language of ours"
 
     def test_yields_examples_and_problems(self, dataset: Dataset) -> None:
-        for found in dataset.examples():
-            assert isinstance(found, Example | Problem), f"{found!r} is neither an Example nor a Problem"
+        for outcome in dataset.examples():
+            assert isinstance(outcome, Example | Problem), f"{outcome!r} is neither an Example nor a Problem"
         assert _examples(dataset), "a set has at least one usable turn"
 
     def test_reading_twice_gives_the_same(self, dataset: Dataset) -> None:
@@ -118,4 +118,4 @@ class DatasetConformance:
 
 
 def _examples(dataset: Dataset) -> list[Example]:
-    return [found for found in dataset.examples() if isinstance(found, Example)]
+    return [outcome for outcome in dataset.examples() if isinstance(outcome, Example)]

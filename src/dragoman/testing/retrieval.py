@@ -55,9 +55,9 @@ class RetrieverConformance:
 
     def test_gives_no_more_than_k_a_source(self, retriever: Retriever) -> None:
         for k in (1, 2):
-            found = self.found(retriever, sources=(PERSONA, DOCUMENTS), k=k)
+            evidence = self.found(retriever, sources=(PERSONA, DOCUMENTS), k=k)
             for source in (PERSONA, DOCUMENTS):
-                count = sum(piece.source == source.name for piece in found)
+                count = sum(piece.source == source.name for piece in evidence)
                 assert count <= k, f"{count} of {source.name} for k = {k}"
 
     def test_gives_only_the_sources_asked(self, retriever: Retriever) -> None:
@@ -66,9 +66,9 @@ class RetrieverConformance:
     def test_never_gives_what_is_to_be_left_out(self, retriever: Retriever) -> None:
         taken: set[str] = set()
         for _ in range(len(SHARED_PASSAGES) + 1):
-            found = self.found(retriever, k=1, without=frozenset(taken))
-            assert not taken & {piece.id for piece in found}, "an id in `without` came back"
-            taken.update(piece.id for piece in found)
+            evidence = self.found(retriever, k=1, without=frozenset(taken))
+            assert not taken & {piece.id for piece in evidence}, "an id in `without` came back"
+            taken.update(piece.id for piece in evidence)
         assert taken <= {passage.id for passage in SHARED_PASSAGES if passage.source == "DOCUMENTS"}
 
     def test_never_gives_another_users_row(self, retriever: Retriever) -> None:
@@ -78,13 +78,13 @@ class RetrieverConformance:
             assert ids <= {own}, f"{scope.user} was given {ids}"
 
     def test_takes_given_evidence(self, retriever: Retriever) -> None:
-        given = tuple(self.found(retriever, sources=(PERSONA,)))
-        found = self.found(retriever, given=given)
-        assert {piece.source for piece in found} <= {"DOCUMENTS"}, "given evidence is not given back"
+        persona_evidence = tuple(self.found(retriever, sources=(PERSONA,)))
+        evidence = self.found(retriever, given=persona_evidence)
+        assert {piece.source for piece in evidence} <= {"DOCUMENTS"}, "given evidence is not given back"
 
     def test_batch_equals_one_by_one(self, retriever: Retriever) -> None:
         requests = [Request(context, (source,)) for context in CONTEXTS for source in SOURCES]
-        together = [[piece.id for piece in found] for found in retriever.retrieve(requests)]
+        together = [[piece.id for piece in evidence] for evidence in retriever.retrieve(requests)]
         alone = [[piece.id for piece in retriever.retrieve([request])[0]] for request in requests]
         assert together == alone, "what is found must not depend on the batch"
 

@@ -81,8 +81,8 @@ class ReaderConformance:
     plan = Plan((("PERSONA",), ("DOCUMENTS",)))
 
     def tasks(self) -> list[ReadTask]:
-        found = [ReadTask(context, self.plan, EVIDENCE) for context in CONTEXTS]
-        return [*found, *(ReadTask(context) for context in CONTEXTS), ReadTask(CONTEXTS[1], self.plan, ())]
+        tasks = [ReadTask(context, self.plan, EVIDENCE) for context in CONTEXTS]
+        return [*tasks, *(ReadTask(context) for context in CONTEXTS), ReadTask(CONTEXTS[1], self.plan, ())]
 
     def test_is_a_reader(self, reader: Reader) -> None:
         assert isinstance(reader, Reader), "a reader has read(tasks) and stream(task)"
@@ -95,8 +95,8 @@ class ReaderConformance:
             assert isinstance(draft, Draft), f"{draft!r} is not a Draft"
             assert draft.text.strip(), f"nothing was said to {task.context.last[:40]!r}"
             assert is_probability(draft.confidence), f"{draft.confidence} is not a probability"
-            given = {piece.id for piece in task.evidence}
-            assert set(draft.quoted) <= given, "a draft quotes only what it was given"
+            ids = {piece.id for piece in task.evidence}
+            assert set(draft.quoted) <= ids, "a draft quotes only what it was given"
 
     def test_stream_is_the_draft_in_pieces(self, reader: Reader) -> None:
         for task in self.tasks():
@@ -127,9 +127,9 @@ class CriticConformance:
 
     def test_answers_every_pair_with_a_probability(self, critic: Critic) -> None:
         pairs = self.pairs()
-        found = critic.consistency(pairs)
-        assert len(found) == len(pairs), "one number for each pair"
-        assert all(is_probability(value) for value in found), f"probabilities in [0, 1], not {found}"
+        probabilities = critic.consistency(pairs)
+        assert len(probabilities) == len(pairs), "one number for each pair"
+        assert all(is_probability(value) for value in probabilities), f"probabilities in [0, 1], not {probabilities}"
 
     def test_a_text_is_more_consistent_with_itself_than_with_something_else(self, critic: Critic) -> None:
         same, other = critic.consistency([(EVIDENCE[0], EVIDENCE[0].text), (EVIDENCE[0], "Cats sleep all day long.")])

@@ -126,9 +126,9 @@ class StoreConformance:
 
     def test_words_find_only_rows_that_share_one(self, store: Store) -> None:
         store.put(ANA, ALL)
-        found = store.lexical([words(ANA, "museum", "ten"), words(ANA, "zeppelin"), words(ANA)])
-        assert [ids(hits) for hits in found] == [["museum"], [], []]
-        assert found[0][0].score > 0
+        results = store.lexical([words(ANA, "museum", "ten"), words(ANA, "zeppelin"), words(ANA)])
+        assert [ids(hits) for hits in results] == [["museum"], [], []]
+        assert results[0][0].score > 0
 
     def test_the_title_and_headings_are_searched_too(self, store: Store) -> None:
         store.put(ANA, ALL)
@@ -220,26 +220,26 @@ class StoreConformance:
         assert list(store.traces(BEN, "b")) == []
 
     def test_turns_under_a_request_are_added_once(self, store: Store) -> None:
-        told, more = [Turn("user", "hello"), Turn("agent", "hi")], [Turn("user", "and?"), Turn("agent", "no more")]
+        turns, more = [Turn("user", "hello"), Turn("agent", "hi")], [Turn("user", "and?"), Turn("agent", "no more")]
         assert store.answered(ANA, "r1") is None
-        store.append(ANA, "d", told, {"n": 1}, under=Receipt("r1"))
+        store.append(ANA, "d", turns, {"n": 1}, under=Receipt("r1"))
         store.append(ANA, "d", more, {"n": 2}, under=Receipt("r2"))
         for dialogue in ("d", "another"):
             assert is_refused(store, dialogue, Receipt("r1"))
-        assert list(store.dialogue(ANA, "d")) == [*told, *more] and list(store.dialogues(ANA)) == ["d"]
+        assert list(store.dialogue(ANA, "d")) == [*turns, *more] and list(store.dialogues(ANA)) == ["d"]
         assert store.answered(ANA, "r1") == Answered("d", 1, "hello", {"n": 1})
         assert store.answered(ANA, "r2") == Answered("d", 3, "and?", {"n": 2})
-        store.append(ANA, "d", told, {"n": 3})
-        store.append(ANA, "d", told, {"n": 4}, under=Receipt())
+        store.append(ANA, "d", turns, {"n": 3})
+        store.append(ANA, "d", turns, {"n": 4}, under=Receipt())
 
     def test_a_request_is_its_scopes_own_and_goes_with_its_dialogue(self, store: Store) -> None:
-        told = [Turn("user", "hello"), Turn("agent", "hi")]
+        turns = [Turn("user", "hello"), Turn("agent", "hi")]
         for scope in (ANA, BEN, OTHER_ANA):
-            store.append(scope, "d", told, {}, under=Receipt("r"))
+            store.append(scope, "d", turns, {}, under=Receipt("r"))
         store.erase_turns(ANA, "d")
         store.forget(OTHER_ANA)
         assert store.answered(ANA, "r") is None and store.answered(OTHER_ANA, "r") is None
-        store.append(ANA, "d", told, {}, under=Receipt("r"))
+        store.append(ANA, "d", turns, {}, under=Receipt("r"))
         store.redact(ANA, ["HELLO"])
         assert store.answered(ANA, "r") == Answered("d", 1, "", {}) and is_refused(store, "d", Receipt("r"))
         assert store.answered(BEN, "r") == Answered("d", 1, "hello", {})
@@ -295,8 +295,8 @@ class StoreConformance:
     def test_many_queries_are_answered_in_order(self, store: Store) -> None:
         store.put(ANA, ALL, VECTORS)
         store.put(BEN, [TRAM], VECTORS[2:])
-        found = store.nearest([near(BEN, 1, 0, 0), near(ANA, 0, 0, 1, k=1), near(ANA, 1, 0, 0, k=1)])
-        assert [ids(hits) for hits in found] == [["tram"], ["tram"], ["ferry"]]
+        results = store.nearest([near(BEN, 1, 0, 0), near(ANA, 0, 0, 1, k=1), near(ANA, 1, 0, 0, k=1)])
+        assert [ids(hits) for hits in results] == [["tram"], ["tram"], ["ferry"]]
 
     def test_closing_twice_is_fine(self, store: Store) -> None:
         store.put(ANA, [FERRY])

@@ -82,11 +82,11 @@ class StubRetriever:
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> tuple[Evidence, ...]:
-        found: list[Evidence] = []
+        evidence: list[Evidence] = []
         for source in request.sources:
             novel = [row for row in self._by_source.get(source.name, ()) if row.id not in request.without]
-            found += novel[: request.k]
-        return tuple(found)
+            evidence += novel[: request.k]
+        return tuple(evidence)
 
 
 class StubReader:

@@ -7,6 +7,7 @@ years old.", and the turn answers the first question again, now with that fact.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
@@ -18,23 +19,82 @@ DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
 
 _MOST_ANSWER = 200
+_MOST_SUPPLIED = 6
 _YES = re.compile(
-    r"(?:yes|yeah|yep|yup|sure|of course|i am|i do|i have|correct|right)\b|是的?|对的?|有的?|嗯|可以", re.IGNORECASE
+    r"(?:yes|yeah|yep|yup|yea|ya|sure|of course|certainly|indeed|i am|i do|i have|he is|she is|it is|he does|she does"
+    r"|he has|she has|we are|we do|we have|correct|right|absolutely)\b|是的?|对的?|有的?|嗯|可以",
+    re.IGNORECASE,
 )
 _NO = re.compile(
-    r"(?:no|nope|not really|not yet|i'?m not|i am not|i don'?t|i do not|i haven'?t)\b|不是|没有|不|没", re.IGNORECASE
+    r"(?:no|nope|nah|not really|not yet|not any ?more|neither|never|none|i'?m not|i am not|i don'?t|i do not"
+    r"|i haven'?t|he is not|he isn'?t|she is not|she isn'?t|it is not|it isn'?t|he doesn'?t|she doesn'?t|we aren'?t"
+    r"|we don'?t|we haven'?t)\b|不是|没有|不|没",
+    re.IGNORECASE,
 )
-_OWN_SENTENCE = re.compile(r"(?:i'm|im|i’m|i am|i have|my \w+|we|he|she|they|it) \S+|i \S+ \S", re.IGNORECASE)
-_SUBJECT = r"(?P<subject>your \w+|you|he|she|they|[A-Z]\w+)"
+_UNSURE = re.compile(
+    r"(?:(?:sorry|well|hm+|um+|uh|honestly|i'?m|i am|i really)[\s,.]*)*(?:i )?(?:do not|don'?t|dont) "
+    r"(?:know|remember|want|wish|care|like to|have (?:that|it|a clue|any idea))\b|(?:i'?m |i am )?(?:not sure|unsure)"
+    r"|no (?:idea|clue|comment)|(?:i'?d )?rather not|none of your|why\b|what do you mean|guess\b|maybe\b|perhaps\b"
+    r"|it depends|不知道|不清楚|不确定|不想说",
+    re.IGNORECASE,
+)
+_OWN_SENTENCE = re.compile(
+    r"(?:i'm|im|i’m|i am|i have|i've|my \w+|we're|we|he's|he|she's|she|they're|they|it's|it) \S+|i \S+ \S",
+    re.IGNORECASE,
+)
+_SUBJECT = r"(?P<subject>your \w+(?: (?-i:[A-Z])\w+)?|you|he|she|they|[A-Z]\w+)"
 _BE = re.compile(rf"(?P<verb>are|is) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _DO = re.compile(rf"(?P<verb>do|does|have|has|can|will) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
-_HOW = re.compile(rf"how (?P<what>old|tall|heavy) (?:are|is) {_SUBJECT}", re.IGNORECASE)
+_HOW = re.compile(rf"how (?P<what>old|tall|heavy|long|high|wide) (?:are|is) {_SUBJECT}", re.IGNORECASE)
+_ALONG = re.compile(r"will (?P<who>an? .+?|your .+?) (?:come along|be with (?:you|them)|accompany .+)", re.IGNORECASE)
+_MANY = re.compile(r"how many (?P<what>[^?]{1,40}?)(?: are (?:you|there)| do you .+| will .+)?$", re.IGNORECASE)
+_DAY = re.compile(r"(?:on )?(?:which|what) (?:day|date)$|(?:at )?(?:what|which) time$|when$", re.IGNORECASE)
 _WH = re.compile(
     rf"(?:\w+ )?(?:when|where|which|what|how)(?: \w+){{0,3}}? (?:do|does|will|did) {_SUBJECT} (?P<rest>.+)",
     re.IGNORECASE,
 )
+_PRONOUN = re.compile(r"(?:he|she|it|they)(?:'s|’s|'re|’re| is| are| has)\b", re.IGNORECASE)
+_PEOPLE = re.compile(
+    r"\b(?:people|persons|visitors|guests|adults|children|kids|travellers|participants|pupils|of you)\b"
+)
+_FINAL = (
+    "Yes",
+    "No.",
+    "No:",
+    "I don't know:",
+    "Got it",
+    "You told me",
+    "Hello",
+    "Deleted",
+    "可以",
+    "不行",
+    "我不知道：",
+)
+"""How replies begin that leave nothing open, or found nothing."""
+_SUPPLIES = re.compile(r"(?:oh |well |and )?(?:i|i'?m|we|we'?re|he|she|it|they|my \w+|(?-i:[A-Z])\w+)\b", re.IGNORECASE)
+_POLAR = re.compile(
+    r"(?:.*[,.!] )?(?:can|could|may|might|is|are|am|does|do|will|must|should|has|have)\b", re.IGNORECASE
+)
+_HEDGES = re.compile(
+    r"^(?:(?:oh|well|just|only|already|he|she|it|turned|is|was|will be|almost|about|around|i think|probably|exactly)"
+    r"[\s,]+)+(?=\S)",
+    re.IGNORECASE,
+)
+_ECHO = re.compile(
+    r"^(?:but )?(?:i am not|i'm not|i am(?= ?$)|i do not(?= ?$)|i don'?t(?= ?$)|i do(?= ?$)|i have(?= ?$)|he is(?= ?$)"
+    r"|she is(?= ?$)|he does(?= ?$)|she does(?= ?$))[ ,]*",
+    re.IGNORECASE,
+)
 _PLAIN = frozenset("i you your my a an the is are am do does have has how what which on in at of it to".split())
-_MEASURE = {"old": "years old", "tall": "tall", "heavy": "heavy"}
+_MEASURE = {"old": "years old", "tall": "tall", "heavy": "heavy", "long": "long", "high": "high", "wide": "wide"}
+_LENGTHS = frozenset(("tall", "long", "high", "wide"))
+_METRES = 3
+"""The greatest bare number that is read as metres and not as centimetres."""
+_ASKED_ABOUT = re.compile(
+    r"(?:how (?:old|tall|heavy|long|high|wide) (?:is|are)|how much (?:does|do)|is|does|has|can|will) "
+    r"(?P<who>you\b|your [\w-]+|it\b|[A-Z][\w'’-]*)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +107,19 @@ class Resumed:
     """The dialogue up to and including that question."""
 
 
-def resumed(context: Context) -> Resumed | None:  # noqa: PLR0911 - one return a reason
+def resumed(context: Context) -> Resumed | None:
     """The earlier question that this turn answers a question back for, or None."""
     turns = context.turns
     if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
         return None
-    reply, answer = turns[-2].text.strip(), turns[-1].text.strip()
-    if not reply.startswith(tuple(DEPENDS.values())) or len(answer) > _MOST_ANSWER:
+    answer = turns[-1].text.strip()
+    asked = question_back(turns[-2].text)
+    if not asked or not answer or len(answer) > _MOST_ANSWER:
         return None
     shape = form(answer)
     if "?" in answer or "？" in answer or shape.act in ("forget", "remember", "thanks", "farewell", "greeting"):
         return None
-    asked = re.split(r"[)）] ?", sentences(reply)[-1])[-1].strip()
-    if not asked.endswith(("?", "？")):
-        return None
-    if not _addresses(asked, answer):
+    if _UNSURE.match(answer) or not _addresses(asked, answer):
         return None
     earlier = turns[:-2]
     question = earlier[-1].text
@@ -70,10 +128,60 @@ def resumed(context: Context) -> Resumed | None:  # noqa: PLR0911 - one return a
     return Resumed(question, statement_of(asked, answer), earlier)
 
 
+def supplied(context: Context) -> Resumed | None:
+    """The yes-or-no question before the last reply, where this turn supplies a number for it: "he is 6".
+
+    Whether the turn states a fact is for the memory to say; a turn that states none resumes nothing.
+    """
+    turns = context.turns
+    if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
+        return None
+    answer, earlier = turns[-1].text.strip(), turns[:-2]
+    if turns[-2].text.startswith(_FINAL) or "?" in answer or "？" in answer or not _SUPPLIES.match(answer):
+        return None
+    if len(answer.split()) > _MOST_SUPPLIED or not numbers(answer) or not _POLAR.match(earlier[-1].text.strip()):
+        return None
+    return Resumed(earlier[-1].text, answer, earlier)
+
+
+def question_back(reply: str) -> str:
+    """The question that ends a reply which depends on a missing fact; empty where it asks nothing."""
+    text = reply.strip()
+    if not any(mark in text for mark in DEPENDS.values()) or not text.endswith(("?", "？")):
+        return ""
+    return re.split(r"[)）] ?", sentences(text)[-1])[-1].strip()
+
+
+def is_askable(asked: str, *, question: str, people: Iterable[str] = (), documents: str = "") -> bool:
+    """Whether a question back asks about the user, or about somebody or something of theirs.
+
+    `people` are the names of the user's people and animals. A name that only the question has is theirs unless the
+    documents know it: "Can Mia join?" may ask for Mia's age, "Can I see Bertha?" not for that of the zoo's elephant.
+    """
+    match = _ASKED_ABOUT.match(asked.strip())
+    if match is None:
+        return True
+    who = match["who"]
+    if who.lower() == "you":
+        return True
+    if who.lower() == "it":
+        return bool(re.search(r"\b(?:my|our)\b", question, re.IGNORECASE))
+    if who.lower().startswith("your "):
+        noun = who.split(" ", 1)[1]
+        return noun.lower() in {name.casefold() for name in people} or bool(
+            re.search(rf"\b(?:my|our)\b[\w' -]{{0,30}}?\b{re.escape(noun)}", question, re.IGNORECASE)
+        )
+    if who.casefold() in {name.casefold() for name in people}:
+        return True
+    named = re.search(rf"(?<!^)\b{re.escape(who)}\b", question)
+    introduced = re.search(rf"\b(?:my|our) (?:[\w-]+ ){{1,3}}{re.escape(who)}\b", question, re.IGNORECASE)
+    return bool(introduced) or bool(named and not re.search(rf"\b{re.escape(who)}\b", documents, re.IGNORECASE))
+
+
 def _addresses(asked: str, answer: str) -> bool:
     """Whether a turn answers what was asked, and does not tell something else: a number, a yes or no, or its words."""
     if re.search(r"\bhow (?:old|tall|heavy|much|many|long)\b|多大|几岁|多高|多重|多少|几", asked, re.IGNORECASE):
-        return bool(numbers(answer)) or not _OWN_SENTENCE.match(answer)
+        return bool(numbers(answer)) or "one" in answer.lower().split() or not _OWN_SENTENCE.match(answer)
     if _YES.match(answer) or _NO.match(answer) or not _OWN_SENTENCE.match(answer):
         return True
     return bool(_content(asked) & _content(answer))
@@ -89,24 +197,106 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     if re.search(r"[\u4e00-\u9fff]", asked):
         return _chinese(asked, bare)
     question = asked.strip().rstrip(" ?")
+    named = _by_name(question, bare)
+    if named:
+        return f"{named}."
     how = _HOW.match(question)
     if how and not _OWN_SENTENCE.match(bare):
-        measure = _MEASURE[how["what"].lower()]
-        return _stated(how["subject"], "is", bare if measure in bare else f"{bare} {measure}")
+        return _stated(how["subject"], "is", _measured(_number_of(bare), how["what"].lower()))
     no = _NO.match(bare)
     polar = no or _YES.match(bare)
-    be, do = _BE.match(question), _DO.match(question)
-    if polar and be:
-        return _stated(be["subject"], "is", f"not {be['rest']}" if no else be["rest"])
-    if polar and do:
-        verb = do["verb"].lower()
-        if verb in ("do", "does"):
-            return _stated(do["subject"], "do not" if no else "", do["rest"])
-        return _stated(do["subject"], f"{verb} not" if no else verb, do["rest"])
+    if polar:
+        stated = _polar(question, bare, polar, denied=no is not None)
+        if stated:
+            return stated
+    many = _MANY.match(question)
+    if many and not _OWN_SENTENCE.match(bare):
+        count = bare if not bare.isdigit() and len(bare.split()) > 1 else f"{bare} {many['what']}"
+        return f"We are {count}." if _PEOPLE.search(many["what"]) else f"I have {count}."
+    if _DAY.match(question) and not _OWN_SENTENCE.match(bare):
+        return f"I come {_with_preposition(question, bare)}."
     asks = _WH.match(question)
     if asks and not _OWN_SENTENCE.match(bare):
-        return _stated(asks["subject"], "", f"{asks['rest']} {bare}")
+        value = f"{bare} kg" if bare.isdigit() and asks["rest"].startswith("weigh") else bare
+        return _stated(asks["subject"], "", f"{asks['rest']} {value}")
+    be = _BE.match(question)
+    if be and re.match(r"(?:since|for|until|from) ", bare, re.IGNORECASE):
+        return _stated(be["subject"], "is", f"{be['rest']} {bare}")
+    if be and re.match(r"(?:just |only )?an? \w+", bare, re.IGNORECASE):  # "Are you a member?" - "just a visitor"
+        return _stated(be["subject"], "is", re.sub(r"^(?:just|only) ", "", bare, flags=re.IGNORECASE))
     return f"{bare}."
+
+
+def _by_name(question: str, answer: str) -> str:
+    """An answer that begins with a pronoun, about whom was asked: "he's 6" is "Leo is 6"; empty for all others."""
+    subject = next((match["subject"] for form in (_HOW, _BE, _DO, _WH) if (match := form.match(question))), "you")
+    pronoun = _PRONOUN.match(answer)
+    if pronoun is None or subject.lower() in ("you", "he", "she", "they") or pronoun.end() == len(answer):
+        return ""
+    whose = re.sub(r"^your\b", "My", subject, flags=re.IGNORECASE)
+    verb = "has" if pronoun[0].lower().endswith("has") else "is"
+    return f"{whose} {verb}{answer[pronoun.end() :]}"
+
+
+def _number_of(answer: str) -> str:
+    """An answer without the words around its number: "just turned 9" is "9"."""
+    return _HEDGES.sub("", answer)
+
+
+def _measured(value: str, what: str) -> str:
+    """A measure with its unit: "9" is "9 years old", "120" is "120 cm tall"."""
+    if what in _LENGTHS and re.fullmatch(r"\d+(?:[.,]\d+)?", value):
+        value = f"{value} {'m' if float(value.replace(',', '.')) < _METRES else 'cm'}"
+    if what == "heavy" and value.isdigit():
+        value = f"{value} kg"
+    if what == "old" and re.search(r"\b(?:years?|months?|weeks?)\b", value):
+        return value if value.endswith("old") else f"{value} old"
+    measure = _MEASURE[what]
+    return value if measure in value else f"{value} {measure}"
+
+
+def _polar(question: str, bare: str, polar: re.Match[str], *, denied: bool) -> str:
+    """The statement of a yes or no, and of what follows it: "no, a visitor" says two things."""
+    after = bare[polar.end() :].strip(" ,.;:-–")
+    after = re.sub(r"^but ", "", _ECHO.sub("", after), flags=re.IGNORECASE)
+    along = _ALONG.match(question)
+    if along:
+        who = re.sub(r"^your\b", "my", along["who"], flags=re.IGNORECASE)
+        return f"I come without {who}." if denied else f"I come with {who}."
+    be, do = _BE.match(question), _DO.match(question)
+    since = after if re.match(r"(?:since|for|until|from) \S", after, re.IGNORECASE) else ""
+    if be:
+        ended = re.match(r"not any ?more|no longer|any ?more", after, re.IGNORECASE) or re.match(
+            r"not any ?more", bare, re.IGNORECASE
+        )
+        rest = f"{be['rest']} {since}".strip() if not denied else be["rest"]
+        denial = f"no longer {rest}" if ended else f"not {rest}"
+        stated = _stated(be["subject"], "is", denial if denied else rest)
+        kind = re.match(r"(?:i am |i'm |just |only |but |rather )*(?P<what>an? [\w' -]{2,40})$", after, re.IGNORECASE)
+        return (
+            f"{stated} {_stated(be['subject'], 'is', kind['what'])}"
+            if denied and kind
+            else _joined(stated, after, since)
+        )
+    if do:
+        verb = do["verb"].lower()
+        if verb in ("do", "does"):
+            return _joined(_stated(do["subject"], "do not" if denied else "", do["rest"]), after, since)
+        return _joined(_stated(do["subject"], f"{verb} not" if denied else verb, do["rest"]), after, since)
+    return ""
+
+
+def _joined(stated: str, after: str, since: str) -> str:
+    """A statement and the sentence of the user's own that follows it, if there is one."""
+    if after and not since and _OWN_SENTENCE.match(after):
+        return f"{stated} {after[:1].upper()}{after[1:]}."
+    return stated
+
+
+def _with_preposition(question: str, value: str) -> str:
+    if re.match(r"(?:on|at|in|by|around|after|before|tomorrow|today|tonight|next|this|every)\b", value, re.IGNORECASE):
+        return value
+    return f"{'at' if 'time' in question.lower() else 'on'} {value}"
 
 
 def _stated(subject: str, verb: str, rest: str) -> str:
@@ -119,15 +309,18 @@ def _stated(subject: str, verb: str, rest: str) -> str:
     elif third and verb == "":
         first, _, after = rest.partition(" ")
         rest = f"{'has' if first == 'have' else first + 's'} {after}".strip()
-    whose = re.sub(r"^your\b", "my", subject, flags=re.IGNORECASE) if third else subject.replace("you", "I")
+    whose = re.sub(r"^your\b", "my", subject, flags=re.IGNORECASE) if third else subject.lower().replace("you", "I")
     text = " ".join(f"{whose} {verb} {rest}".split())
     return text[:1].upper() + text[1:] + "."
 
 
 def _chinese(asked: str, bare: str) -> str:
+    question = asked.strip().rstrip("？?").removeprefix("请问")
+    whom = re.match(r"(?:您的|你的)?(?P<who>.+?)(?:今年|有|的)?(?:多大|几岁|多高|多重|身高|体重|过了|是)", question)
+    if whom and whom["who"] not in ("您", "你", "它") and re.match("[他她它]", bare):
+        return f"我{whom['who']}{bare[1:]}{'岁' if bare[1:].isdigit() and re.search('多大|几岁', question) else ''}。"
     if bare.startswith("我") or len(bare) > 12:
         return f"{bare}。"
-    question = asked.strip().rstrip("？?").removeprefix("请问")
     no = _NO.match(bare) is not None
     polar = re.match(r"(你们?|您|你的\S{1,4})(是|有|会|能)(?:不是|没有|不会|不能)?(.+?)吗?$", question)
     if polar and (no or _YES.match(bare)):
@@ -135,7 +328,7 @@ def _chinese(asked: str, bare: str) -> str:
         return f"{polar[1].replace('你', '我').replace('您', '我')}{negation}{polar[2]}{polar[3]}。"
     how = re.match(r"(.+?)(?:今年)?(?:多大|几岁|多高|多重|几个人|多少)", question)
     if how:
-        subject = how[1].replace("你", "我").replace("您", "我")
+        subject = re.sub("^[您你]的", "我", how[1]).replace("你", "我").replace("您", "我")
         unit = "岁" if bare.isdigit() and re.search("多大|几岁", question) else ""
         return f"{subject}{bare}{unit}。"
     return f"{bare}。"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from dragoman.text.expect import wants
-from dragoman.text.form import unwrapped
+from dragoman.text.form import form, unwrapped
 from dragoman.text.language import language
 from dragoman.text.spelling import spelt
 
@@ -26,6 +26,13 @@ _POLAR_LATER = re.compile(
     r"|\b(?:if|whether) (?:i|we|my|he|she) (?:can|could|may|am|have to|need)\b",
     re.IGNORECASE,
 )
+_POLAR_END = re.compile(
+    r"\b(?:ok(?:ay)?|allowed|permitted|fine|possible|all right|alright)\W*$"
+    r"|\b(?:he|she|it|they|we|i|you|that|this|[a-z]+s?) (?:can|may|could|will|is|are|has|have)\b[^?]*,"
+    r" *(?:right|yes|no|correct|ok(?:ay)?|isn'?t (?:it|he|she)|can'?t (?:he|she|we|i|they)|aren'?t (?:we|they))\W*$",
+    re.IGNORECASE,
+)
+"""Ends a question for yes or no that does not open like one: "hot whirlpool ok?", "she can come in, right?"."""
 _CHOICE = re.compile(_LEAD + r"(?:which|what|where|who|whose)\b|\bwhich\b", re.IGNORECASE)
 _ZH_POLAR = re.compile(r"吗|能不能|可不可以|可以不|行不行|是不是|有没有|要不要|需不需要|用不用|好不好|会不会")
 _ZH_CHOICE = re.compile(r"哪|什么|谁")
@@ -34,7 +41,7 @@ _ZH_CHOICE = re.compile(r"哪|什么|谁")
 @lru_cache(maxsize=2048)
 def question_kind(text: str) -> QuestionKind:
     """The kind of a question, by its form."""
-    core = unwrapped(spelt(text))
+    core = unwrapped(form(text).core if form(text).act == "question" else spelt(text))
     if language(core) == "zh":
         if "price" in wants(core) or "count" in wants(core):
             return "amount"
@@ -46,5 +53,7 @@ def question_kind(text: str) -> QuestionKind:
     if _POLAR.match(core) or (
         _POLAR_LATER.search(core) and not re.match(r"(?:which|what|where|when|how)\b", core, re.IGNORECASE)
     ):
+        return "polar"
+    if _POLAR_END.search(core) and not _CHOICE.match(core):
         return "polar"
     return "choice" if _CHOICE.search(core) else "open"

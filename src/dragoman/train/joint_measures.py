@@ -1,4 +1,4 @@
-"""What is measured of a joint scorer: each head on each set that has its label, and one mean that decides."""
+"""Measures of a joint scorer: each head on each set with its label, and the mean that selects the model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LEAST = 8
 
 
 def measured(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Measures by `set/head/measure`, and the mean over those that decide."""
-    found: dict[str, float] = {}
+    """Return the measures by `set/head/measure`, and their mean for model selection."""
+    measures: dict[str, float] = {}
     deciding: list[float] = []
     for name in dict.fromkeys(row.set for row in rows):
         own = [number for number, row in enumerate(rows) if row.set == name]
@@ -28,25 +28,25 @@ def measured(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[
             truth = [float(getattr(rows[number], head)) > 0.5 for number in some]
             if min(sum(truth), len(truth) - sum(truth)) < _LEAST:
                 continue
-            given = [float(scores[head][number][0]) for number in some]
-            found[f"{name}/{head}/auc"] = auc(given, truth)
+            head_scores = [float(scores[head][number][0]) for number in some]
+            measures[f"{name}/{head}/auc"] = auc(head_scores, truth)
             groups = [rows[number].group for number in some]
-            found |= {f"{name}/{head}/{key}": value for key, value in ranked(given, truth, groups).items()}
+            measures |= {f"{name}/{head}/{key}": value for key, value in ranked(head_scores, truth, groups).items()}
         for head, classes in ((VERDICT, VERDICTS), (ENTAILS, ENTAILMENTS)):
             some = [number for number in own if getattr(rows[number], head) is not None]
             if len(some) >= _LEAST:
                 labels = [str(getattr(rows[number], head)) for number in some]
-                said = [classes[int(scores[head][number].argmax())] for number in some]
-                found |= {f"{name}/{head}/{key}": value for key, value in _classified(labels, said).items()}
-    for key, value in found.items():
+                predicted = [classes[int(scores[head][number].argmax())] for number in some]
+                measures |= {f"{name}/{head}/{key}": value for key, value in _classified(labels, predicted).items()}
+    for key, value in measures.items():
         if key.endswith(("verdict/macro", "entails/macro", "needs/auc", "answers/auc", "bears/auc")):
             deciding.append(value)
-    found[MEAN] = math.fsum(deciding) / len(deciding) if deciding else math.nan
-    return found
+    measures[MEAN] = math.fsum(deciding) / len(deciding) if deciding else math.nan
+    return measures
 
 
 def by_kind(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[str, tuple[float, int]]:
-    """The accuracy of the verdict by kind of row, with how many there are."""
+    """Return the accuracy of the verdict and the count by kind of row."""
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -57,14 +57,14 @@ def by_kind(rows: Sequence[PairRow], scores: Mapping[str, FloatArray]) -> dict[s
 
 
 def auc(scores: Sequence[float], truth: Sequence[bool]) -> float:
-    """The area under the ROC curve; ties count half."""
+    """Return the area under the ROC curve; ties count half."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(list(truth), list(scores)))
 
 
 def ranked(scores: Sequence[float], truth: Sequence[bool], groups: Sequence[str]) -> dict[str, float]:
-    """Hit@1 and nDCG@3 over the groups that have a right and a wrong row."""
+    """Return hit@1 and nDCG@3 over the groups with a right and a wrong row."""
     lists: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for score, right, group in zip(scores, truth, groups, strict=True):
         lists[group].append((score, right))
@@ -82,11 +82,11 @@ def ranked(scores: Sequence[float], truth: Sequence[bool], groups: Sequence[str]
     return {"hit@1": math.fsum(hits) / len(hits), "ndcg@3": math.fsum(gains) / len(gains), "lists": float(len(hits))}
 
 
-def _classified(labels: Sequence[str], said: Sequence[str]) -> dict[str, float]:
-    """Accuracy, and the mean of the classes' own; where a label is `unsupported`, both other classes are right."""
+def _classified(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+    """Return accuracy and its mean over classes; for `unsupported`, both other classes are right."""
     right: Counter[str] = Counter()
     total = Counter(labels)
-    for label, given in zip(labels, said, strict=True):
-        right[label] += given == label or (label == "unsupported" and given != "entailed")
+    for label, prediction in zip(labels, predicted, strict=True):
+        right[label] += prediction == label or (label == "unsupported" and prediction != "entailed")
     shares = [right[label] / total[label] for label in total]
     return {"accuracy": sum(right.values()) / len(labels), "macro": math.fsum(shares) / len(shares)}

@@ -1,4 +1,4 @@
-"""What a joint scorer learns: five heads over one trunk, each row with the labels that it has."""
+"""Training task of the joint scorer: five heads over one trunk; each row trains the heads it has labels for."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ _BINARY = (ANSWERS, BEARS, NEEDS)
 _ABSENT = -1.0
 _CHUNK = 8
 UNSUPPORTED = len(ENTAILMENTS)
-"""The class of claims that are neutral or contradicted, it is not said which."""
+"""Class of claims that are neutral or contradicted, without distinction."""
 
 
 def texts_of(row: PairRow) -> Text:
-    """The two texts of a row as the scorer reads them."""
+    """Return the two input texts of a row."""
     return joined(row.question, row.fact), row.text
 
 
 def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
-    """The labels of rows by head, -1 where there is none."""
-    found = {
+    """Return the labels of rows by head; -1 marks missing ones."""
+    targets = {
         name: torch.tensor([_ABSENT if getattr(row, name) is None else float(getattr(row, name)) for row in rows])
         for name in _BINARY
     }
     classes = [*ENTAILMENTS, "unsupported"]
-    found[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
-    found[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
-    return found
+    targets[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
+    targets[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
+    return targets
 
 
 def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
-    """The mean over rows of the losses of the heads whose labels they have. Nothing waits for the device here."""
+    """Return the mean loss over rows and their labelled heads, without synchronising the device."""
     losses: list[Tensor] = []
     for name in _BINARY:
-        given = targets[name]
+        target = targets[name]
         each = functional.binary_cross_entropy_with_logits(
-            scores[name][:, 0].float(), given.clamp(min=0.0), reduction="none"
+            scores[name][:, 0].float(), target.clamp(min=0.0), reduction="none"
         )
-        losses.append(weights.get(name, 1.0) * (each * (given >= 0)))
-    given = targets[VERDICT]
-    each = functional.cross_entropy(scores[VERDICT].float(), given.clamp(min=0), reduction="none")
-    losses.append(weights.get(VERDICT, 1.0) * (each * (given >= 0)))
-    given = targets[ENTAILS]
+        losses.append(weights.get(name, 1.0) * (each * (target >= 0)))
+    target = targets[VERDICT]
+    each = functional.cross_entropy(scores[VERDICT].float(), target.clamp(min=0), reduction="none")
+    losses.append(weights.get(VERDICT, 1.0) * (each * (target >= 0)))
+    target = targets[ENTAILS]
     logs = functional.log_softmax(scores[ENTAILS].float(), dim=-1)
     rest = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)  # neutral or contradicted
-    chosen = torch.cat([logs, rest], dim=-1).gather(1, given.clamp(min=0).unsqueeze(1))[:, 0]
-    losses.append(weights.get(ENTAILS, 1.0) * (-chosen * (given >= 0)))
+    chosen = torch.cat([logs, rest], dim=-1).gather(1, target.clamp(min=0).unsqueeze(1))[:, 0]
+    losses.append(weights.get(ENTAILS, 1.0) * (-chosen * (target >= 0)))
     return torch.stack(losses).sum(0).mean()
 
 
 class JointTask:
-    """Rows of all sets mixed by chance. Tokens lie on the device: a batch is an index into them.
+    """Task over shuffled rows of all sets. Tokens stay on the device; a batch is an index into them.
 
-    `repeats` says how often a set's rows come in an epoch, `weights` how much each head's loss counts.
+    `repeats` is the number of passes over a set in an epoch, `weights` the weight of each head's loss.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class JointTask:
         return self._trunk.head_parameters
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """Rows by chance, in chunks sorted by length; seed and epoch alone decide."""
+        """Return shuffled batches in chunks sorted by length, determined by seed and epoch."""
         rng = np.random.default_rng([self._recipe.train.seed, epoch])
         order, lengths = rng.permutation(self._order), self._rows.lengths
         size = self._recipe.train.batch
-        found: list[list[int]] = []
+        batches: list[list[int]] = []
         for start in range(0, len(order), size * _CHUNK):
             chunk = order[start : start + size * _CHUNK]
             chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-            found += [chunk[at : at + size].tolist() for at in range(0, len(chunk), size)]
-        random.Random(f"{self._recipe.train.seed}/{epoch}/joint").shuffle(found)
-        return found
+            batches += [chunk[at : at + size].tolist() for at in range(0, len(chunk), size)]
+        random.Random(f"{self._recipe.train.seed}/{epoch}/joint").shuffle(batches)
+        return batches
 
     def loss(self, batch: Sequence[int]) -> Tensor:
         chosen = torch.tensor(batch, device=self._device)
@@ -116,26 +116,26 @@ class JointTask:
 
     @torch.no_grad()
     def scores(self) -> dict[str, Tensor]:
-        """Every head's scores of dev's rows."""
+        """Return the scores of dev's rows by head."""
         was = self._trunk.training
         self._trunk.eval()
         order = np.argsort(self._dev_rows.lengths, kind="stable")
-        found: dict[str, list[Tensor]] = {}
+        by_head: dict[str, list[Tensor]] = {}
         for start in range(0, len(order), at_once(self._device)):
             some = order[start : start + at_once(self._device)].tolist()
-            given = self._trunk(self._dev_rows.at(torch.tensor(some, device=self._device), some))
-            for name, values in given.items():
-                found.setdefault(name, []).append(values.float().cpu())
+            outputs = self._trunk(self._dev_rows.at(torch.tensor(some, device=self._device), some))
+            for name, values in outputs.items():
+                by_head.setdefault(name, []).append(values.float().cpu())
         self._trunk.train(was)
         back = torch.from_numpy(np.argsort(order, kind="stable"))
-        return {name: torch.cat(parts)[back] for name, parts in found.items()}
+        return {name: torch.cat(parts)[back] for name, parts in by_head.items()}
 
     def measure(self) -> Mapping[str, float]:
         return measured(self._dev, {name: values.numpy() for name, values in self.scores().items()})
 
 
 class _Padded:
-    """Many encoded texts as one matrix on the device."""
+    """Encoded texts as one matrix on the device."""
 
     def __init__(self, tokens: Tokens, texts: Sequence[Text], device: str) -> None:
         encodings = tokens.encode(texts)

@@ -1,4 +1,4 @@
-"""The model card of a trained part: what it is, what it learned from, how good it is, where it ends, how to use it."""
+"""Model card of a trained part: purpose, training data, figures, limits, use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZE, _AGAIN = "- Size: ", "- Exported again after training: "
 
 
 def card(part: Part, job: Job, *, command: str = "") -> str:
-    """README.md of a training folder."""
+    """Return the README.md of a training folder."""
     recipe = job.recipe
     role = part.kind.partition(".")[0]
     name = recipe.name or f"{part.kind} ({job.folder.name})"
@@ -54,9 +54,9 @@ def card(part: Part, job: Job, *, command: str = "") -> str:
 
 
 def exported_card(text: str, part: Part) -> str:
-    """A card, with what another export changed: the size, and at how many bits the figures were taken.
+    """Update a card after another export: size, and the bits at which the figures were measured.
 
-    A card without a size, as one that was written by hand, stays as it is.
+    A card without a size, such as one written by hand, stays unchanged.
     """
     lines = [line for line in text.split("\n") if not line.startswith(_AGAIN)]
     place = next((number for number, line in enumerate(lines) if line.startswith(_SIZE)), None)
@@ -67,7 +67,7 @@ def exported_card(text: str, part: Part) -> str:
 
 
 def size(part: Part) -> int:
-    """The bytes of the files that run."""
+    """Return the size of the files that run, in bytes."""
     return sum((part.place / name).stat().st_size for name in part.files if (part.place / name).is_file())
 
 

@@ -1,4 +1,4 @@
-"""Recipes by name or path, with overrides by dotted path; and a recipe written down so that it can be read again."""
+"""Recipes by name or path, with overrides by dotted path, and their serialisation as TOML."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _OF_DATA = (".json", ".jsonl", ".txt", ".csv")
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The recipes that come with the package, by name."""
+    """Return the shipped recipes by name."""
     root = Path(str(resources.files("dragoman.train"))) / "recipes"
     return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
 
 def find_recipe(named: str | Path) -> Path:
-    """The file of a recipe: a path, or the name of a shipped one."""
+    """Return the file of a recipe, by path or by the name of a shipped one."""
     path = Path(named).expanduser()
     recipes = shipped_recipes()
     if path.is_file() and path.suffix not in _OF_DATA:
@@ -43,7 +43,7 @@ def find_recipe(named: str | Path) -> Path:
 
 
 def load_recipe(named: str | Path, overrides: Mapping[str, object] | Sequence[str] = ()) -> Recipe:
-    """Read a recipe, apply the overrides (`train.epochs=3`, or paths to values) and check all of it."""
+    """Read a recipe, apply the overrides (`train.epochs=3`, or a mapping of paths) and validate it."""
     path = find_recipe(named)
     tables = read_toml(path)
     values = dict(_pairs(overrides))
@@ -53,7 +53,7 @@ def load_recipe(named: str | Path, overrides: Mapping[str, object] | Sequence[st
 
 
 def recipe_of(tables: Mapping[str, Any], where: str = "recipe", overrides: Iterable[str] = ()) -> Recipe:
-    """The recipe that plain tables describe; what is wrong was said by `where`, or by one of the overrides."""
+    """Build a recipe from plain tables; errors name `where` or the override at fault."""
     try:
         return Recipe.model_validate(dict(tables))
     except ValidationError as error:
@@ -61,12 +61,12 @@ def recipe_of(tables: Mapping[str, Any], where: str = "recipe", overrides: Itera
 
 
 def toml_of(recipe: Recipe) -> str:
-    """A recipe as TOML, complete with what was left to defaults: enough to repeat a training."""
+    """Return a recipe as TOML with all defaults written out, enough to repeat a training."""
     return "\n".join(_table(recipe.model_dump(), ())).strip() + "\n"
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], path: str = "") -> list[str]:
-    """What is not the same in two sets of tables, by its path."""
+    """Return the differences of two sets of tables, by path."""
     paths = []
     for key in dict.fromkeys((*before, *now)):
         here, old, new = f"{path}{key}", before.get(key), now.get(key)

@@ -1,4 +1,4 @@
-"""The files that a recipe names beside its data: what is learned depends on what they hold, not on their names."""
+"""Files that a recipe names beside its data, identified by content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.train.spec import Recipe
 
 
 def referenced(recipe: Recipe) -> dict[str, str]:
-    """The SHA-256 of each, by the setting and its name; one that is not there is for its learner to refuse."""
+    """Return the SHA-256 of each file by its setting; missing files are left for the learner to report."""
     digests: dict[str, str] = {}
     labels = recipe.input.get("relevance") or ()
     for name in (labels,) if isinstance(labels, str) else labels:

@@ -1,4 +1,4 @@
-"""A learner's own tables of a recipe, `[input]` and `[model]`, as typed values; and the view of a turn among them."""
+"""Typed values of a learner's own recipe tables, `[input]` and `[model]`, with the view of a turn."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class RecipeTable(BaseModel):
-    """A table in which a wrong key is an error."""
+    """Strict base of tables: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ViewTable(RecipeTable):
-    """How a dialogue becomes text. `language` is the training set's where it is not given."""
+    """Options of the dialogue's text; `language` defaults to that of the training set."""
 
     turns: int = Field(default=4, ge=0)
     order: Literal["newest", "oldest"] = "newest"
@@ -39,19 +39,19 @@ class ViewTable(RecipeTable):
 
 
 class TrunkTable(RecipeTable):
-    """A pre-trained encoder: which one, how much of it, and how a text becomes one vector."""
+    """Pre-trained encoder: name, layers, and pooling of a text into one vector."""
 
     base: str = "all-minilm-l6-v2"
     layers: int | None = Field(default=None, ge=1)
-    """Keep the first so many layers; all where it is not given."""
+    """Number of first layers that are kept; default: all."""
     pooling: Literal["mean", "cls"] = "mean"
     max_tokens: int = Field(default=128, ge=8)
     dropout: float = Field(default=0.1, ge=0, lt=1)
     fixed: int = Field(default=0, ge=0)
-    """Do not train the embeddings and the first so many layers; 0 trains everything."""
+    """Number of first layers that stay frozen, with the embeddings; 0 trains everything."""
 
     def open(self, heads: Mapping[str, int], *, seed: int) -> tuple[Trunk, Tokens]:
-        """The encoder with heads of its own, the first layers fixed where that is wanted."""
+        """Load the encoder with new heads, and freeze the first layers if set."""
         from dragoman.models.torch.trunk import load_trunk
 
         trunk, tokens = load_trunk(
@@ -70,7 +70,7 @@ class TrunkTable(RecipeTable):
 
 
 def typed(model: type[T], table: Mapping[str, Any], where: str) -> T:
-    """A recipe's table as its learner's type; the first thing wrong is said in the file's words."""
+    """Validate a recipe's table as the learner's type; the error names the first fault in the file's terms."""
     try:
         return model.model_validate(dict(table))
     except ValidationError as error:
@@ -78,7 +78,7 @@ def typed(model: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def refuse_focal(balance: BalanceSpec, who: str) -> None:
-    """A regression of scikit-learn's knows weights of classes, and no focal loss."""
+    """Reject a focal loss, which scikit-learn's logistic regression does not support."""
     if balance.focal:
         raise ConfigError(
             f"{who} is learned without a focal loss, and balance.focal is {balance.focal:g}.",

@@ -1,4 +1,4 @@
-"""The learners by the kind of part that they make; a recipe's `kind` names one."""
+"""Registry of learners by the kind of part that they train, which a recipe's `kind` names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Learners:
         return tuple(sorted(self._made))
 
     def create(self, kind: str) -> Learner:
-        """A learner by its kind."""
+        """Create a learner by kind."""
         self._load()
         if kind not in self._made:
             raise UnknownNameError("learner", kind, self._made)

@@ -1,4 +1,4 @@
-"""One training from its recipe to its part: data read and checked, the folder claimed, learned, written down."""
+"""One training from recipe to part: read and check data, lock the folder, train, write the part."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def train(
     command: str = "",
     cut: int | None = None,
 ) -> Part:
-    """Train a recipe on files by side ("train", "dev", "aux") into a folder, or go on with what was begun there.
+    """Train a recipe on files by side ("train", "dev", "aux") into a folder, or resume a training there.
 
-    A folder that is finished is given back as it is; one of another recipe or other data is refused unless `fresh`.
-    `options` go to the loaders; `command` is what the model card says made it; `cut` is the seed by which dev is held
-    out where no file is given, by default the recipe's.
+    A finished folder is returned unchanged; one of another recipe or other data is an error unless `fresh`.
+    `options` go to the loaders; the model card states `command`; `cut` is the seed of the dev split if no dev file is
+    given, by default the recipe's.
     """
     learner = _learner(recipe.kind)
     if size() > 1 and not getattr(learner, "parallel", False):
@@ -76,7 +76,7 @@ def data_files(
     options: Mapping[str, object] | None = None,
     cut: int | None = None,
 ) -> dict[str, tuple[Mapping[str, Any], ...]]:
-    """The files of each side with their names and hashes, as a training of a recipe would read them."""
+    """Return the files of each side with names and hashes, as a training would read them."""
     seed = recipe.train.seed if cut is None else cut
     sides = read_sides(data, held_out=recipe.dev, seed=seed, skip_bad=skip_bad, options=options)
     named = zip(("train", "dev", "aux"), sides, strict=True)
@@ -84,7 +84,7 @@ def data_files(
 
 
 def choose_device(wanted: str | None) -> str:
-    """The device that is asked for, or the best one here."""
+    """Return the requested device, or the best one available."""
     if wanted == "cpu":
         return "cpu"
     try:
@@ -112,7 +112,7 @@ def _fitted(learner: Learner, job: Job) -> Part:
 
 @contextmanager
 def _named() -> Iterator[None]:
-    """What a learner imports, now or when it begins, may not be installed."""
+    """Create the learner; raise an error that names the extra if its libraries are missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -128,7 +128,7 @@ def _missing(name: str | None) -> MissingExtraError:
 
 
 def _told(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
-    """data.json: the files of each side, and how many turns it has."""
+    """Return the content of data.json: files and number of turns of each side."""
     present = {side: corpus for side, corpus in sides.items() if corpus is not None}
     files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in present.items()}
     return {**files, "turns": {side: len(corpus.examples) for side, corpus in present.items()}}

@@ -1,4 +1,4 @@
-"""A recipe file as typed, checked values: what is learned, from which view of a turn, with which model and loop."""
+"""Recipe files as validated values: kind, input, model, loop, calibration, export."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 LAST = "last"
-"""As `train.metric`: the weights of the last epoch, whatever dev says; not a figure of the part."""
+"""Value of `train.metric` that keeps the weights of the last epoch."""
 
 
 class _Strict(BaseModel):
@@ -15,14 +15,14 @@ class _Strict(BaseModel):
 
 
 class LoopSpec(_Strict):
-    """The loop: how long, how fast, when to stop."""
+    """Options of the training loop."""
 
     epochs: int = Field(default=4, ge=1)
     batch: int = Field(default=32, ge=1)
     accumulate: int = Field(default=1, ge=1)
     rate: float = Field(default=5e-5, gt=0)
     head_rate: float | None = Field(default=None, gt=0)
-    """The rate of what is trained from scratch (a head over a pre-trained trunk); as `rate` where it is not given."""
+    """Learning rate of new weights (a head over a pre-trained trunk); default: `rate`."""
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: float = Field(default=0.1, ge=0, le=1)
     decay: float = Field(default=0.01, ge=0)
@@ -30,40 +30,40 @@ class LoopSpec(_Strict):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     seed: int = 1
     metric: str = "loss"
-    """The measure on dev that decides which weights are kept, and when to stop."""
+    """Measure on dev that selects the weights and stops training."""
     patience: int = Field(default=0, ge=0)
-    """Stop after so many epochs without a better one; 0: never."""
+    """Number of epochs without improvement before training stops; 0: never."""
     save: int = Field(default=500, ge=1)
-    """A checkpoint every so many steps, and after each epoch."""
+    """Steps between checkpoints; there is one after each epoch too."""
 
 
 class BalanceSpec(_Strict):
-    """What to do about rare labels."""
+    """Treatment of rare labels."""
 
     weight: Literal["none", "balanced"] | float = "none"
-    """How much a positive counts: a number, or negatives / positives."""
+    """Weight of positives: a number, or negatives / positives."""
     focal: float = Field(default=0.0, ge=0)
-    """The exponent of the focal loss; 0 is plain cross-entropy."""
+    """Exponent of the focal loss; 0 is plain cross-entropy."""
 
 
 class CalibrationSpec(_Strict):
-    """How scores become probabilities, and where a yes begins; both are fitted on turns that were not trained on."""
+    """Calibration of scores and choice of threshold, fitted on turns outside of training."""
 
     method: Literal["temperature", "platt", "isotonic", "none"] = "platt"
     threshold: Literal["f1", "half"] | float = "f1"
     folds: int = Field(default=0, ge=0)
-    """Fit on held-out folds of the training part (so many trainings more) together with dev; 0: on dev alone."""
+    """Number of cross-fitting folds of the training part, each one more training, used with dev; 0: dev alone."""
 
 
 class ExportSpec(_Strict):
-    """What the light runtime gets: eight-bit weights where dev's metric falls by no more than `tolerance`."""
+    """Export: eight-bit weights if dev's metric falls by no more than `tolerance`."""
 
     int8: Literal["auto", "always", "never"] = "auto"
     tolerance: float = Field(default=0.005, ge=0)
 
 
 class Recipe(_Strict):
-    """What a recipe file says. `input` and `model` are the learner's own tables, checked by its own types."""
+    """Content of a recipe file; the learner's own types validate `input` and `model`."""
 
     kind: str
     about: str = ""
@@ -76,4 +76,4 @@ class Recipe(_Strict):
     calibrate: CalibrationSpec = CalibrationSpec()
     export: ExportSpec = ExportSpec()
     dev: float = Field(default=0.2, gt=0, lt=1)
-    """The share of dialogues that is held out where no dev file is given."""
+    """Share of dialogues that is held out if no dev file is given."""

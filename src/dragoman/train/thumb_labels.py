@@ -1,7 +1,7 @@
-"""Thumbs given in use made into labelled turns: up, the gate decided rightly; down, it should have decided otherwise.
+"""Gate labels from users' thumbs: up confirms the gate's decision, down inverts it.
 
 A file of thumbs is JSON lines: {"context": [{"speaker", "text"}, ...], "retrieved": true, "thumb": "up"}, with
-`dialogue` where it is known, and `better`, what should have been said.
+optional `dialogue`, and `better`, the reply that should have been given.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dragoman.datasets.schema import TurnRow, explained
 
 @dataclass(frozen=True, slots=True)
 class Thumb:
-    """What somebody thought of a decision: `retrieved` is what was done, `up` whether that was right."""
+    """Rating of a decision: `retrieved` is the decision, `up` whether it was right."""
 
     context: Context
     retrieved: bool
@@ -31,7 +31,7 @@ class Thumb:
 
 
 class ThumbRow(BaseModel):
-    """A line of a file of thumbs."""
+    """Line of a file of thumbs."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,7 +43,7 @@ class ThumbRow(BaseModel):
 
 
 def read_thumbs(path: Path) -> Iterator[Thumb | Problem]:
-    """The thumbs of a file, or what is wrong with a line of it."""
+    """Yield the thumbs of a file, or the problem of a line."""
     for number, line in lines(path):
         try:
             row = ThumbRow.model_validate_json(b"" if line is None else line)
@@ -60,7 +60,7 @@ def read_thumbs(path: Path) -> Iterator[Thumb | Problem]:
 
 
 def from_thumbs(thumbs: Iterable[Thumb]) -> list[Example]:
-    """A labelled turn for each turn that has a thumb; where it has several, the last one counts."""
+    """Yield a labelled turn for each rated turn; the last rating counts."""
     latest: dict[tuple[str, tuple[Turn, ...]], Thumb] = {}
     for thumb in thumbs:
         place = thumb.context.dialogue, thumb.context.turns

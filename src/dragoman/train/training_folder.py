@@ -1,4 +1,4 @@
-"""The folder of a training: whose it is, who writes in it, what it was asked for; what does not belong is refused."""
+"""Folder of a training: its lock, its recipe and data, and checks that its content belongs to this training."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from dragoman.train.spec import Recipe
 FORMAT = 1
 RECIPE, DATA, METRICS, CARD = "recipe.toml", "data.json", "metrics.json", "README.md"
 FILES = "files"
-"""In data.json: what else the recipe names."""
+"""Key in data.json of the other files that the recipe names."""
 CHECKPOINT, BEST, LOG, EVENTS = "checkpoint", "best.safetensors", "log.jsonl", "tensorboard"
 _LOCK = ".lock"
 _LEARNERS = ("trunk.json", "model.onnx", "tokenizer.json", "drafts.jsonl", "answers.jsonl", "mined", "work")
-"""What learners leave here that a part, or one that is not finished, does not name among its files."""
+"""Files of learners that a part does not list."""
 _OWN = (RECIPE, DATA, METRICS, CARD, CHECKPOINT, BEST, LOG, EVENTS, PART, *_LEARNERS)
 _INNER = re.compile(r"fold-\d+|run-\d+|aux|pretrain")
-"""The folders of trainings within this one: a fold, one of several runs, a beginning on something else."""
+"""Folders of inner trainings: folds, runs, pre-training."""
 _WORDS = ("about", "name", "licence")
-"""What a recipe says of itself, which makes no difference to what is learned."""
+"""Descriptive keys of a recipe, which do not change the training."""
 
 
 class TrainingFolder:
-    """A folder that one process at a time trains in: entered, it is locked."""
+    """Folder that is locked for one process while entered."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class TrainingFolder:
         return (self.path / PART).is_file()
 
     def begin(self, recipe: Recipe, data: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """Write down what is asked for; where the folder holds something else, refuse it or, afresh, clear it."""
+        """Record recipe and data; if the folder holds another training, raise an error or, with `fresh`, clear it."""
         if fresh:
             self.clear()
         table = {"format": FORMAT, **data}
@@ -72,7 +72,7 @@ class TrainingFolder:
         write_whole(self.path / RECIPE, toml_of(recipe))
 
     def clear(self) -> None:
-        """Take away everything that trainings wrote here, and nothing else."""
+        """Remove everything that trainings wrote here, and nothing else."""
         names = {*_OWN}
         with writing(self.path), suppress(ValueError, AttributeError, OSError):
             names |= set(json.loads((self.path / PART).read_text(encoding="utf-8")).get("files", ()))
@@ -130,7 +130,7 @@ class TrainingFolder:
 
 
 def holds_nothing(folder: Path) -> bool:
-    """Whether nothing was learned in a training's folder yet: it says at most what was asked for."""
+    """Whether a training folder holds at most its recipe and data, and no results."""
     return {place.name for place in folder.iterdir() if not place.name.startswith(".")} <= {DATA, RECIPE}
 
 
@@ -141,7 +141,7 @@ def is_claimed(folder: Path) -> bool:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keep a folder for this process alone, made where it is not there; what fails leaves no empty one behind."""
+    """Lock a folder for this process and create it if missing; a failure leaves no empty folder behind."""
     if folder.exists() and not folder.is_dir():
         raise TrainingError(f"'{folder}' is a file.", remedy="Give a folder with --out.", path=str(folder))
     with writing(folder):
@@ -161,7 +161,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either the old one or the whole new one."""
+    """Replace a file atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with writing(path):
         try:
@@ -176,7 +176,7 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the disk refuses, in our terms."""
+    """Convert errors of the disk into training errors."""
     try:
         yield
     except OSError as error:
@@ -188,13 +188,13 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _is_training(place: Path) -> bool:
-    """Whether a folder holds a training, be it one that a fold is done with."""
+    """Whether a folder holds a training, also a finished fold."""
     signs = (CHECKPOINT, DATA, *((LOG, "scores.json") if _INNER.fullmatch(place.name) else ()))
     return any((place / name).exists() for name in signs)
 
 
 def _shares(place: Path) -> bool:
-    """Whether a folder is a part of the model around it."""
+    """Whether a folder is a part that shares the model of its parent folder."""
     try:
         return bool(json.loads((place / PART).read_text(encoding="utf-8"))["shares"] == PARENT)
     except (OSError, ValueError, KeyError, TypeError):
@@ -220,7 +220,7 @@ def _other_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def _locked(folder: Path) -> IO[str]:
-    """The open file whose lock says that a process trains here; it ends with the process."""
+    """Open and lock the lock file; the lock ends with the process."""
     lock = (folder / _LOCK).open("a")
     if not try_lock(lock):
         lock.close()

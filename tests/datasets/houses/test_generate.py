@@ -10,7 +10,7 @@ import pytest
 from dragoman.datasets.houses.draw import Draw
 from dragoman.datasets.houses.generate import build, generate, kin
 from dragoman.datasets.houses.grammar import USER, Person, fill, is_dev, wordings, words
-from dragoman.datasets.houses.rules import Fact, Rule, ingredient_tags
+from dragoman.datasets.houses.rules import HouseFact, HouseRule, ingredient_tags
 
 
 def test_the_same_seed_gives_the_same_rows():
@@ -24,28 +24,32 @@ def test_another_seed_gives_other_rows():
 @pytest.mark.parametrize(
     ("rule", "fact", "verdict"),
     [
-        (Rule("min_age", "the forge", low=12, high=12), Fact("age", 12), "yes"),
-        (Rule("min_age", "the forge", low=12, high=12), Fact("age", 11), "no"),
-        (Rule("min_age", "the forge", low=12, high=12), Fact("height", 180), "unknown"),
-        (Rule("age_range", "the forge", low=8, high=12), Fact("age", 13), "no"),
-        (Rule("free_under", "the pool", low=6, high=6), Fact("age", 6), "yes"),  # must pay
-        (Rule("free_under", "the pool", low=6, high=6), Fact("age", 5), "no"),
-        (Rule("season", "the slide", low=4, high=8), Fact("stay", "May"), "yes"),
-        (Rule("season", "the slide", low=4, high=8), Fact("stay", "October"), "no"),
-        (Rule("weekday", "the slide", values=("Monday",)), Fact("day", "Monday"), "no"),
-        (Rule("budget", "the slide", low=20, high=20), Fact("budget", 19), "no"),
-        (Rule("qualification", "the saw", values=("a boat licence",)), Fact("qualification", "a boat licence"), "yes"),
+        (HouseRule("min_age", "the forge", low=12, high=12), HouseFact("age", 12), "yes"),
+        (HouseRule("min_age", "the forge", low=12, high=12), HouseFact("age", 11), "no"),
+        (HouseRule("min_age", "the forge", low=12, high=12), HouseFact("height", 180), "unknown"),
+        (HouseRule("age_range", "the forge", low=8, high=12), HouseFact("age", 13), "no"),
+        (HouseRule("free_under", "the pool", low=6, high=6), HouseFact("age", 6), "yes"),  # must pay
+        (HouseRule("free_under", "the pool", low=6, high=6), HouseFact("age", 5), "no"),
+        (HouseRule("season", "the slide", low=4, high=8), HouseFact("stay", "May"), "yes"),
+        (HouseRule("season", "the slide", low=4, high=8), HouseFact("stay", "October"), "no"),
+        (HouseRule("weekday", "the slide", values=("Monday",)), HouseFact("day", "Monday"), "no"),
+        (HouseRule("budget", "the slide", low=20, high=20), HouseFact("budget", 19), "no"),
         (
-            Rule("qualification", "the saw", values=("a boat licence",)),
-            Fact("qualification", "a boat licence", negated=True),
+            HouseRule("qualification", "the saw", values=("a boat licence",)),
+            HouseFact("qualification", "a boat licence"),
+            "yes",
+        ),
+        (
+            HouseRule("qualification", "the saw", values=("a boat licence",)),
+            HouseFact("qualification", "a boat licence", negated=True),
             "no",
         ),
-        (Rule("health", "the sauna", values=("heart",)), Fact("health", "heart"), "no"),
-        (Rule("health", "the sauna", values=("heart",)), Fact("health", "asthma"), "unknown"),
-        (Rule("pet_ban", "the hall", values=("dog",)), Fact("pet", "dog", exempt=True), "yes"),
-        (Rule("mobility", "the tower", tags=frozenset({"steps"})), Fact("mobility", "wheelchair"), "no"),
-        (Rule("mobility", "the tower", tags=frozenset({"step_free"})), Fact("mobility", "wheelchair"), "yes"),
-        (Rule("mobility", "the tower", tags=frozenset({"rough"})), Fact("mobility", "crutches"), "unknown"),
+        (HouseRule("health", "the sauna", values=("heart",)), HouseFact("health", "heart"), "no"),
+        (HouseRule("health", "the sauna", values=("heart",)), HouseFact("health", "asthma"), "unknown"),
+        (HouseRule("pet_ban", "the hall", values=("dog",)), HouseFact("pet", "dog", exempt=True), "yes"),
+        (HouseRule("mobility", "the tower", tags=frozenset({"steps"})), HouseFact("mobility", "wheelchair"), "no"),
+        (HouseRule("mobility", "the tower", tags=frozenset({"step_free"})), HouseFact("mobility", "wheelchair"), "yes"),
+        (HouseRule("mobility", "the tower", tags=frozenset({"rough"})), HouseFact("mobility", "crutches"), "unknown"),
     ],
 )
 def test_a_rule_decides(rule, fact, verdict):
@@ -54,8 +58,8 @@ def test_a_rule_decides(rule, fact, verdict):
 
 def test_a_dish_is_refused_to_whom_an_ingredient_is_forbidden():
     tags = ingredient_tags()
-    soup = Rule("diet", "the soup", values=("prawns", "cream"), tags=tags["prawns"] | tags["cream"])
-    assert [soup.verdict(Fact("diet", diet)) for diet in ("shellfish", "vegan", "lactose", "coeliac")] == [
+    soup = HouseRule("diet", "the soup", values=("prawns", "cream"), tags=tags["prawns"] | tags["cream"])
+    assert [soup.verdict(HouseFact("diet", diet)) for diet in ("shellfish", "vegan", "lactose", "coeliac")] == [
         "no",
         "no",
         "no",
@@ -71,7 +75,7 @@ def test_every_rule_can_be_worded_asked_and_answered_both_ways():
         for _ in range(8):
             rule = draw.rule(name, "the thing")
             assert "{" not in draw.line(rule), name
-            said |= {rule.verdict(Fact(rule.attribute, draw.any_value(rule))) for _ in range(20)}
+            said |= {rule.verdict(HouseFact(rule.attribute, draw.any_value(rule))) for _ in range(20)}
         assert "no" in said, name
         assert name in one_sided or "yes" in said, name
 

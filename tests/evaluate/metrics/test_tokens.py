@@ -89,14 +89,14 @@ def test_a_text_is_cut_once_and_what_is_remembered_is_bounded(monkeypatch):
     assert seen == ["a b"]
     cut("c")
     cut("d")
-    assert len(cut._known) == 2
+    assert len(cut._cache) == 2
 
 
 def test_texts_are_let_go_of_on_demand():
     tokenize("a secret", "basic")
-    assert "a secret" in tokens.tokenizer("basic")._known
+    assert "a secret" in tokens.tokenizer("basic")._cache
     tokens.clear_cache()
-    assert "a secret" not in tokens.tokenizer("basic")._known
+    assert "a secret" not in tokens.tokenizer("basic")._cache
 
 
 def test_without_the_library_one_is_told_what_to_install(monkeypatch):

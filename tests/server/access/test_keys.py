@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
+import apsw
 import pytest
 
 from dragoman.core.errors import AccessError, InputError, StoreError
@@ -41,6 +44,27 @@ def test_the_text_of_a_key_is_in_no_file(ledger, tmp_path):
     assert files and not [content for content in files if secret.encode() in content or text.encode() in content]
     assert any(digest(text) in content for content in files)
     assert (tmp_path / "ledger.db").stat().st_mode & 0o077 == 0
+
+
+def test_the_file_of_keys_is_private_before_sqlite_opens_it(tmp_path, monkeypatch):
+    modes = []
+
+    class Recorded(apsw.Connection):
+        def __init__(self, path):
+            modes.append(Path(path).stat().st_mode & 0o777)
+            super().__init__(path)
+
+    monkeypatch.setattr(apsw, "Connection", Recorded)
+    umask = os.umask(0)
+    try:
+        ledger = SqliteLedger(tmp_path / "private.db")
+        create(ledger, "mine")
+        beside = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("private.db*")}
+        ledger.close()
+    finally:
+        os.umask(umask)
+    assert modes == [0o600]
+    assert len(beside) > 1 and set(beside.values()) == {0o600}
 
 
 def test_a_revoked_key_is_refused_also_by_a_process_that_knew_it(ledger, tmp_path):

@@ -18,7 +18,7 @@ from dragoman.core.values import Passage, Query, Scope
 from dragoman.stores import InMemoryStore, SqliteStore
 from dragoman.stores.in_memory import words
 from dragoman.stores.index.merging import merged
-from dragoman.stores.index.shards import Drafts, IndexManifest, IndexShard, Span, discard, sum_of, sweep
+from dragoman.stores.index.shards import Drafts, IndexManifest, IndexShard, RowSpan, discard, sum_of, sweep
 from dragoman.stores.index.sidecar import Sidecar
 from dragoman.stores.index.vector_index import VectorIndex
 from dragoman.stores.index.word_index import WordIndex
@@ -334,8 +334,8 @@ def test_a_store_put_back_to_an_older_state_gets_another_index(store, tmp_path):
 def test_rows_of_a_shard_are_found_by_hand():
     held = IndexManifest("s", 9, (IndexShard(0, "a"), IndexShard(30, "b"), IndexShard(60)))
     assert [held.place_of(key) for key in (1, 30, 31, 60, 61, 999)] == [0, 0, 1, 1, 2, 2]
-    assert [held.span(place) for place in range(3)] == [Span(0, 30), Span(30, 60), Span(60, None)]
-    assert held.missing() == [Span(60, None)] and held.void([0]).missing() == [Span(0, 30), Span(60, None)]
+    assert [held.span(place) for place in range(3)] == [RowSpan(0, 30), RowSpan(30, 60), RowSpan(60, None)]
+    assert held.missing() == [RowSpan(60, None)] and held.void([0]).missing() == [RowSpan(0, 30), RowSpan(60, None)]
 
 
 ranked = st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), max_size=12).map(sorted), max_size=6)
@@ -364,14 +364,17 @@ def test_a_sum_tells_any_change_of_a_folder(tmp_path):
 def test_drafts_of_removed_rows_are_spoilt_and_others_stay(tmp_path):
     drafts = Drafts(tmp_path, "s")
     for after in (0, 30):
-        drafts.begin(Span(after, after + 30)).write_bytes(b"x")
-        drafts.finish(Span(after, after + 30), IndexShard(after, "n", 5), 0)
-    assert drafts.finished(Span(0, 30), 0, 4) is None, "newer than the store"
-    assert drafts.finished(Span(0, 29), 0, 9) is None, "of other rows"
+        drafts.begin(RowSpan(after, after + 30)).write_bytes(b"x")
+        drafts.finish(RowSpan(after, after + 30), IndexShard(after, "n", 5), 0)
+    assert drafts.finished(RowSpan(0, 30), 0, 4) is None, "newer than the store"
+    assert drafts.finished(RowSpan(0, 29), 0, 9) is None, "of other rows"
     drafts.spoil([31])
-    assert drafts.finished(Span(0, 30), 0, 9) == IndexShard(0, "n", 5) and drafts.finished(Span(30, 60), 0, 9) is None
+    assert (
+        drafts.finished(RowSpan(0, 30), 0, 9) == IndexShard(0, "n", 5)
+        and drafts.finished(RowSpan(30, 60), 0, 9) is None
+    )
     with pytest.raises(OSError):
-        drafts.finish(Span(30, 60), IndexShard(30, "n", 5), 0)
+        drafts.finish(RowSpan(30, 60), IndexShard(30, "n", 5), 0)
     drafts.adopt(IndexShard(0, "n", 5), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["n"]
     sweep(tmp_path, IndexManifest("s", 0, (IndexShard(0, "m"),)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import Head, Part
 from dragoman.models.torch.trunk import load_trunk
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.export import dev_reader
+from dragoman.train.export import dev_reader, trunk
 from dragoman.train.export import export_and_calibrate as finishing
 from dragoman.train.export.dev_reader import STAGE, ReadOnce
 from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate, fit_head
@@ -28,8 +30,8 @@ HELD = Held(("retrieve",), TEXTS, [float(row % 2) for row in range(len(TEXTS))])
 
 @pytest.fixture(scope="module")
 def trained(make_bert):
-    trunk, tokens = load_trunk(make_bert(width=128, layers=1), {"gate": 1}, max_tokens=48)
-    return trunk.eval(), tokens
+    encoder, tokens = load_trunk(make_bert(width=128, layers=1), {"gate": 1}, max_tokens=48)
+    return encoder.eval(), tokens
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,12 @@ def part(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     export_trunk(*trained, folder, int8="never")
     return Part(folder, "gate.encoder", {"gate": HEAD}, {"max_tokens": 48}, {MODEL: "", TOKENIZER: ""})
+
+
+@pytest.fixture
+def traced(part, monkeypatch):
+    """Let exports copy the traced model: tracing takes seconds."""
+    monkeypatch.setattr(trunk, "to_onnx", lambda module, rows, names, path: shutil.copy(part.folder / MODEL, path))
 
 
 @pytest.fixture
@@ -95,6 +103,7 @@ def test_how_far_it_is_is_told(part, tmp_path, monkeypatch):
     assert [(one.stage, one.done, one.total) for one in told] == [(STAGE, 0, 5), (STAGE, 2, 5), (STAGE, 4, 5)]
 
 
+@pytest.mark.usefixtures("traced")
 def test_each_model_reads_dev_once(trained, tmp_path, read):
     made = finished(trained, tmp_path, lambda scorer: float(scorer.scores(TEXTS, "gate").sum() * 0), int8="auto")
     assert made.made["bits"] == 8

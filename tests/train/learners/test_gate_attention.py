@@ -16,7 +16,7 @@ from dragoman.core.errors import ConfigError, TrainingError  # noqa: E402
 from dragoman.core.examples import Example, Gold  # noqa: E402
 from dragoman.core.values import Context, Evidence, Passage, Source  # noqa: E402
 from dragoman.gate.attention import AttentionGate, AttentionReading  # noqa: E402
-from dragoman.gate.inputs import Given  # noqa: E402
+from dragoman.gate.inputs import GateInput  # noqa: E402
 from dragoman.models.onnx.attention_scorer import AttentionScorer, TextPiece  # noqa: E402
 from dragoman.models.part import Head, Part, open_part  # noqa: E402
 from dragoman.train.contract import Corpus, Job  # noqa: E402
@@ -123,7 +123,7 @@ def _torch_scores(part: Part, turns: Sequence[Sequence[Any]]) -> list[float]:
 def test_the_exported_model_agrees_with_torch(trained: Path) -> None:
     part = open_part(trained)
     reading = AttentionReading.from_json(part.options["reading"])
-    turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [
+    turns = [reading.pieces(GateInput(example.context)) for example in examples()[:16]] + [
         (TextPiece(""),),
         (TextPiece("tower", 1),),
     ]
@@ -141,7 +141,7 @@ def test_attention_runs_as_one_operation_with_the_scores_of_the_file_as_it_is(
     assert b"Attention" in rewritten and b"Softmax" not in rewritten
     part = open_part(trained)
     reading = AttentionReading.from_json(part.options["reading"])
-    turns = [reading.pieces(Given(example.context)) for example in examples()[:16]] + [(TextPiece(""),)]
+    turns = [reading.pieces(GateInput(example.context)) for example in examples()[:16]] + [(TextPiece(""),)]
     ours = AttentionScorer(part).scores(turns)
     monkeypatch.setattr(session, "narrowed", lambda path: None)
     assert AttentionScorer(part).scores(turns) == pytest.approx(ours, abs=1e-5)

@@ -14,7 +14,7 @@ import torch
 
 from dragoman.core.errors import TrainingError
 from dragoman.train.loop import checkpoint
-from dragoman.train.loop.checkpoint import Checkpoints, State, identity
+from dragoman.train.loop.checkpoint import Checkpoints, TrainingState, identity
 from dragoman.train.loop.optimiser import adamw
 from dragoman.train.loop.training_loop import fit
 
@@ -168,13 +168,13 @@ def test_a_full_disk_keeps_the_checkpoint_before(tiny, tmp_path, monkeypatch):
     task = tiny.TinyTask()
     optimiser = adamw(task.model, tiny.job(tmp_path).recipe.train)
     saved = Checkpoints(tmp_path, {})
-    saved.save(task.model, optimiser, State(step=1))
+    saved.save(task.model, optimiser, TrainingState(step=1))
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(TrainingError, match=r"No space left.*one before is kept"):
-        saved.save(task.model, optimiser, State(step=2))
+        saved.save(task.model, optimiser, TrainingState(step=2))
     assert [place.name for place in (tmp_path / "checkpoint").iterdir()] == ["0000-00000001"]
-    assert saved.load(task.model, optimiser) == State(step=1)
+    assert saved.load(task.model, optimiser) == TrainingState(step=1)

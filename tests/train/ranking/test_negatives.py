@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.train.ranking.negatives import Mined, by_vectors, by_words, drawn, narrowed
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 
 def question(name, said, gold, candidates, source="D"):
     every = tuple(candidates)
-    return Question(name, source, {"turn": said}, said, frozenset(gold), every, every)
+    return RankingQuestion(name, source, {"turn": said}, said, frozenset(gold), every, every)
 
 
 TEXTS = ("ferry ticket", "ferry price", "museum ticket", "museum price", "dog", "ferry dog")
-PAIRS = Pairs(
+PAIRS = RankingPairs(
     (
         question("a", "ferry ticket", {0}, (0, 4)),
         question("b", "museum ticket", {2}, (2, 5)),
@@ -63,7 +63,7 @@ def test_vectors_agree_with_a_plain_search():
     """Against every cosine computed one by one."""
     dice = np.random.default_rng(3)
     texts, queries = unit(*dice.normal(size=(30, 4))), unit(*dice.normal(size=(5, 4)))
-    found = Pairs(tuple(question(str(i), "x", {i}, range(30)) for i in range(5)), tuple(map(str, range(30))))
+    found = RankingPairs(tuple(question(str(i), "x", {i}, range(30)) for i in range(5)), tuple(map(str, range(30))))
     mined = by_vectors(found, queries, texts, 7)
     for i in range(5):
         order = sorted((j for j in range(30) if j != i), key=lambda j, i=i: -float(queries[i] @ texts[j]))
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_mined_again(tmp_path):
 
 
 def test_large_sources_are_narrowed_to_what_words_find_and_what_is_right():
-    wide = Pairs((question("a", "ferry", {4}, range(6)),), TEXTS)
+    wide = RankingPairs((question("a", "ferry", {4}, range(6)),), TEXTS)
     [asked] = narrowed(wide, words, 2).questions
     assert asked.candidates == (0, 1, 4), "two that share the word, and the right one, which does not"
     assert narrowed(wide, words, 6) is wide

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 from dragoman.train.ranking.vectors import PairVectors
 
 PLANE = {
@@ -26,11 +26,11 @@ def read(texts):
 
 
 def question(*, gold, source="NOTES", said=None, replied=()):
-    return Question("q", source, said or {"last": "east"}, "", frozenset(gold), (0, 1, 2), (0, 1, 2), replied)
+    return RankingQuestion("q", source, said or {"last": "east"}, "", frozenset(gold), (0, 1, 2), (0, 1, 2), replied)
 
 
 def vectors(*questions, said=None, shares=None):
-    return PairVectors.of(Pairs(questions, TEXTS), read, shares or {}, said or {})
+    return PairVectors.of(RankingPairs(questions, TEXTS), read, shares or {}, said or {})
 
 
 def test_without_replies_a_score_is_the_cosine():

@@ -217,6 +217,7 @@ def test_the_loss_decides_only_where_parts_of_the_kind_hold_it():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_recipe_that_keeps_the_last_epoch_is_swept(tmp_path):
     small = [
         "model.words=own",

@@ -86,8 +86,8 @@ def refuse_strange(wanted: Wanted) -> None:
     """Reject options of other methods, which would have no effect."""
     for name, methods in _BELONGS.items():
         if getattr(wanted, name) not in (None, ()) and wanted.how not in methods:
-            known = " and ".join(f"--how {how.value}" for how in methods)
-            raise typer.BadParameter(f"--{name} belongs to {known}.")
+            options = " and ".join(f"--how {how.value}" for how in methods)
+            raise typer.BadParameter(f"--{name} belongs to {options}.")
     if wanted.how is How.bi and wanted.part is None:
         raise typer.BadParameter("--how bi needs --part DIR (dragoman train retriever-bi makes one).")
     if wanted.retries is not None and wanted.ask is not PromptStyle.list:
@@ -151,18 +151,18 @@ def _prompted(wanted: Wanted, language: str) -> Iterator[ReadyMethod]:
     chosen = overrides(wanted.set) | ({"models.language.weights": wanted.model} if wanted.model else {})
     config = load_config(file, chosen)
     table = config.table("model")
-    told = identity(table | {"kind": REGISTRIES["model"].resolve(table["kind"])})
+    model_identity = identity(table | {"kind": REGISTRIES["model"].resolve(table["kind"])})
     creator = Creator({"folder": file.parent, "language": language}, {"model": table}, file=str(file))
     model = creator.shared("model")
-    answers = AnswerCache(model, wanted.cache or default_file(), identity=told)
+    answers = AnswerCache(model, wanted.cache or default_file(), identity=model_identity)
     turns = wanted.turns or _TURNS
     try:
         if wanted.ask is PromptStyle.list:
             retries = _RETRIES if wanted.retries is None else wanted.retries
-            listed = ListedLabels(answers, model=told, language=language, turns=turns, retries=retries)
+            listed = ListedLabels(answers, model=model_identity, language=language, turns=turns, retries=retries)
             yield ReadyMethod(listed, answers)
         else:
-            yield ReadyMethod(ChosenLabels(answers, model=told, language=language, turns=turns), answers)
+            yield ReadyMethod(ChosenLabels(answers, model=model_identity, language=language, turns=turns), answers)
     finally:
         answers.close()
         close = getattr(model, "close", None)

@@ -154,7 +154,7 @@ def relevance(
     with progress_bars() as bars:
         corpus = _read(data, options or (), skip_bad)
         try:
-            with ready(wanted, corpus) as made, workers(ray) as found:
+            with ready(wanted, corpus) as made, workers(ray) as pool:
                 labelled = label_relevance(
                     corpus,
                     made.method,
@@ -163,7 +163,7 @@ def relevance(
                     fresh=fresh,
                     skip_failed=skip_failed,
                     report=lambda done, total: bars.show("Labelling", done, total),
-                    workers=found,
+                    workers=pool,
                     made=partial(method_of, wanted, corpus.sets[0].language),
                     paid=paid.append,
                 )
@@ -179,13 +179,13 @@ def _read(file: str, options: Sequence[str], skip_bad: bool) -> Corpus:
     from dragoman.core.toml import scalar
     from dragoman.train.data import read_files
 
-    given: dict[str, object] = {}
+    set_options: dict[str, object] = {}
     for entry in options:
         name, mark, value = entry.partition("=")
         if not mark:
             raise typer.BadParameter(f"'{entry}' is not an option. Write NAME=VALUE, as in pool=gold.")
-        given[name.strip()] = scalar(value.strip())
-    return read_files([file], skip_bad=skip_bad, options=given)
+        set_options[name.strip()] = scalar(value.strip())
+    return read_files([file], skip_bad=skip_bad, options=set_options)
 
 
 def _summary(labelled: LabellingResult) -> None:
@@ -193,8 +193,8 @@ def _summary(labelled: LabellingResult) -> None:
     from dragoman.train.relevance.label_survey import survey
     from dragoman.train.relevance.methods import TENTHS
 
-    found = survey(labelled.turns, labelled.rows)
-    spreads = {"all": found.all, **(found.sources if len(found.sources) > 1 else {})}
+    label_survey = survey(labelled.turns, labelled.rows)
+    spreads = {"all": label_survey.all, **(label_survey.sources if len(label_survey.sources) > 1 else {})}
     table = rendering.table("", *(f">{name}" for name in spreads), title="Labels")
     for step, score in enumerate(TENTHS):
         rendering.add_row(table, f"{score:.1f}", *(f"{spread.counts[step]}" for spread in spreads.values()))

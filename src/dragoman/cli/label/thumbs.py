@@ -45,8 +45,8 @@ def thumbs(
     from dragoman.datasets.writing import write_jsonl
     from dragoman.train.thumb_labels import from_thumbs
 
-    given = _of_file(file) if file is not None else _of_store(agent, user, state)
-    examples = from_thumbs(given)
+    rated = _of_file(file) if file is not None else _of_store(agent, user, state)
+    examples = from_thumbs(rated)
     if not examples:
         where = str(file) if file is not None else f"'{user}'"
         raise InputError(
@@ -67,12 +67,12 @@ relevance.add_to(app)
 def _of_file(file: Path) -> list[Thumb]:
     from dragoman.train.thumb_labels import Thumb, read_thumbs
 
-    found = list(read_thumbs(file))
-    wrong = [each for each in found if not isinstance(each, Thumb)]
+    rows = list(read_thumbs(file))
+    wrong = [each for each in rows if not isinstance(each, Thumb)]
     if wrong:
         more = f" (and {len(wrong) - 1} more lines)" if len(wrong) > 1 else ""
         raise InputError(f"{wrong[0]}{more}", remedy="Fix the file and run the command again.")
-    return [each for each in found if isinstance(each, Thumb)]
+    return [each for each in rows if isinstance(each, Thumb)]
 
 
 def _of_store(agent: str | None, user: str, state: Path | None) -> list[Thumb]:

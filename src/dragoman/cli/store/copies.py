@@ -117,10 +117,10 @@ def verify(
         _report("sound", place, verify_backup(Path(place)).content, as_json=as_json)
         return
     with opened(place, schema=schema, present=True) as store:
-        found = list(problems(store))
+        faults = list(problems(store))
         content, where = summary(store), store.where
-    _report("broken" if found else "sound", where, content, as_json=as_json, problems=found)
-    if found:
+    _report("broken" if faults else "sound", where, content, as_json=as_json, problems=faults)
+    if faults:
         raise typer.Exit(1)
 
 

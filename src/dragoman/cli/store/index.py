@@ -67,12 +67,12 @@ def _states(store: TableStore, wanted: str) -> list[tuple[Scope, IndexState]]:
     from dragoman.core.values import SHARED_USER
 
     shared = [scope for scope in store.scopes() if scope.user == SHARED_USER]
-    found = [(scope, state) for scope in shared for state in store.check_index(scope)]
+    all_states = [(scope, state) for scope in shared for state in store.check_index(scope)]
     if not wanted:
-        return found
-    chosen = [(scope, state) for scope, state in found if state.source == wanted]
+        return all_states
+    chosen = [(scope, state) for scope, state in all_states if state.source == wanted]
     if not chosen:
-        raise UnknownNameError("shared source", wanted, {state.source for _, state in found})
+        raise UnknownNameError("shared source", wanted, {state.source for _, state in all_states})
     return chosen
 
 
@@ -92,8 +92,8 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
     from dataclasses import asdict
 
     if as_json:
-        told = [{"tenant": scope.tenant, **asdict(state)} for scope, state in states]
-        typer.echo(json.dumps({"state": what, "where": where, "sources": told}, ensure_ascii=False))
+        sources = [{"tenant": scope.tenant, **asdict(state)} for scope, state in states]
+        typer.echo(json.dumps({"state": what, "where": where, "sources": sources}, ensure_ascii=False))
         return
     typer.echo(f"{what.capitalize()}: {where}")
     for scope, state in states:

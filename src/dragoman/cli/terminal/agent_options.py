@@ -78,19 +78,19 @@ def fold_overrides(arguments: Sequence[str], context: typer.Context | None = Non
 
 def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
     """Parse overrides such as `gate.threshold=0.6` into paths and values."""
-    found = {}
+    by_path = {}
     for pair in pairs or ():
         path, equals, value = pair.partition("=")
         if not equals or not path.strip():
             raise typer.BadParameter(f"'{pair}' is not PATH=VALUE. Write for instance --set gate.threshold=0.6.")
-        found[path.strip()] = value.strip()
-    return found
+        by_path[path.strip()] = value.strip()
+    return by_path
 
 
-def agent_name(given: str | None) -> str:
+def agent_name(name: str | None) -> str:
     """The agent of a command: the one given, else that of the current folder, else the default."""
-    if given is not None:
-        return given
+    if name is not None:
+        return name
     return "." if Path("agent.toml").is_file() else DEFAULT_AGENT
 
 

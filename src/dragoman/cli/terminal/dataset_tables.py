@@ -89,10 +89,12 @@ def example_text(example: Example, extra: Iterable[Passage] = ()) -> str:
     lines += [f"  {turn.speaker}: {turn.text}" for turn in example.context.turns]
     right = set(gold.evidence or ())
     for source in example.sources:
-        found = [passage for passage in (*example.candidates, *extra) if passage.source == source.name]
-        if found:
+        passages = [passage for passage in (*example.candidates, *extra) if passage.source == source.name]
+        if passages:
             lines.append(f"  {source.name}")
-            lines += [f"    {'*' if passage.id in right else ' '} {passage.id}: {_text(passage)}" for passage in found]
+            lines += [
+                f"    {'*' if passage.id in right else ' '} {passage.id}: {_text(passage)}" for passage in passages
+            ]
     if gold.retrieve is not None:
         lines.append(f"  right: {'look something up' if gold.retrieve else 'answer without looking'}")
     if gold.plan is not None:

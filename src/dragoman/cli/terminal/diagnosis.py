@@ -103,10 +103,10 @@ def _home() -> Finding:
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"dragoman")
     free = shutil.disk_usage(folder).free
-    found = f"{folder}, {free / (1 << 30):.1f} GiB free"
+    text = f"{folder}, {free / (1 << 30):.1f} GiB free"
     if free < _ROOM_WANTED:
-        return Finding("home", "note", found, "Free some space, or set DRAGOMAN_HOME to a folder on a larger disk.")
-    return Finding("home", "ok", found)
+        return Finding("home", "note", text, "Free some space, or set DRAGOMAN_HOME to a folder on a larger disk.")
+    return Finding("home", "ok", text)
 
 
 def _components() -> Iterator[Finding]:

@@ -40,11 +40,11 @@ def hand_over() -> None:
 
 def caused(error: BaseException) -> bool:
     """Whether Ctrl-C caused an error: in its context, named in a native library's message, or just before."""
-    found: BaseException | None = error
-    while found is not None:
-        if isinstance(found, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(found):
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(cause):
             return True
-        found = found.__cause__ or found.__context__
+        cause = cause.__cause__ or cause.__context__
     return any(time.monotonic() - moment < _AFTERMATH for moment in _pressed)
 
 

@@ -31,8 +31,8 @@ def workers(ray: str | None) -> Iterator[Workers | None]:
         return
     from dragoman.cluster import ray_workers
 
-    with ray_workers(ray) as found:
-        yield found
+    with ray_workers(ray) as pool:
+        yield pool
 
 
 def without_ray(words: list[str]) -> list[str]:

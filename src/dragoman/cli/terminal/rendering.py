@@ -136,8 +136,8 @@ def trace_table(trace: Trace) -> Table:
 def evidence_table(evidence: Sequence[Evidence]) -> Table:
     """Table of a reply's evidence, most relevant first."""
     rows = table(">relevance", "source", "from", "passage", title="Evidence")
-    for found in sorted(evidence, key=lambda found: -found.relevance):
-        add_row(rows, f"{found.relevance:.2f}", found.source, place(found.passage), one_line(found.text, 200))
+    for piece in sorted(evidence, key=lambda piece: -piece.relevance):
+        add_row(rows, f"{piece.relevance:.2f}", piece.source, place(piece.passage), one_line(piece.text, 200))
     return rows
 
 
@@ -178,9 +178,9 @@ def _decision(value: Value) -> tuple[str, str]:
     if isinstance(value, Retrieval):
         words = f"{len(value.evidence)} from {' + '.join(value.sources)}"
         best = max((evidence.relevance for evidence in value.evidence), default=None)
-        told = _with(words, f"“{one_line(value.query, 48)}”" if value.query else "")
-        told += "".join(f"; {one_line(warning, 160)}" for warning in value.warnings)
-        return told, "" if best is None else f"{best:.2f}"
+        text = _with(words, f"“{one_line(value.query, 48)}”" if value.query else "")
+        text += "".join(f"; {one_line(warning, 160)}" for warning in value.warnings)
+        return text, "" if best is None else f"{best:.2f}"
     if isinstance(value, Draft):
         # Rule and fact stand above the table (`explanation_text`).
         notes = ", ".join(f"{name} {_figure(item)}" for name, item in value.notes.items() if name not in _EXPLAINED)

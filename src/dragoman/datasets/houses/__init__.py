@@ -1,1 +1,1 @@
-"""Invented houses with rules, users with facts, and questions whose answers follow by construction."""
+"""Generated houses with rules, users with facts, and questions whose answers follow by construction."""

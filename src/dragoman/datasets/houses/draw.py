@@ -1,4 +1,4 @@
-"""Draws rules, facts and sentences from the vocabulary, all from one random stream."""
+"""Random draws of rules, facts and sentences from the vocabulary, from one random stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.datasets.houses.grammar import USER, Person, Side, fill, listed, sentence, wordings, words
-from dragoman.datasets.houses.rules import DAYS, MONTHS, Fact, Rule, Value, Verdict, ingredient_tags
+from dragoman.datasets.houses.rules import DAYS, MONTHS, HouseFact, HouseRule, Value, Verdict, ingredient_tags
 
 _CHILDS = {"age": 14, "height": 145, "weight": 42}
 """Below this value it is a child's."""
@@ -16,9 +16,9 @@ _CHILDS = {"age": 14, "height": 145, "weight": 42}
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A fact in somebody's words."""
+    """Fact with its wording."""
 
-    fact: Fact
+    fact: HouseFact
     person: Person
     text: str
     pet: str = ""
@@ -26,50 +26,52 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A random stream with the wordings of one side."""
+    """Random stream with the wordings of one side (train or dev)."""
 
     rng: random.Random
     side: Side
 
     def pick(self, listed: Sequence[str]) -> str:
-        """A wording that this side may use."""
+        """Draw a wording of this side."""
         return self.rng.choice(wordings(listed, self.side))
 
     def world(self, name: str) -> list[str]:
         return list(words("world")[name]["names"])
 
     def person(self, *, child: bool | None = None) -> Person:
-        """Another person than the user."""
+        """Draw a person other than the user."""
         young = self.rng.random() < 0.5 if child is None else child
         relations = words("world")["relations"]["child" if young else "adult"]
         return Person(self.rng.choice(words("world")["names"]["first"]), self.rng.choice(relations), young)
 
-    def rule(self, name: str, thing: str) -> Rule:  # noqa: PLR0911 - one return a shape of rule
-        """A rule about a thing, with its limits or lists drawn."""
+    def rule(self, name: str, thing: str) -> HouseRule:  # noqa: PLR0911 - one return a shape of rule
+        """Draw a rule about a thing, with limits or lists."""
         rng, table = self.rng, words("rules")[name]
         shape = table["shape"]
         if "range" in table:
             step = table.get("step", 1)
             low = rng.randrange(table["range"][0], table["range"][1] + 1, step)
             if table.get("decimal"):
-                return Rule(name, thing, high=low / 10)
+                return HouseRule(name, thing, high=low / 10)
             if shape == "clock":
-                return Rule(name, thing, high=low + rng.choice([0, 0.25, 0.5, 0.75]))
+                return HouseRule(name, thing, high=low + rng.choice([0, 0.25, 0.5, 0.75]))
             if shape == "between":
-                return Rule(name, thing, low=low, high=low + rng.randint(2, 5))
-            return Rule(name, thing, low=low, high=low)
+                return HouseRule(name, thing, low=low, high=low + rng.randint(2, 5))
+            return HouseRule(name, thing, low=low, high=low)
         if shape == "contains":
             return self._dish(name, thing)
         if shape == "reach":
             tag = rng.choice(["steps", "steps", "ladder", "rough", "step_free", "step_free", "step_free"])
-            return Rule(name, thing, values=(rng.choice(words("world")["obstacles"][tag]),), tags=frozenset({tag}))
+            return HouseRule(name, thing, values=(rng.choice(words("world")["obstacles"][tag]),), tags=frozenset({tag}))
         if shape == "season":
             low = rng.randint(0, 7)
-            return Rule(name, thing, low=low, high=rng.randint(low + 2, 10 if low else 8))
-        return Rule(name, thing, values=tuple(rng.sample(self.values(name), rng.choice(_COUNTS.get(name, (1, 1, 2))))))
+            return HouseRule(name, thing, low=low, high=rng.randint(low + 2, 10 if low else 8))
+        return HouseRule(
+            name, thing, values=tuple(rng.sample(self.values(name), rng.choice(_COUNTS.get(name, (1, 1, 2)))))
+        )
 
     def values(self, name: str) -> list[str]:  # noqa: PLR0911 - one return a list
-        """What a rule's list is drawn from."""
+        """Return the values that a rule's list is drawn from."""
         if name in ("animals", "pet_ban"):
             return list(words("world")["animals"])
         if name == "health":
@@ -85,7 +87,7 @@ class Draw:
             return self.world(kinds[self.rng.randrange(3)])
         return self.world(_WORLD[name])
 
-    def _dish(self, name: str, thing: str) -> Rule:
+    def _dish(self, name: str, thing: str) -> HouseRule:
         rng, tags = self.rng, ingredient_tags()
         count = rng.choice((2, 3, 3, 4))
         marked = [item for item, kinds in tags.items() if kinds != {"plain"}]
@@ -94,10 +96,10 @@ class Draw:
         chosen = rng.sample(marked, min(some, count)) + rng.sample(plain, max(0, count - some))
         rng.shuffle(chosen)
         counted = frozenset(tag for item in chosen for tag in tags[item])
-        return Rule(name, thing, values=tuple(chosen), tags=counted)
+        return HouseRule(name, thing, values=tuple(chosen), tags=counted)
 
-    def line(self, rule: Rule, wording: str = "") -> str:
-        """The rule in the words of the house."""
+    def line(self, rule: HouseRule, wording: str = "") -> str:
+        """Return the wording of a rule."""
         rng, table = self.rng, rule.table
         template = wording or self.pick(table["say"])
         slots = {
@@ -117,7 +119,7 @@ class Draw:
         return sentence(fill(template, slots, rng))
 
     def _described(self, thing: str) -> str:
-        """A thing, now and then with more said of it."""
+        """Return a thing, sometimes with a description."""
         if self.rng.random() < 0.85:
             return thing
         more = fill(
@@ -125,7 +127,7 @@ class Draw:
         )
         return f"{thing}{more}"
 
-    def _limit(self, rule: Rule, number: float) -> str:
+    def _limit(self, rule: HouseRule, number: float) -> str:
         if rule.table["shape"] == "clock":
             return self.clock(number)
         if rule.table.get("decimal"):
@@ -153,18 +155,18 @@ class Draw:
             return f"{value}es" if value.endswith("s") else f"{value}s"
         return value
 
-    def value(self, rule: Rule, wanted: Verdict) -> Fact | None:
-        """A fact to which the rule says what is wanted; None where none came up."""
+    def value(self, rule: HouseRule, wanted: Verdict) -> HouseFact | None:
+        """Draw a fact for which the rule has the wanted verdict; None if none came up."""
         for _ in range(40):
-            fact = Fact(rule.attribute, self.any_value(rule))
+            fact = HouseFact(rule.attribute, self.any_value(rule))
             if rule.name == "qualification" and self.rng.random() < 0.4:
-                fact = Fact(rule.attribute, fact.value, negated=True)
+                fact = HouseFact(rule.attribute, fact.value, negated=True)
             if rule.verdict(fact) == wanted:
                 return fact
         return None
 
-    def any_value(self, rule: Rule) -> Value:  # noqa: PLR0911 - one return a shape of rule
-        """A value of the attribute that a rule is about, near its limits."""
+    def any_value(self, rule: HouseRule) -> Value:  # noqa: PLR0911 - one return a shape of rule
+        """Draw a value of the rule's attribute, near its limits."""
         rng, shape = self.rng, rule.table["shape"]
         if shape == "clock":
             return float(rng.randint(int(rule.high) - 4, int(rule.high) + 2) + rng.choice([0, 0.25, 0.5, 0.75]))
@@ -184,8 +186,8 @@ class Draw:
             return rng.choice(MONTHS)
         return rng.choice([*rule.values, *self.values(rule.name)])
 
-    def state(self, fact: Fact, person: Person = USER, *, pet: str = "") -> Stated:
-        """A fact in the user's words."""
+    def state(self, fact: HouseFact, person: Person = USER, *, pet: str = "") -> Stated:
+        """Return a fact in the user's words."""
         rng = self.rng
         pet = pet or rng.choice(words("world")["names"]["pet"])
         template = self.pick(self._sayings(fact))
@@ -209,17 +211,17 @@ class Draw:
         return Stated(fact, person, self._voice(text), pet)
 
     def state_text(self, template: str, person: Person) -> str:
-        """A wording of no particular attribute in the user's words."""
+        """Return a wording without an attribute in the user's words."""
         return self._voice(fill(template, person.in_fact(self.rng), self.rng, third=not person.is_user))
 
-    def _sayings(self, fact: Fact) -> list[str]:
+    def _sayings(self, fact: HouseFact) -> list[str]:
         table = _sayings_table(fact)
         if fact.exempt:
             return list(words("rules")["pet_ban"]["exempt"])
         return list(table["none"] if fact.negated else table["say"])
 
     def _voice(self, text: str) -> str:
-        """Written with care or without."""
+        """Vary the spelling: careful or careless."""
         lead = self.rng.choice(words("fares")["lead"])
         kept = text if text.startswith(("I ", "I'")) or not lead else text[:1].lower() + text[1:]
         text = f"{lead}{kept}"
@@ -230,7 +232,7 @@ class Draw:
         return text.rstrip(".").lower() if chance < 0.85 else text
 
     def question(self, template: str, slots: dict[str, str]) -> str:
-        """A question with what people put around it, now and then without capitals or mark."""
+        """Return a question with phrases around it, sometimes without capitals or question mark."""
         rng, around = self.rng, words("fares")
         text = sentence(fill(template, slots, rng))
         opening, closing = rng.choice(around["openings"]), rng.choice(around["closings"])
@@ -239,8 +241,8 @@ class Draw:
         text = sentence(f"{opening}{text}{closing}")
         return text.rstrip("?").lower() if rng.random() < 0.1 else text
 
-    def about(self, fact: Fact) -> Person:
-        """Whom a fact with such a value may be about."""
+    def about(self, fact: HouseFact) -> Person:
+        """Return the people that a fact with this value may be about."""
         table = _sayings_table(fact)
         if table.get("own") or fact.attribute in ("budget", "pet", "pet_weight"):
             return USER
@@ -251,24 +253,24 @@ class Draw:
         return USER if self.rng.random() < 0.65 else self.person()
 
     def distractor(self, avoided: set[str]) -> Stated:
-        """A fact about another attribute than those that are avoided."""
+        """Draw a fact about an attribute that is not avoided."""
         rng = self.rng
         if rng.random() < 0.3:
-            return Stated(Fact("other", ""), USER, self._voice(self.pick(words("facts")["other"]["say"])))
+            return Stated(HouseFact("other", ""), USER, self._voice(self.pick(words("facts")["other"]["say"])))
         rules = words("rules")
         while True:
             name = rng.choice(list(rules))
             if rules[name]["attribute"] in avoided:
                 continue
-            fact = Fact(rules[name]["attribute"], self.any_value(self.rule(name, "")))
+            fact = HouseFact(rules[name]["attribute"], self.any_value(self.rule(name, "")))
             return self.state(fact, self.about(fact))
 
 
-def _sayings_table(fact: Fact) -> dict[str, Any]:
+def _sayings_table(fact: HouseFact) -> dict[str, Any]:
     world = {"diet": "diets", "mobility": "mobility", "health": "health", "status": "statuses"}
     if fact.attribute in world:
-        found: dict[str, Any] = words("world")[world[fact.attribute]][str(fact.value)]
-        return found
+        sayings: dict[str, Any] = words("world")[world[fact.attribute]][str(fact.value)]
+        return sayings
     table: dict[str, Any] = words("facts")[fact.attribute]
     return table
 

@@ -1,4 +1,4 @@
-"""Prices by kind of visitor, and things that a liking decides about: questions whose answer is not yes or no."""
+"""Prices by class of visitor, and suggestions by preference: questions whose answer is not yes or no."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from dragoman.datasets.houses.draw import Draw
 from dragoman.datasets.houses.grammar import USER, fill, sentence, words
-from dragoman.datasets.houses.rules import Fact
+from dragoman.datasets.houses.rules import HouseFact
 from dragoman.datasets.pair_rows import PairRow
 
 _SET = "houses"
 _ADULT, _SENIOR = 18, 65
 
 
-def fare_class(fact: Fact, *, under: int, card: str, town: str, statuses: tuple[str, ...]) -> str:
-    """The class of visitors that a fact puts somebody into; empty where it says nothing."""
+def fare_class(fact: HouseFact, *, under: int, card: str, town: str, statuses: tuple[str, ...]) -> str:
+    """Return the class of visitor that a fact implies; empty if none."""
     if fact.attribute == "age":
         age = float(fact.value)
         return "child" if age < under else "youth" if age < _ADULT else "adult" if age < _SENIOR else "senior"
@@ -27,7 +27,7 @@ def fare_class(fact: Fact, *, under: int, card: str, town: str, statuses: tuple[
 
 
 def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow]:
-    """What a thing costs whom: the row of the class that the fact belongs to answers, the others do not."""
+    """Yield price rows: the row of the fact's class answers, the others do not."""
     rng, fares, names = draw.rng, words("fares"), words("world")["names"]
     thing = rng.choice([*table["venue"], *table["activity"]])
     under, card, town = rng.randint(5, 15), rng.choice(draw.world("memberships")), rng.choice(names["place"])
@@ -42,10 +42,10 @@ def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow
         named = fill(rng.choice(listed), {"n": str(under), "card": card, "town": town}, rng)
         slots = {"Class": sentence(named), "class": named, "p": str(prices[name]), "thing": thing}
         lines[name] = heading + sentence(fill(wording, slots, rng))
-    facts = [Fact("age", age) for age in (rng.randint(2, under - 1), rng.randint(20, 60), rng.randint(66, 85))]
-    facts += [Fact("membership", card)] if "member" in classes else []
-    facts += [Fact("residence", town)] if "resident" in classes else []
-    facts += [Fact("status", status) for status in statuses if status in classes]
+    facts = [HouseFact("age", age) for age in (rng.randint(2, under - 1), rng.randint(20, 60), rng.randint(66, 85))]
+    facts += [HouseFact("membership", card)] if "member" in classes else []
+    facts += [HouseFact("residence", town)] if "resident" in classes else []
+    facts += [HouseFact("status", status) for status in statuses if status in classes]
     for fact in rng.sample(facts, 2):
         person = draw.about(fact)
         own = fare_class(fact, under=under, card=card, town=town, statuses=statuses)
@@ -68,52 +68,52 @@ def fare_rows(draw: Draw, house: str, table: dict[str, Any]) -> Iterator[PairRow
 
 
 def liking_rows(draw: Draw, house: str) -> Iterator[PairRow]:
-    """Suggestions that a liking makes right or wrong."""
+    """Yield suggestions that a preference makes right or wrong."""
     rng, fares = draw.rng, words("fares")
     likings = words("world")["likings"]
     # a liking is dev's or training's as a whole
     own = [liking for number, liking in enumerate(likings) if (number % 5 == 4) == (draw.side == "dev")]
     for liking, stranger in (rng.sample(own, 2), rng.sample(own, 2)):
         person = USER if rng.random() < 0.75 else draw.person()
-        said = draw.state_text(rng.choice(liking["say"]), person)
-        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=said))
+        statement = draw.state_text(rng.choice(liking["say"]), person)
+        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=statement))
         for right, items in ((1, liking["fits"]), (0, liking["clashes"])):
             item = rng.choice(items)
             heading = rng.choice([f"{house} > Programme: ", f"{house}: ", "", ""])
             line = heading + sentence(fill(draw.pick(fares["recommend_line"]), {"x": item}, rng))
-            yield _row(ask, said, line, f"liking/{'fits' if right else 'clashes'}", right, 1)
-            would = draw.question(draw.pick(fares["would"]), person.in_question(rng, known_as=said) | {"x": item})
+            yield _row(ask, statement, line, f"liking/{'fits' if right else 'clashes'}", right, 1)
+            would = draw.question(draw.pick(fares["would"]), person.in_question(rng, known_as=statement) | {"x": item})
             verdict = "yes" if right else "no"
             about = heading + sentence(fill(draw.pick(fares["recommend_line"]), {"x": item}, rng))
-            yield PairRow(_SET, would, about, said, f"liking/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
-            yield PairRow(_SET, would, said, kind="liking", needs=1)
-        yield PairRow(_SET, ask, said, kind="liking", needs=1)
+            yield PairRow(_SET, would, about, statement, f"liking/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
+            yield PairRow(_SET, would, statement, kind="liking", needs=1)
+        yield PairRow(_SET, ask, statement, kind="liking", needs=1)
         wrong = draw.state_text(rng.choice(stranger["say"]), draw.person())
         yield PairRow(_SET, ask, wrong, kind="other person", needs=0)
 
 
 def feature_rows(draw: Draw) -> Iterator[PairRow]:
-    """What somebody seeks or avoids, and options that have it or the contrary: nearness alone would choose wrongly."""
+    """Yield features that somebody seeks or avoids, with options that have or lack them: similarity would fail."""
     rng, fares, features = draw.rng, words("fares"), words("world")["features"]
     own = [entry for number, entry in enumerate(features["named"]) if (number % 6 == 5) == (draw.side == "dev")]
     for name, having, lacking in rng.sample(own, 4):
         person = USER if rng.random() < 0.8 else draw.person()
         seeks = rng.random() < 0.4
-        said = draw.state_text(fill(draw.pick(features["seek" if seeks else "avoid"]), {"x": name}, rng), person)
-        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=said))
+        statement = draw.state_text(fill(draw.pick(features["seek" if seeks else "avoid"]), {"x": name}, rng), person)
+        ask = draw.question(draw.pick(fares["recommend"]), person.in_question(rng, known_as=statement))
         for has, option in ((True, having), (False, lacking)):
             line = sentence(fill(draw.pick(features["with" if has else "without"]), {"o": option, "x": name}, rng))
             right = int(has == seeks)
-            yield _row(ask, said, line, f"feature/{'fits' if right else 'clashes'}", right, 1)
-            words_of = person.in_question(rng, known_as=said) | {"x": option}
+            yield _row(ask, statement, line, f"feature/{'fits' if right else 'clashes'}", right, 1)
+            words_of = person.in_question(rng, known_as=statement) | {"x": option}
             would = draw.question(draw.pick(fares["would"]), words_of)
             verdict = "yes" if right else "no"
-            yield PairRow(_SET, would, line, said, f"feature/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
-        yield PairRow(_SET, ask, said, kind="feature", needs=1)
+            yield PairRow(_SET, would, line, statement, f"feature/{verdict}", answers=1, bears=1, verdict=verdict)  # type: ignore[arg-type]
+        yield PairRow(_SET, ask, statement, kind="feature", needs=1)
 
 
 def _open(question: str, line: str) -> PairRow:
-    """A question for a price of somebody of whom nothing is known."""
+    """Yield a price question without a fact about the user."""
     return PairRow(_SET, question, line, kind="price/unknown without", answers=1, verdict="unknown")
 
 

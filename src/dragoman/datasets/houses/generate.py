@@ -1,4 +1,4 @@
-"""Houses and the rows that follow from them: rules asked about with the right fact, a wrong one and none."""
+"""Generated houses and their rows: questions about rules with the right fact, a wrong one and none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.datasets.houses.draw import Draw, Stated
 from dragoman.datasets.houses.fares import fare_rows, feature_rows, liking_rows
 from dragoman.datasets.houses.grammar import Person, Side, fill, sentence, words
-from dragoman.datasets.houses.rules import Fact, Rule, Verdict
+from dragoman.datasets.houses.rules import HouseFact, HouseRule, Verdict
 from dragoman.datasets.pair_rows import Entailment, PairRow
 
 SET = "houses"
@@ -18,7 +18,7 @@ _PERSONAL = frozenset(
     "age height weight residence membership qualification language level interest income diet mobility health "
     "status".split()
 )
-"""Attributes that several people have, each their own."""
+"""Attributes that each person has separately."""
 _ACCESS = frozenset(
     "age height weight health membership qualification level mobility language residence income".split()
 )
@@ -30,23 +30,23 @@ _KIN = (
     frozenset({"vehicle", "vehicle_height"}),
     frozenset({"mobility", "health"}),
 )
-"""Attributes between which a question alone does not tell: whoever asks to join may be too young or not a member."""
+"""Attributes that a question alone cannot tell apart: whoever asks to join may be too young or not a member."""
 _FREQUENT = ("diet", "mobility", "health", "age_range")
-"""What every house has rules about, where it has such things: what people ask most, and code cannot compare."""
+"""Attributes of which every house has rules if they apply: frequent in questions, and beyond comparison by code."""
 _EXEMPTED = ("min_age", "max_age", "residence", "weekday", "group_max", "luggage", "vehicle", "max_weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence or table row of a house, and the rule that it words (None: a plain statement)."""
+    """Sentence or table row of a house with its rule (None: a plain statement)."""
 
     text: str
     heading: str
-    rule: Rule | None = None
+    rule: HouseRule | None = None
     question: str = ""
     verdict: Verdict = "none"
     card: str = ""
-    """Who holds this is exempt from the rule, as the sentence after it says."""
+    """Card whose holders are exempt from the rule, by the next sentence."""
 
     @property
     def shown(self) -> str:
@@ -55,7 +55,7 @@ class Line:
 
 @dataclass(slots=True)
 class House:
-    """A house with what its pages say."""
+    """House with the lines of its pages."""
 
     kind: str
     name: str
@@ -63,7 +63,7 @@ class House:
 
 
 def generate(side: Side, *, houses: int, seed: int = 1) -> Iterator[PairRow]:
-    """The rows of so many houses. Train and dev share neither kinds of houses nor wordings."""
+    """Yield the rows of this many houses. Train and dev share neither kinds of houses nor wordings."""
     kinds = [kind for kind, table in words("houses").items() if bool(table.get("dev")) == (side == "dev")]
     previous: House | None = None
     for number in range(houses):
@@ -75,7 +75,7 @@ def generate(side: Side, *, houses: int, seed: int = 1) -> Iterator[PairRow]:
 
 
 def build(draw: Draw, kind: str) -> House:
-    """A house of a kind: some rules about its things, some plain sentences."""
+    """Build a house of a kind: rules about its things, and plain sentences."""
     rng, table = draw.rng, words("houses")[kind]
     names = words("world")["names"]
     slots = {name: rng.choice(names[name]) for name in ("adj", "place", "noun")}
@@ -96,7 +96,7 @@ def build(draw: Draw, kind: str) -> House:
     return house
 
 
-def _worded(draw: Draw, rule: Rule, heading: str) -> Line:
+def _worded(draw: Draw, rule: HouseRule, heading: str) -> Line:
     text, card = draw.line(rule), ""
     if not text.endswith((".", "!", "?")) and draw.rng.random() < 0.5 and "|" not in text:
         text += "."
@@ -141,7 +141,7 @@ def _heading(draw: Draw, house: House) -> str:
 
 @dataclass(slots=True)
 class _Asking:
-    """Asks about every line of a house."""
+    """Generator of questions about every line of a house."""
 
     draw: Draw
     house: House
@@ -157,7 +157,7 @@ class _Asking:
         yield from liking_rows(self.draw, self.house.name)
         yield from feature_rows(self.draw)
 
-    def _rule_rows(self, line: Line, rule: Rule) -> Iterator[PairRow]:
+    def _rule_rows(self, line: Line, rule: HouseRule) -> Iterator[PairRow]:
         wanteds: tuple[Verdict, ...] = ("yes", "no")
         for wanted in wanteds:
             for light in (False, True):
@@ -170,10 +170,10 @@ class _Asking:
         if "which" in rule.table:
             yield from self._which(line, rule)
         if line.card == "guide dog" and rule.attribute == "pet":
-            yield from self._asked(line, rule, Fact("pet", "dog", exempt=True))
+            yield from self._asked(line, rule, HouseFact("pet", "dog", exempt=True))
 
-    def _asked(self, line: Line, rule: Rule, fact: Fact, *, light: bool = False) -> Iterator[PairRow]:
-        """The question with its fact; unless `light`, with everything that is near but wrong as well."""
+    def _asked(self, line: Line, rule: HouseRule, fact: HouseFact, *, light: bool = False) -> Iterator[PairRow]:
+        """Yield the question with its fact; unless `light`, also near but wrong combinations."""
         draw, rng = self.draw, self.draw.rng
         person = draw.about(fact)
         stated = draw.state(fact, person)
@@ -186,7 +186,7 @@ class _Asking:
             if fact.attribute == "pet"
             else "my dog"
         )
-        known = is_named_pet and fact.attribute == "pet" and pet != stated.pet  # the question says it all
+        is_stated = is_named_pet and fact.attribute == "pet" and pet != stated.pet  # the question says it all
         if line.card and line.card != "guide dog":
             verdict, text = self._with_card(line, rule, fact, stated, verdict)
             if verdict == "unknown":
@@ -197,11 +197,11 @@ class _Asking:
         slots = person.in_question(rng, known_as=text) | {"thing": rule.thing + place, "pet": pet}
         question = draw.question(draw.pick(rule.table["ask"]), slots)
         kind = f"{rule.attribute}/{verdict}"
-        yield self._row(question, text, line.shown, kind, 1, 0 if known else 1, verdict)
+        yield self._row(question, text, line.shown, kind, 1, 0 if is_stated else 1, verdict)
         if light:
-            yield from self._claims(line, rule, person, pet, text, "", verdict, known)
+            yield from self._claims(line, rule, person, pet, text, "", verdict, is_stated)
             return
-        alone: Verdict = verdict if known else "unknown"
+        alone: Verdict = verdict if is_stated else "unknown"
         yield self._row(question, "", line.shown, f"{rule.attribute}/{alone} without", 1, None, alone)
         wrong = draw.distractor({rule.attribute})
         yield self._row(question, wrong.text, line.shown, "wrong fact", 1, 0, alone)
@@ -213,19 +213,21 @@ class _Asking:
             yield self._row(question, rng.choice([text, text, wrong.text]), near.shown, "near miss", 0, 0, "none")
         for near in self._near(line, rule, 1):
             yield self._row(question, "", near.shown, "near miss", 0, None, "none")
-        yield PairRow(SET, question, text, kind=rule.attribute, needs=0 if known else 1)
+        yield PairRow(SET, question, text, kind=rule.attribute, needs=0 if is_stated else 1)
         for _ in range(2):
             yield PairRow(SET, question, draw.distractor(kin(rule.attribute)).text, kind="wrong fact", needs=0)
-        yield from self._claims(line, rule, person, pet, text, wrong.text, verdict, known)
+        yield from self._claims(line, rule, person, pet, text, wrong.text, verdict, is_stated)
 
-    def _with_card(self, line: Line, rule: Rule, fact: Fact, stated: Stated, verdict: Verdict) -> tuple[Verdict, str]:
-        """The exception counts: with the card the rule does not bind, without it the rule does."""
+    def _with_card(
+        self, line: Line, rule: HouseRule, fact: HouseFact, stated: Stated, verdict: Verdict
+    ) -> tuple[Verdict, str]:
+        """Apply the exception: with the card the rule does not bind."""
         draw = self.draw
         has = draw.rng.random() < 0.6
-        told = draw.state(Fact("membership", line.card), stated.person).text
+        membership = draw.state(HouseFact("membership", line.card), stated.person).text
         if not has:
             words_of = stated.person.in_fact(draw.rng)
-            told = sentence(
+            membership = sentence(
                 fill(
                     f"{{I}} [don't|do not]{{~}} have {line.card}.", words_of, draw.rng, third=not stated.person.is_user
                 )
@@ -234,7 +236,7 @@ class _Asking:
             return verdict, stated.text  # passes in any case
         if rule.table["shape"] == "closed_days":  # an exemption of a person opens no closed door
             return "unknown", ""
-        return "yes" if verdict == "yes" or has else "no", self._compound(stated.text, told)
+        return "yes" if verdict == "yes" or has else "no", self._compound(stated.text, membership)
 
     def _compound(self, first: str, second: str) -> str:
         rng = self.draw.rng
@@ -244,9 +246,9 @@ class _Asking:
         kept = second if joint.startswith(".") or second.startswith(("I ", "I'")) else second[:1].lower() + second[1:]
         return f"{first.rstrip('.')}{joint}{kept}"
 
-    def _stranger(self, rule: Rule, fact: Fact, person: Person) -> Stated | None:
-        """The same attribute of somebody else, who is not asked about."""
-        value = Fact(rule.attribute, self.draw.any_value(rule))
+    def _stranger(self, rule: HouseRule, fact: HouseFact, person: Person) -> Stated | None:
+        """Return the same attribute of another person."""
+        value = HouseFact(rule.attribute, self.draw.any_value(rule))
         if rule.attribute not in _PERSONAL:
             return None
         other = self.draw.about(value)
@@ -254,7 +256,7 @@ class _Asking:
             other = self.draw.person(child=other.is_child)
         return self.draw.state(value, other)
 
-    def _which(self, line: Line, rule: Rule) -> Iterator[PairRow]:
+    def _which(self, line: Line, rule: HouseRule) -> Iterator[PairRow]:
         draw = self.draw
         wanteds: tuple[Verdict, ...] = ("yes", "no")
         for wanted in wanteds:
@@ -277,7 +279,7 @@ class _Asking:
         yield from self._self_contained(line, line.question, line.verdict, "no fact")
 
     def _self_contained(self, line: Line, question: str, verdict: Verdict, kind: str) -> Iterator[PairRow]:
-        """A question that no fact about the user changes."""
+        """Yield a question whose answer no user fact changes."""
         draw = self.draw
         yield self._row(question, "", line.shown, kind, 1, None, verdict)
         avoided = {line.rule.attribute} if line.rule else set()
@@ -289,8 +291,8 @@ class _Asking:
             if near is not line and not (same and near.rule.name == line.rule.name) and near.question != question:  # type: ignore[union-attr]
                 yield self._row(question, draw.rng.choice(["", wrong.text]), near.shown, "near miss", 0, None, "none")
 
-    def _near(self, line: Line, rule: Rule, count: int) -> list[Line]:
-        """Lines that are close but say nothing to the question: another thing, another matter, another house."""
+    def _near(self, line: Line, rule: HouseRule, count: int) -> list[Line]:
+        """Yield lines that are close but irrelevant: another thing, another attribute, another house."""
         rng = self.draw.rng
         own = [
             near
@@ -307,9 +309,17 @@ class _Asking:
         return [rng.choice(rng.choice(pools)) for _ in range(count)] if pools else []
 
     def _claims(  # noqa: PLR0917 - what a claim is made of
-        self, line: Line, rule: Rule, person: Person, pet: str, text: str, wrong: str, verdict: Verdict, known: bool
+        self,
+        line: Line,
+        rule: HouseRule,
+        person: Person,
+        pet: str,
+        text: str,
+        wrong: str,
+        verdict: Verdict,
+        is_stated: bool,
     ) -> Iterator[PairRow]:
-        """What may be said in reply, against the evidence with the fact, with a wrong one, and with another line."""
+        """Yield claims of a reply against the evidence with the fact, with a wrong fact, and with another line."""
         draw, rng = self.draw, self.draw.rng
         slots = person.in_claim() | {"thing": rule.thing, "pet": pet.replace("my ", "your ")}
         for side in ("yes", "no"):
@@ -319,7 +329,7 @@ class _Asking:
             truth: Entailment = "entailed" if side == verdict else "contradicted"
             evidence = f"{line.shown} {_told(text, rng)}" if rng.random() < 0.7 else f"{_told(text, rng)} {line.shown}"
             yield PairRow(SET, evidence, claim, kind=f"claim {rule.attribute}", entails=truth)
-            if rng.random() < 0.5 and not known:
+            if rng.random() < 0.5 and not is_stated:
                 unsupported = f"{line.shown} {_told(wrong, rng)}" if wrong and rng.random() < 0.5 else line.shown
                 yield PairRow(SET, unsupported, claim, kind="claim without its fact", entails="neutral")
             if rng.random() < 0.3:
@@ -345,12 +355,12 @@ class _Asking:
 
 
 def kin(attribute: str) -> set[str]:
-    """The attributes that a question about one might be about as well."""
+    """Return the attributes that a question cannot tell from this one."""
     return {attribute}.union(*(group for group in _KIN if attribute in group))
 
 
 def _told(fact: str, rng: random.Random) -> str:
-    """A fact as it stands among evidence."""
+    """Return a fact as evidence text."""
     return rng.choice([fact, f"The user said: {fact}", f"You told me: {fact}"])
 
 

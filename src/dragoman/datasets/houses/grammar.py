@@ -1,4 +1,4 @@
-"""Wordings with choices and slots, which of them dev keeps to itself, and the grammar of persons."""
+"""Wordings with choices and slots, their split into train and dev, and the grammar of persons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
 _VERB = re.compile(r"((?<![\w'])[\w']{1,40}+(?: not| to)?+)\{~\}")
 _DEV_SHARE = 5
-"""One wording of so many, by its own hash, appears in dev alone."""
+"""One of this many wordings, by its hash, appears in dev only."""
 _THIRD = {
     "don't": "doesn't",
     "do not": "does not",
@@ -35,12 +35,12 @@ _THIRD = {
 
 @cache
 def words(name: str) -> dict[str, Any]:
-    """One of the vocabulary files."""
+    """Read a vocabulary file."""
     return tomllib.loads((resources.files(__package__) / "words" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def wordings(listed: Sequence[str], side: Side) -> list[str]:
-    """The wordings of a list that a side may use: those of dev are never seen in training."""
+    """Return the wordings of a list for one side; training never sees those of dev."""
     dev = [text for text in listed if is_dev(text)] or list(listed[-1:])
     if len(dev) == len(listed):  # so short a list that nothing would be left to train on
         dev = dev[1:] or dev
@@ -50,13 +50,13 @@ def wordings(listed: Sequence[str], side: Side) -> list[str]:
 
 
 def is_dev(text: str) -> bool:
-    """Whether a wording belongs to dev; by its content, so that a new neighbour changes nothing."""
+    """Whether a wording belongs to dev, by its own hash, so that new wordings change no other."""
     return zlib.crc32(text.encode()) % _DEV_SHARE == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a fact or a question is about. `name` is empty for the user."""
+    """Person that a fact or question is about; `name` is empty for the user."""
 
     name: str = ""
     relation: str = ""
@@ -67,7 +67,7 @@ class Person:
         return not self.name
 
     def in_fact(self, rng: random.Random) -> dict[str, str]:
-        """The words for this person in a statement of the user's."""
+        """Return the words for this person in a statement of the user."""
         if self.is_user:
             return {"I": "I", "am": rng.choice(["am", "am", "'m"]), "have": "have", "s": "", "es": "", "me": "me"} | {
                 "my": "my",
@@ -80,7 +80,7 @@ class Person:
         }
 
     def in_question(self, rng: random.Random, *, known_as: str = "") -> dict[str, str]:
-        """The words for this person in a question; by relation only where the fact, `known_as`, says it."""
+        """Return the words for this person in a question; by relation only if the fact `known_as` states it."""
         if self.is_user:
             return {"I": "I", "Am": "Am", "am": "am", "Do": "Do", "do": "do", "Have": "Have", "have": "have"} | {
                 "me": "me",
@@ -99,7 +99,7 @@ class Person:
         }
 
     def in_claim(self) -> dict[str, str]:
-        """The words for this person in a reply to the user."""
+        """Return the words for this person in a reply to the user."""
         if self.is_user:
             return {"You": "You", "you": "you", "your": "your", "Your": "Your", "are": "are", "do": "do"} | {
                 "have": "have",
@@ -119,9 +119,9 @@ USER = Person()
 
 
 def fill(template: str, slots: Mapping[str, str], rng: random.Random, *, third: bool = False) -> str:
-    """A wording with its choices made and its slots filled, tidied: one space, no space before a mark."""
-    while found := _CHOICE.search(template):
-        template = template[: found.start()] + rng.choice(found.group(1).split("|")) + template[found.end() :]
+    """Draw the choices of a wording, fill its slots, and tidy spaces."""
+    while choice := _CHOICE.search(template):
+        template = template[: choice.start()] + rng.choice(choice.group(1).split("|")) + template[choice.end() :]
     template = _VERB.sub(lambda match: _conjugated(match.group(1), third), template)
     filled = _SLOT.sub(lambda match: slots.get(match.group(1), match.group(0)), template)
     filled = filled.replace(" 'm ", "'m ").replace("{~}", "")
@@ -130,12 +130,12 @@ def fill(template: str, slots: Mapping[str, str], rng: random.Random, *, third: 
 
 
 def sentence(text: str) -> str:
-    """A text with a capital at its start."""
+    """Capitalise the start of a text."""
     return text[:1].upper() + text[1:]
 
 
 def listed(items: Sequence[str], rng: random.Random, *, joint: str = "and") -> str:
-    """Items as people list them."""
+    """Join items as a list in prose."""
     if len(items) == 1:
         return items[0]
     separator = rng.choice([", ", ", ", "; "]) if len(items) > 2 else ", "

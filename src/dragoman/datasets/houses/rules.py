@@ -1,6 +1,6 @@
-"""Rules as programs: what a rule demands, and what follows from a value that is known of somebody.
+"""Rules as programs: the demand of a rule, and the verdict for a value.
 
-The label of every example comes from here, never from the words.
+Every label comes from here, never from the wording.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MONTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """What is known of somebody: the attribute and its value. `negated`: they do not have it."""
+class HouseFact:
+    """Fact about a person: attribute and value; `negated`: the person does not have it."""
 
     attribute: str
     value: Value
@@ -43,8 +43,8 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule of a house about one thing."""
+class HouseRule:
+    """Rule of a house about one thing."""
 
     name: str
     thing: str
@@ -55,76 +55,76 @@ class Rule:
 
     @property
     def table(self) -> Mapping[str, Any]:
-        """The rule's entry among the wordings."""
-        found: Mapping[str, Any] = words("rules")[self.name]
-        return found
+        """The rule's entry in the vocabulary."""
+        table: Mapping[str, Any] = words("rules")[self.name]
+        return table
 
     @property
     def attribute(self) -> str:
         return str(self.table["attribute"])
 
-    def verdict(self, fact: Fact) -> Verdict:
-        """What the rule says to the question whether somebody may (of duties: whether somebody must)."""
+    def verdict(self, fact: HouseFact) -> Verdict:
+        """Return the rule's verdict on whether somebody may (for duties: must)."""
         if fact.attribute != self.attribute:
             return "unknown"
         return _SHAPES[self.table["shape"]](self, fact)
 
 
-def _number(fact: Fact) -> float:
+def _number(fact: HouseFact) -> float:
     return float(fact.value)
 
 
-def _said(allowed: bool) -> Verdict:
+def _verdict(allowed: bool) -> Verdict:
     return "yes" if allowed else "no"
 
 
-def _any_of(rule: Rule, fact: Fact) -> Verdict:
+def _any_of(rule: HouseRule, fact: HouseFact) -> Verdict:
     if fact.negated:  # lacking one thing says nothing where another would do
         return "no" if rule.values == (fact.value,) else "unknown"
-    return _said(str(fact.value) in rule.values)
+    return _verdict(str(fact.value) in rule.values)
 
 
-def _none_of(rule: Rule, fact: Fact) -> Verdict:
-    """Somebody whom the rule does not name may still be among those whom it does."""
+def _none_of(rule: HouseRule, fact: HouseFact) -> Verdict:
+    """Return the verdict if no listed value matches: open lists leave it unknown."""
     return "no" if str(fact.value) in rule.values else "unknown"
 
 
-def _ban(rule: Rule, fact: Fact) -> Verdict:
+def _ban(rule: HouseRule, fact: HouseFact) -> Verdict:
     if fact.exempt:
         return "yes"
     return "no" if str(fact.value) in rule.values else "unknown"
 
 
-def _contains(rule: Rule, fact: Fact) -> Verdict:
+def _contains(rule: HouseRule, fact: HouseFact) -> Verdict:
     avoided = set(words("world")["diets"][str(fact.value)]["avoids"])
-    return _said(not avoided & rule.tags)
+    return _verdict(not avoided & rule.tags)
 
 
-def _reach(rule: Rule, fact: Fact) -> Verdict:
+def _reach(rule: HouseRule, fact: HouseFact) -> Verdict:
     stopped = set(words("world")["mobility"][str(fact.value)]["stopped"])
     if rule.tags & {"step_free"}:
         return "yes"
     return "no" if stopped & rule.tags else "unknown"
 
 
-def _clock(rule: Rule, fact: Fact) -> Verdict:
-    return _said(_number(fact) <= rule.high)
+def _clock(rule: HouseRule, fact: HouseFact) -> Verdict:
+    return _verdict(_number(fact) <= rule.high)
 
 
-def _closed_days(rule: Rule, fact: Fact) -> Verdict:
-    return _said(str(fact.value) not in rule.values)
+def _closed_days(rule: HouseRule, fact: HouseFact) -> Verdict:
+    return _verdict(str(fact.value) not in rule.values)
 
 
-def _season(rule: Rule, fact: Fact) -> Verdict:
-    return _said(rule.low <= MONTHS.index(str(fact.value)) <= rule.high)
+def _season(rule: HouseRule, fact: HouseFact) -> Verdict:
+    return _verdict(rule.low <= MONTHS.index(str(fact.value)) <= rule.high)
 
 
 _SHAPES = {
-    "at_least": lambda rule, fact: _said(_number(fact) >= rule.low),
-    "at_most": lambda rule, fact: _said(_number(fact) <= rule.high),
-    "between": lambda rule, fact: _said(rule.low <= _number(fact) <= rule.high),
-    "free_under": lambda rule, fact: _said(_number(fact) >= rule.low),  # whether they must pay
-    "price": lambda rule, fact: _said(_number(fact) >= rule.low),  # whether their money is enough
+    "at_least": lambda rule, fact: _verdict(_number(fact) >= rule.low),
+    "at_most": lambda rule, fact: _verdict(_number(fact) <= rule.high),
+    "between": lambda rule, fact: _verdict(rule.low <= _number(fact) <= rule.high),
+    "free_under": lambda rule, fact: _verdict(_number(fact) >= rule.low),  # whether they must pay
+    "price": lambda rule, fact: _verdict(_number(fact) >= rule.low),  # whether their money is enough
     "clock": _clock,
     "closed_days": _closed_days,
     "season": _season,
@@ -140,12 +140,12 @@ _SHAPES = {
 
 @cache
 def ingredient_tags() -> Mapping[str, frozenset[str]]:
-    """What each ingredient counts as."""
-    found: dict[str, set[str]] = {}
+    """Return the tags of each ingredient."""
+    tags_by_name: dict[str, set[str]] = {}
     for tag, names in words("world")["ingredients"].items():
         for name in names:
-            found.setdefault(name, set()).add(tag)
+            tags_by_name.setdefault(name, set()).add(tag)
     for entry in words("world")["counts_as"]["also"]:
         name, _, tag = entry.partition(":")
-        found[name].add(tag)
-    return {name: frozenset(tags) for name, tags in found.items()}
+        tags_by_name[name].add(tag)
+    return {name: frozenset(tags) for name, tags in tags_by_name.items()}

@@ -1,7 +1,7 @@
-"""ConvAI2 (PersonaChat) in its numbered lines: small talk of a bot that keeps to a persona.
+"""ConvAI2 (PersonaChat) in its format of numbered lines: small talk of a bot with a persona.
 
 A line numbered 1 opens a dialogue. `your persona:` lines are about the bot, `partner's persona:` lines about the
-user; every other line is what the user says, a TAB and the reply, and what else may follow is not read.
+user; every other line is the user's turn, a TAB and the reply; later columns are ignored.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class ConvAi2(OneFile):
         self, number: int, lines: list[tuple[FileRow, re.Match[str]]], ignored: set[str]
     ) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{number}"
-        said = [(row, match[3]) for row, match in lines if not match[2]]
+        utterances = [(row, match[3]) for row, match in lines if not match[2]]
         candidates: list[Passage] = []
         for row, match in lines:
             if match[2]:
-                found = self._persona(dialogue, row, match, len(candidates))
-                if isinstance(found, Passage):
-                    candidates.append(found)
+                passage = self._persona(dialogue, row, match, len(candidates))
+                if isinstance(passage, Passage):
+                    candidates.append(passage)
                 elif match[2] not in ignored:  # said once, not for each of thousands of lines
                     ignored.add(match[2])
-                    yield found
+                    yield passage
         turns: tuple[Turn, ...] = ()
-        for position, (row, text) in enumerate(said):
+        for position, (row, text) in enumerate(utterances):
             user, *rest = text.split("\t")
             reply = rest[0].strip() if rest else ""
             if user.strip() == _SILENCE and reply:

@@ -7,7 +7,7 @@ with the same `meta["opening"]` begin with the same words, and should stay toget
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
@@ -15,11 +15,10 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field, RootModel
 
-from dragoman.core.errors import ConfigError
+from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.examples import Example, Gold, Label, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.loaders.dstc11_knowledge import Entity, entities, faq_id, review_id
 from dragoman.datasets.loaders.mentions import Mentions
 from dragoman.datasets.reading import FileRow, Record, check_file, parsed
 from dragoman.datasets.streaming import json_records
@@ -30,12 +29,12 @@ REVIEWS = Source("REVIEWS", "what guests wrote about a hotel or restaurant: thei
 FAQ = Source("FAQ", "questions about a hotel or restaurant with their answers: services, policies, facilities")
 
 
-class _Said(Record):
+class _Line(Record):
     speaker: Literal["U", "S"]
     text: str
 
 
-class _Log(RootModel[list[_Said]]):
+class _Log(RootModel[list[_Line]]):
     pass
 
 
@@ -67,9 +66,9 @@ class _Label(Record):
 class Dstc11:
     """A split of DSTC11 track 5: `file` is its folder or the logs in it, the labels lie beside the logs.
 
-    `pool` says what is searched: the whole corpus, which all turns share; all that is known about the entities
-    that the dialogue mentions; or about the entities of the gold evidence (where a turn has none, those mentioned).
-    In the last two a turn's scope names the entities, and one that only mentions them may lack its gold.
+    `pool` selects the passages that are searched: the whole corpus, shared by all turns; those of the entities that the
+    dialogue mentions; or those of the gold entities (of the mentioned ones if a turn has no gold). In the last two a
+    turn's scope names the entities, and `mentioned` may lack the gold evidence.
     """
 
     name = "dstc11"
@@ -77,8 +76,8 @@ class Dstc11:
 
     def __init__(self, *, file: Path, knowledge: Path | None = None, pool: Pool = "corpus") -> None:
         if pool not in get_args(Pool):
-            known = ", ".join(f"'{name}'" for name in get_args(Pool))
-            raise ConfigError(f"dataset.dstc11: pool = '{pool}' is not known.", remedy=f"Use one of {known}.")
+            choices = ", ".join(f"'{name}'" for name in get_args(Pool))
+            raise ConfigError(f"dataset.dstc11: pool = '{pool}' is not known.", remedy=f"Use one of {choices}.")
         self._given = Path(file)
         self._knowledge = Path(knowledge) if knowledge else None
         self._pool = pool
@@ -87,7 +86,7 @@ class Dstc11:
 
     @property
     def labels(self) -> frozenset[Label]:
-        """None for a blind test, which has no labels beside its logs."""
+        """Labels of the split; None for a blind test without a file of labels."""
         every: tuple[Label, ...] = ("retrieve", "plan", "evidence", "reply")
         return frozenset(every) if self._labels_file.exists() else frozenset()
 
@@ -137,7 +136,7 @@ class Dstc11:
 
 
 class _Split:
-    """What the turns of one reading share: the knowledge by entity."""
+    """State shared by the turns of one pass: the knowledge by entity."""
 
     def __init__(self, name: str, split: str, sources: tuple[Source, ...], pool: Pool, knowledge: Path) -> None:
         self._name = name
@@ -151,22 +150,22 @@ class _Split:
             self._entities[entity.key] = entity if pool != "corpus" else replace(entity, passages=())
         self._mentions = Mentions({key: entity.name for key, entity in self._entities.items()})
 
-    def labelled(self, row: FileRow, log: list[_Said], label: _Label) -> Iterator[Example | Problem]:
+    def labelled(self, row: FileRow, log: list[_Line], label: _Label) -> Iterator[Example | Problem]:
         fault = self._fault(label)
         if fault:
             yield row.error(fault)
             return
-        found = self.example(row, log, label)
-        if isinstance(found, Example) and self._pool == "mentioned":
-            missing = {snippet.entity for snippet in label.knowledge} - set(found.context.scope.user.split("+"))
+        outcome = self.example(row, log, label)
+        if isinstance(outcome, Example) and self._pool == "mentioned":
+            missing = {snippet.entity for snippet in label.knowledge} - set(outcome.context.scope.user.split("+"))
             if label.target and missing:
                 yield row.warning(f"the dialogue does not name {', '.join(sorted(missing))}: its gold is no candidate")
-        yield found
+        yield outcome
 
-    def example(self, row: FileRow, log: list[_Said], label: _Label | None) -> Example | Problem:
+    def example(self, row: FileRow, log: list[_Line], label: _Label | None) -> Example | Problem:
         if not log or log[-1].speaker != "U" or not log[-1].text.strip():
             return row.error("the log does not end with a user turn that says something")
-        turns = tuple(Turn("user" if said.speaker == "U" else "agent", said.text) for said in log)
+        turns = tuple(Turn("user" if line.speaker == "U" else "agent", line.text) for line in log)
         mentioned = self._mentions.find(turn.text for turn in turns)
         gold = tuple(dict.fromkeys(snippet.entity for snippet in label.knowledge)) if label and label.target else ()
         about = gold if self._pool == "gold" and gold else mentioned
@@ -210,3 +209,66 @@ def _gold(label: _Label | None) -> Gold:
     plan = tuple(name for name, kind in (("REVIEWS", "review"), ("FAQ", "faq")) if kind in kinds)
     evidence = tuple(dict.fromkeys(snippet.passage for snippet in label.knowledge))
     return Gold(True, plan, evidence, label.response)
+
+
+class _Review(Record):
+    traveler_type: str = ""
+    sentences: dict[str, str]
+
+
+class _Faq(Record):
+    question: str
+    answer: str
+
+
+class _Entity(Record):
+    name: str
+    reviews: dict[str, _Review] = Field(default_factory=dict)
+    faqs: dict[str, _Faq] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Hotel or restaurant with its passages; `key` is `domain/id`."""
+
+    key: str
+    domain: str
+    name: str
+    passages: tuple[Passage, ...]
+
+
+def review_id(entity: str, review: object, sentence: object) -> str:
+    return f"{entity}/review/{review}/{sentence}"
+
+
+def faq_id(entity: str, faq: object) -> str:
+    return f"{entity}/faq/{faq}"
+
+
+def entities(file: Path) -> Iterator[Entity]:
+    """Yield the entities. A fault in this file is an error, not a problem, since every turn depends on it."""
+    keys: set[str] = set()
+    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
+        if isinstance(outcome, Problem):
+            raise InputError(f"The knowledge is damaged: {outcome}.", remedy="Take the file as it was released.")
+        row, entity = outcome
+        key = "/".join(row.keys)
+        if key in keys:
+            raise InputError(f"'{file}' has the entity '{key}' twice.", remedy="Take the file as it was released.")
+        keys.add(key)
+        yield Entity(key, row.keys[0], entity.name, tuple(_passages(key, entity)))
+
+
+def _passages(key: str, entity: _Entity) -> Iterator[Passage]:
+    position = 0
+    for number, review in entity.reviews.items():
+        meta = {"entity": key, "review": number, "traveler_type": review.traveler_type}
+        for sentence, text in review.sentences.items():
+            name = review_id(key, number, sentence)
+            yield Passage(name, "REVIEWS", text, title=entity.name, position=position, meta=meta)
+            position += 1
+    for number, faq in entity.faqs.items():
+        text = f"{faq.question} {faq.answer}"
+        meta = {"entity": key}
+        yield Passage(faq_id(key, number), "FAQ", text, title=entity.name, position=position, meta=meta)
+        position += 1

@@ -1,7 +1,7 @@
-"""DuLeMon (both): Chinese dialogues in which the bot may draw on the user's persona and on its own.
+"""DuLeMon (both): Chinese dialogues in which the bot may use the user's persona and its own.
 
 Each `Bot:` line that follows a user's line is a turn to be answered. A bot line that opens a dialogue or follows
-another bot line answers nobody: it stays in the history of later turns, and a warning says so.
+another bot line is no answer: it stays in the history of later turns, with a warning.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ class Dulemon(OneFile):
         self._spaces: Spaces = spaces
 
     def examples(self) -> Iterator[Example | Problem]:
-        for found in parsed(json_lines(self._file), _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(json_lines(self._file), _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
             else:
-                yield from self._turns(*found)
+                yield from self._turns(*outcome)
 
-    def _turns(self, row: FileRow, found: _Dialogue) -> Iterator[Example | Problem]:
+    def _turns(self, row: FileRow, record: _Dialogue) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{row.number}"
         pool: dict[str, Passage] = {}
-        for oddity in self._fill(pool, row, dialogue, found):
+        for oddity in self._fill(pool, row, dialogue, record):
             yield oddity
             if oddity.severity == "error":
                 return
         candidates = tuple(pool.values())
         turns: tuple[Turn, ...] = ()
         position = 0
-        for number, line in enumerate(found.conversation, start=1):
+        for number, line in enumerate(record.conversation, start=1):
             match = _LINE.fullmatch(line)
             if match is None:
                 yield row.error(
                     f"line {number} of the conversation is neither the user's nor the bot's: {shorten(line)}"
                 )
                 return  # what follows would have a hole in its history
-            said, _, ids = match[2].partition("\t")
-            text = spaced(said, self._spaces)
+            words, _, ids = match[2].partition("\t")
+            text = spaced(words, self._spaces)
             if match[1].casefold() != "bot":
                 turns = (*turns, Turn("user", text))
                 continue
@@ -85,12 +85,12 @@ class Dulemon(OneFile):
             position += 1
             turns = (*turns, Turn("agent", text))
 
-    def _fill(self, pool: dict[str, Passage], row: FileRow, dialogue: str, found: _Dialogue) -> Iterator[Problem]:
-        """Put the candidates into the pool by the names that the gold uses; say what is wrong with them."""
+    def _fill(self, pool: dict[str, Passage], row: FileRow, dialogue: str, record: _Dialogue) -> Iterator[Problem]:
+        """Add the candidates to the pool under the names that the gold uses; yield their problems."""
         lists: tuple[tuple[str, list[str], dict[str, str]], ...] = (
-            ("USER", found.user_said_persona, {"said": "yes"}),
-            ("USER", found.user_no_said_persona, {"said": "no"}),
-            ("BOT", found.bot_persona, {}),
+            ("USER", record.user_said_persona, {"said": "yes"}),
+            ("USER", record.user_no_said_persona, {"said": "no"}),
+            ("BOT", record.bot_persona, {}),
         )
         for source, lines, meta in lists:
             for line in lines:
@@ -107,7 +107,7 @@ class Dulemon(OneFile):
 
 
 def _gold(text: str, ids: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
-    """The gold of a bot line, or what is wrong with it."""
+    """Return the gold of a bot line, or its fault."""
     if not text.strip():
         return Gold(), "the reply is empty"
     names = [name for name in _SEPARATOR.split(ids) if name]

@@ -53,8 +53,8 @@ class Focus(OneFile):
 
     @property
     def labels(self) -> frozenset[Label]:
-        """What the first turn has: the released test file has none."""
-        first = next((found for found in self.examples() if isinstance(found, Example)), None)
+        """Labels of the first turn; the released test file has none."""
+        first = next((outcome for outcome in self.examples() if isinstance(outcome, Example)), None)
         gold = first.gold if first else Gold()
         every: tuple[Label, ...] = ("retrieve", "plan", "evidence", "reply")
         return frozenset(label for label in every if getattr(gold, label) is not None)
@@ -62,11 +62,11 @@ class Focus(OneFile):
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
         rows = json_records(self._file, "data", int, holds="an object with a list 'data' of FoCus dialogues")
-        for found in parsed(rows, _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(rows, _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, dialogue = found
+            row, dialogue = outcome
             first = seen.setdefault(str(dialogue.dialogue), row.number)
             if first != row.number:
                 yield row.error(f"the dialogue {dialogue.dialogue} is also record {first}")
@@ -95,7 +95,7 @@ class Focus(OneFile):
 
 
 def _turns(utterance: _Utterance) -> list[str]:
-    """The texts of the dialogue up to this turn, and its reply where the file has it."""
+    """Return the texts of the dialogue up to this turn, and its reply if the file has one."""
     for key, value in (utterance.model_extra or {}).items():
         if _TURNS.fullmatch(key):
             texts = [value] if isinstance(value, str) else value
@@ -115,7 +115,7 @@ def _fault(utterance: _Utterance) -> str:
 
 
 def _gold(name: str, utterance: _Utterance, reply: str | None) -> Gold:
-    """Knowledge grounds every answer, personas those that are marked; half a label is no label."""
+    """Return the gold: knowledge for every answer, personas if marked; None if either label is missing."""
     if utterance.grounding is None or utterance.answer is None:
         return Gold(reply=reply)
     personas = tuple(f"{name}/P{i}" for i, grounded in enumerate(utterance.grounding) if grounded)

@@ -1,4 +1,4 @@
-"""Users' own data: JSON lines, one a turn; the first line may declare the set. `schema.py` says what stands in one."""
+"""Loader of users' own data: JSON lines with one turn each and an optional header; `schema.py` defines the format."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Jsonl:
         return (self._file,) if place is None else (self._file, place)
 
     def examples(self) -> Iterator[Example | Problem]:
-        """Every turn, or what is wrong with its line; what is wrong with the header and the corpus comes first."""
-        known = self._survey
-        yield from known.problems
+        """Yield every turn, or the problem of its line; problems of header and corpus come first."""
+        layout = self._survey
+        yield from layout.problems
         taken: dict[int, int] = {}  # by hash: a file may have millions
-        builder = ExampleBuilder(known.name, known.sources, known.shared if known.corpus else None)
+        builder = ExampleBuilder(layout.name, layout.sources, layout.shared if layout.corpus else None)
         for number, line in lines(self._file):
-            if number == 1 and known.has_header:
+            if number == 1 and layout.has_header:
                 continue
             try:
                 if line is None:
@@ -70,16 +70,16 @@ class Jsonl:
             yield example
 
     def passages(self) -> Iterator[Passage]:
-        """The shared corpus; what is wrong with its lines is told by `examples`."""
-        known = self._survey
-        shared = {source.name for source in known.sources if not source.private}
-        for row in () if known.corpus is None else corpus(known.corpus):
+        """Yield the shared corpus; `examples` reports the problems of its lines."""
+        layout = self._survey
+        shared = {source.name for source in layout.sources if not source.private}
+        for row in () if layout.corpus is None else corpus(layout.corpus):
             if isinstance(row, PassageRow) and row.source in shared:
                 yield row.passage()
 
     @property
     def _survey(self) -> FileSurvey:
-        """The first pass, made again only where the file has changed since."""
+        """First pass over the file, repeated only if the file has changed."""
         try:
             status = self._file.stat()
             stamp = status.st_mtime_ns, status.st_size
@@ -91,7 +91,7 @@ class Jsonl:
 
 
 class ExampleBuilder:
-    """Rows to examples: everything that a row must fulfil beyond its form is asked here."""
+    """Converts rows to examples and checks everything that the schema does not."""
 
     def __init__(self, name: str, sources: Iterable[Source], shared: frozenset[int] | None = None) -> None:
         self._name = name
@@ -101,7 +101,7 @@ class ExampleBuilder:
         self._pool: tuple[str, str, tuple[Passage, ...]] = ("", "", ())
 
     def example(self, row: ExampleRow) -> tuple[Example, list[str]]:
-        """The example, and what is odd about it; an `InputError` where it cannot be used."""
+        """Return the example and its warnings; raise an `InputError` if it cannot be used."""
         wrong = [*_context_errors(row), *self._candidate_errors(row), *_plan_errors(row, self._known)]
         wrong += self._evidence_errors(row)
         if wrong:
@@ -123,7 +123,7 @@ class ExampleBuilder:
         return example, list(_oddities(row))
 
     def _pooled(self, row: ExampleRow) -> tuple[str, tuple[Passage, ...]]:
-        """The id under which a dialogue's equal candidates lie, and one tuple for all of its turns that have them."""
+        """Return the id of a dialogue's equal candidates, and one tuple that its turns share."""
         if not row.candidates:
             return row.dialogue, ()
         candidates = tuple(candidate.passage() for candidate in row.candidates)
@@ -148,11 +148,11 @@ class ExampleBuilder:
                 yield f"the source '{name}' is shared by all turns, so that a turn cannot bring candidates of it"
 
     def _evidence_errors(self, row: ExampleRow) -> Iterator[str]:
-        known = {candidate.id for candidate in row.candidates}
+        candidate_ids = {candidate.id for candidate in row.candidates}
         for named in row.evidence or ():
-            if named not in known and (self._shared is None or hash(named) not in self._shared):
+            if named not in candidate_ids and (self._shared is None or hash(named) not in self._shared):
                 where = "the candidates" if self._shared is None else "the candidates or the shared passages"
-                shown = meant(named, known) if 0 < len(known) <= 30 else ""
+                shown = meant(named, candidate_ids) if 0 < len(candidate_ids) <= 30 else ""
                 yield f"the evidence '{named}' is not among {where}{shown}"
         if row.evidence and len(set(row.evidence)) < len(row.evidence):
             yield "the evidence names a passage twice"
@@ -169,14 +169,14 @@ def _context_errors(row: ExampleRow) -> Iterator[str]:
         yield "'dialogue' is blank or holds a NUL character"
 
 
-def _plan_errors(row: ExampleRow, known: Mapping[SourceName, Source]) -> Iterator[str]:
+def _plan_errors(row: ExampleRow, sources: Mapping[SourceName, Source]) -> Iterator[str]:
     asked: set[SourceName] = set()
     for name in row.plan or ():
-        if name not in known:
-            hint = " (write [] for a plan that asks nothing)" if name.upper() == "NULL" else meant(name, known)
+        if name not in sources:
+            hint = " (write [] for a plan that asks nothing)" if name.upper() == "NULL" else meant(name, sources)
             yield f"the plan names the unknown source '{name}'{hint}"
             continue
-        missing = [need for need in known[name].needs if need not in asked]
+        missing = [need for need in sources[name].needs if need not in asked]
         if missing:
             yield f"the plan asks '{name}' without '{missing[0]}' before it, which it needs"
         if name in asked:
@@ -185,7 +185,7 @@ def _plan_errors(row: ExampleRow, known: Mapping[SourceName, Source]) -> Iterato
 
 
 def _oddities(row: ExampleRow) -> Iterator[str]:
-    """What contradicts itself but can be used."""
+    """Yield contradictions that do not exclude the row."""
     if row.retrieve is not None and row.plan is not None and row.retrieve != bool(row.plan):
         yield f"'retrieve' is {str(row.retrieve).lower()}, but the plan asks {', '.join(row.plan) or 'nothing'}."
     sources = {candidate.id: candidate.source for candidate in row.candidates}

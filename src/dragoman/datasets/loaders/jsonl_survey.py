@@ -1,4 +1,4 @@
-"""The first, cheap pass over a file of JSON lines: which sources and labels it has, before any row is trusted."""
+"""First, cheap pass over a JSON lines file: sources, labels and language, before rows are validated."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TOO_LONG = f"this line is longer than {LONGEST // 2**20} MB; one line is one tur
 _SAMPLE = 200
 _NAME = re.compile(SOURCE_PATTERN)
 _UNKNOWN = (SourceRow(name="DOCUMENTS", description="what could be looked up"),)
-"""Where a set only says whether something should be looked up, there is still somewhere to look."""
+"""Default source of sets that only label whether to retrieve."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSurvey:
-    """What a first pass finds out about a file. `shared` holds the hashes of the corpus's ids: they may be millions."""
+    """Result of the first pass. `shared` holds hashes of the corpus ids, of which there may be millions."""
 
     name: str
     language: str
@@ -39,7 +39,7 @@ class FileSurvey:
 
 
 def survey(file: Path) -> FileSurvey:
-    """Read a file once, loosely: names of sources, labels, language. What is wrong is left for the second reading."""
+    """Read a file once without validation: names of sources, labels, language. The second pass reports faults."""
     declared, has_header, problems = _header(file)
     shared: set[int] = set()
     of_corpus: dict[SourceName, None] = {}
@@ -53,12 +53,12 @@ def survey(file: Path) -> FileSurvey:
     labels: set[Label] = set()
     named: dict[SourceName, None] = {}
     texts: list[str] = []
-    for found in _loose(file, skip=has_header):
-        labels.update(label for label in LABELS if found.get(label) is not None)
+    for record in _loose(file, skip=has_header):
+        labels.update(label for label in LABELS if record.get(label) is not None)
         if declared.sources is None:
-            named.update(dict.fromkeys(_names(found)))
+            named.update(dict.fromkeys(_names(record)))
         if len(texts) < _SAMPLE:
-            texts += _texts(found)
+            texts += _texts(record)
         elif len(labels) == len(LABELS) and declared.sources is not None:
             break  # nothing more to learn
     entries = declared.sources
@@ -90,7 +90,7 @@ def survey(file: Path) -> FileSurvey:
 
 
 def _misplaced(file: Path, sources: Iterable[Source], of_corpus: Iterable[SourceName]) -> Iterator[Problem]:
-    """Shared passages of a source that is not declared, or that is declared to stand in the turns."""
+    """Yield problems of shared passages whose source is undeclared or private to turns."""
     private = {source.name: source.private for source in sources}
     for name in of_corpus:
         if private.get(name) is not False:
@@ -99,13 +99,13 @@ def _misplaced(file: Path, sources: Iterable[Source], of_corpus: Iterable[Source
 
 
 def _header(file: Path) -> tuple[SetRow, bool, list[Problem]]:
-    """What the first line declares, whether it is a header at all, and what is wrong with it."""
+    """Return the declarations of the first line, whether it is a header, and its problem."""
     first = next(lines(file), None)
     if first is None:
         raise InputError(f"{file} is empty.", remedy="Write one JSON object a line, one line a turn.", file=str(file))
     number, line = first
-    found = None if line is None else _loosely(line)
-    if number != 1 or line is None or found is None or "dataset" not in found:
+    record = None if line is None else _loosely(line)
+    if number != 1 or line is None or record is None or "dataset" not in record:
         return SetRow(), False, []
     try:
         declared = parse(HeaderRow, line).dataset
@@ -116,7 +116,7 @@ def _header(file: Path) -> tuple[SetRow, bool, list[Problem]]:
 
 
 def _check_sources(rows: Iterable[SourceRow]) -> None:
-    """Declared once, needing what is declared, in no circle."""
+    """Check that sources are declared once, need declared sources, and form no cycle."""
     needs: dict[SourceName, set[SourceName]] = {}
     for row in rows:
         if row.name in needs:
@@ -137,7 +137,7 @@ def _check_sources(rows: Iterable[SourceRow]) -> None:
 
 
 def corpus(file: Path) -> Iterator[PassageRow | Problem]:
-    """The rows of a file of shared passages, the first of each id, with a problem in place of any other."""
+    """Yield the rows of a file of shared passages; wrong rows and repeated ids become problems."""
     taken: set[int] = set()
     for number, line in lines(file):
         try:
@@ -161,18 +161,18 @@ def _loose(file: Path, *, skip: bool) -> Iterator[dict[str, Any]]:
 
 
 def _loosely(line: bytes) -> dict[str, Any] | None:
-    """A line as a JSON object, None where it is none."""
+    """Return a line as a JSON object, or None."""
     from pydantic_core import from_json
 
     try:
-        found = from_json(line)
+        record = from_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def _names(row: Mapping[str, Any]) -> Iterator[SourceName]:
-    """The sources that a row mentions."""
+    """Yield the sources that a row mentions."""
     for candidate in _listed(row, "candidates"):
         if isinstance(candidate, dict) and _is_name(candidate.get("source")):
             yield candidate["source"]
@@ -190,5 +190,5 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
-    found = row.get(key)
-    return found if isinstance(found, list) else []
+    values = row.get(key)
+    return values if isinstance(values, list) else []

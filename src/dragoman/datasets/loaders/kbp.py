@@ -48,20 +48,20 @@ class Kbp(OneFile):
 
     def examples(self) -> Iterator[Example | Problem]:
         rows = json_records(self._file, int, holds="a list of KBP dialogues")
-        for found in parsed(rows, _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(rows, _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
             else:
-                yield from self._turns(*found)
+                yield from self._turns(*outcome)
 
-    def _turns(self, row: FileRow, found: _Dialogue) -> Iterator[Example | Problem]:
+    def _turns(self, row: FileRow, record: _Dialogue) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{row.number}"
-        pool = self._pool(dialogue, found)
+        pool = self._pool(dialogue, record)
         candidates = tuple(pool.values())
         scope = Scope(self.name, dialogue)
         turns: tuple[Turn, ...] = ()
-        yield from _oddities(row, found, pool)
-        for position, turn in enumerate(found.conversation):
+        yield from _oddities(row, record, pool)
+        for position, turn in enumerate(record.conversation):
             reply = spaced(turn.reply, self._spaces)
             turns = (*turns, Turn("user", spaced(turn.user, self._spaces)))
             evidence, fault = _evidence(turn, pool)
@@ -77,14 +77,14 @@ class Kbp(OneFile):
                 yield Example(f"{dialogue}#{position}", context, self.sources, candidates, gold, position)
             turns = (*turns, Turn("agent", reply))
 
-    def _pool(self, dialogue: str, found: _Dialogue) -> dict[str, Passage]:
-        """The candidates by the names that the gold uses: `B0`, `B0-K1`; what is empty is no candidate."""
+    def _pool(self, dialogue: str, record: _Dialogue) -> dict[str, Passage]:
+        """Return the candidates by the names that the gold uses: `B0`, `B0-K1`; empty texts are left out."""
         pool: dict[str, Passage] = {}
-        for place, (key, text) in enumerate(found.persona.items()):
+        for place, (key, text) in enumerate(record.persona.items()):
             if text.strip():
                 shown = spaced(text, self._spaces)
                 pool[key] = Passage(f"{dialogue}/{key}", "PERSONA", shown, position=place)
-        for persona, documents in found.persona_kg.items():
+        for persona, documents in record.persona_kg.items():
             for place, (key, text) in enumerate(documents.items()):
                 if text.strip():
                     name = f"{persona}-{key}"
@@ -100,7 +100,7 @@ def _gold(turn: _Turn) -> tuple[list[str], list[str]]:
 
 
 def _plan(turn: _Turn) -> tuple[str, ...]:
-    """NULL, the persona, or both: documents are never asked without the persona that they depend on."""
+    """Return the plan: NULL, the persona, or both, since documents depend on the persona."""
     personas, documents = _gold(turn)
     if documents:
         return ("PERSONA", "DOCUMENTS")
@@ -108,7 +108,7 @@ def _plan(turn: _Turn) -> tuple[str, ...]:
 
 
 def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], str]:
-    """The ids of the gold evidence, or what is wrong with it."""
+    """Return the ids of the gold evidence, or its fault."""
     personas, documents = _gold(turn)
     for names, source in ((personas, "PERSONA"), (documents, "DOCUMENTS")):
         for name in names:
@@ -118,7 +118,7 @@ def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], s
 
 
 def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
-    """Five turns of the release name a document but not the persona that it depends on."""
+    """Detect the five turns of the release that name a document without its persona."""
     personas, documents = _gold(turn)
     for name in documents:
         persona = name.partition("-")[0]
@@ -126,14 +126,14 @@ def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
             yield row.warning(f"{where}: the gold names the document {name} but not its persona {persona}")
 
 
-def _oddities(row: FileRow, found: _Dialogue, pool: dict[str, Passage]) -> Iterator[Problem]:
-    """What is odd about the candidates of a dialogue."""
-    for key in found.persona_kg:
-        if key not in found.persona:
+def _oddities(row: FileRow, record: _Dialogue, pool: dict[str, Passage]) -> Iterator[Problem]:
+    """Yield warnings about the candidates of a dialogue."""
+    for key in record.persona_kg:
+        if key not in record.persona:
             yield row.warning(f"there are documents of the persona {key}, which is not listed")
-    names = [*found.persona, *(f"{persona}-{key}" for persona, keys in found.persona_kg.items() for key in keys)]
+    names = [*record.persona, *(f"{persona}-{key}" for persona, keys in record.persona_kg.items() for key in keys)]
     for name in names:
         if name not in pool:
             yield row.warning(f"the text of {name} is empty: it is no candidate")
-    if not found.conversation:
+    if not record.conversation:
         yield row.warning("the dialogue has no turns")

@@ -1,4 +1,4 @@
-"""KETOD as it was released: which system turns of SGD were enriched, with what, and how they read then.
+"""KETOD as released: the system turns of SGD that were enriched, with their knowledge and new wording.
 
 The release names SGD's dialogues by id alone, and SGD uses an id in more than one of its folders. The release's
 own join looks into the folder of its split, then into train, and so gives some dialogues the text of another one.
@@ -25,7 +25,7 @@ KNOWLEDGE = Source(
 )
 
 _LEAST_AGREEMENT = 0.3
-"""An enriched turn keeps most words of the plain one; below this the text is taken for another dialogue's."""
+"""Least share of words that an enriched turn keeps; below it the text belongs to another dialogue."""
 
 
 class _Id(Record):
@@ -40,7 +40,7 @@ class _Turn(Record):
 
     @property
     def own_words(self) -> str:
-        """What the file itself says of the turn's text."""
+        """The wording of the turn in the file itself."""
         return self.utterance or (self.enriched_utter if self.enrich else None) or ""
 
 
@@ -73,7 +73,7 @@ class Ketod:
         return iter(())
 
     def examples(self) -> Iterator[Example | Problem]:
-        wanted = {found[1].dialogue_id for found in parsed(self._rows(), _Id) if isinstance(found, tuple)}
+        wanted = {outcome[1].dialogue_id for outcome in parsed(self._rows(), _Id) if isinstance(outcome, tuple)}
         texts: dict[str, list[SgdDialogue]] = defaultdict(list)
         for text in read_dialogues(self._sgd, wanted):
             if isinstance(text, Problem):
@@ -81,11 +81,11 @@ class Ketod:
             else:
                 texts[text.id].append(text)
         seen: dict[str, int] = {}
-        for found in parsed(self._rows(), _Dialogue):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(self._rows(), _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, dialogue = found
+            row, dialogue = outcome
             first = seen.setdefault(dialogue.dialogue_id, row.number)
             if first != row.number:
                 yield row.error(f"the dialogue {dialogue.dialogue_id} is also record {first}")
@@ -109,7 +109,7 @@ class Ketod:
         yield from self._turns(row, dialogue, match.dialogue)
 
     def _as_released(self, texts: list[SgdDialogue]) -> SgdDialogue:
-        """The dialogue that the release's own join takes; it goes to the front, to win where all fit alike."""
+        """Return the dialogue of the release's own join, first, so that it wins ties."""
         split = next((name for name in SPLITS if name in self._file.stem), "train")
         texts.sort(key=lambda text: (text.split != split, text.split != "train"))
         return texts[0]
@@ -121,11 +121,11 @@ class Ketod:
         candidates = tuple(pool.values())
         position = 0
         for place, turn in enumerate(dialogue.turns):
-            said = text.turns[place]
-            if said.speaker == "user":
+            turn_text = text.turns[place]
+            if turn_text.speaker == "user":
                 continue
             context = Context(text.turns[:place], Scope(self.name, name), name)
-            gold, fault = _gold(turn, said.text, pool)
+            gold, fault = _gold(turn, turn_text.text, pool)
             if not place or text.turns[place - 1].speaker != "user" or not context.last.strip():
                 yield row.error(f"turn {place}: it answers no user turn that says something")
             elif fault:
@@ -139,13 +139,13 @@ class Ketod:
                     gold,
                     position,
                     domain="+".join(text.services),
-                    meta={"turn_index": str(place), "split": text.split, "plain": said.text},
+                    meta={"turn_index": str(place), "split": text.split, "plain": turn_text.text},
                 )
             position += 1
 
 
 def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialogue) -> Iterator[Problem]:
-    """What has to be said about the text that was chosen."""
+    """Return the warning about the chosen text."""
     chosen = match.dialogue
     if chosen is not own and chosen.turns != own.turns:
         yield row.warning(
@@ -159,7 +159,7 @@ def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialog
 
 
 def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[Problem]]:
-    """The snippets by number: each passage is its title and then pairs of a number and a sentence."""
+    """Return the snippets by number: each passage is its title, then pairs of a number and a sentence."""
     pool: dict[str, Passage] = {}
     oddities: list[Problem] = []
     for query, passages in dialogue.passages.items():
@@ -180,7 +180,7 @@ def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[P
 
 
 def _gold(turn: _Turn, plain: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
-    """An enriched turn was made from knowledge; every other one needs none."""
+    """Return the gold: knowledge for an enriched turn, none for others."""
     if not turn.enrich:
         return Gold(False, (), (), plain), "" if plain.strip() else "the reply is empty"
     if not (turn.enriched_utter or "").strip():

@@ -16,7 +16,7 @@ from dragoman.datasets.reading import OneFile, Record, json_lines, parsed
 KNOWLEDGE = Source("KNOWLEDGE", "background facts about the places, works and people that the dialogue names")
 
 
-class _Said(Record):
+class _Line(Record):
     speaker: Literal["USER", "SYSTEM"]
     text: str
 
@@ -25,7 +25,7 @@ class _Turn(Record):
     dialogue_id: str = Field(min_length=1)
     turn_index: int = Field(ge=0)
     services: list[str]
-    context: list[_Said]
+    context: list[_Line]
     response: str
     enrich: bool
 
@@ -44,11 +44,11 @@ class KetodGate(OneFile):
 
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
-        for found in parsed(json_lines(self._file), _Turn):
-            if isinstance(found, Problem):
-                yield found
+        for outcome in parsed(json_lines(self._file), _Turn):
+            if isinstance(outcome, Problem):
+                yield outcome
                 continue
-            row, turn = found
+            row, turn = outcome
             fault = _fault(turn)
             if fault:
                 yield row.error(fault)
@@ -61,8 +61,8 @@ class KetodGate(OneFile):
                 yield example
 
     def _example(self, turn: _Turn) -> Example:
-        turns = tuple(Turn("user" if said.speaker == "USER" else "agent", said.text) for said in turn.context)
-        position = sum(said.speaker == "agent" for said in turns)
+        turns = tuple(Turn("user" if line.speaker == "USER" else "agent", line.text) for line in turn.context)
+        position = sum(line.speaker == "agent" for line in turns)
         context = Context(turns, Scope(self.name, turn.dialogue_id), turn.dialogue_id)
         return Example(
             f"{turn.dialogue_id}#{position}",

@@ -1,4 +1,4 @@
-"""Which of many named things a dialogue mentions: whole words, in any case, with or without 'the' and 'hotel'."""
+"""Entity mentions in dialogues: whole words, ignoring case, 'the' and 'hotel'."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ _TAILS = tuple(
     tuple(tail.split()) for tail in ("bed and breakfast", "guest house", "guesthouse", "restaurant", "hotel", "bar")
 )
 _DISTINCT = 5
-"""A single word stands for a name without its tail only where it is this long: 'acorn', but not 'ask' or 'a'."""
+"""Least length of a single word that abbreviates a name: 'acorn', but not 'ask' or 'a'."""
 
 
 class Mentions:
-    """Finds names in texts; made once for all the names."""
+    """Finder of names in texts."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        """`names` gives the name of each key."""
+        """Index the names; `names` maps keys to names."""
         self._starts: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         for key, name in names.items():
             for words in _variants(name):
                 self._starts[words[0]].append((words, key))
 
     def find(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """The keys whose names occur, in the order of their first mention. A longer name hides one inside it."""
-        found: dict[str, None] = {}
+        """Return the keys of the names in a text, by first mention; a longer name hides one inside it."""
+        keys: dict[str, None] = {}
         for text in texts:
-            said = _words(text)
+            text_words = _words(text)
             place = 0
-            while place < len(said):
+            while place < len(text_words):
                 fitting = [
                     (words, key)
-                    for words, key in self._starts.get(said[place], ())
-                    if tuple(said[place : place + len(words)]) == words
+                    for words, key in self._starts.get(text_words[place], ())
+                    if tuple(text_words[place : place + len(words)]) == words
                 ]
                 longest = max((len(words) for words, _ in fitting), default=0)
-                found.update((key, None) for words, key in fitting if len(words) == longest)
+                keys.update((key, None) for words, key in fitting if len(words) == longest)
                 place += max(longest, 1)
-        return tuple(found)
+        return tuple(keys)
 
 
 def _words(text: str) -> list[str]:

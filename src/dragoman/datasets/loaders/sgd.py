@@ -1,7 +1,7 @@
-"""SGD's dialogues, for sets that annotate them: found by id, and told apart where an id is used more than once.
+"""SGD's dialogues, for sets that annotate them: lookup by id, and disambiguation of repeated ids.
 
-The folders train, dev and test of SGD give the same ids to different dialogues. A set that says only the id
-therefore has to be matched by what it says itself about its turns.
+The folders train, dev and test of SGD reuse ids for different dialogues. A set that gives only the id is matched by
+its own wording of the turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPLITS = ("train", "dev", "test")
 _WORD = re.compile(r"\w+")
 
 
-class _Said(Record):
+class _Line(Record):
     speaker: Literal["USER", "SYSTEM"]
     utterance: str
 
@@ -32,12 +32,12 @@ class _Said(Record):
 class _Dialogue(Record):
     dialogue_id: str
     services: list[str] = Field(default_factory=list)
-    turns: list[_Said]
+    turns: list[_Line]
 
 
 @dataclass(frozen=True, slots=True)
 class SgdDialogue:
-    """A dialogue of SGD: its text, and the folder it lies in."""
+    """Dialogue of SGD with the name of its folder."""
 
     id: str
     split: str
@@ -47,7 +47,7 @@ class SgdDialogue:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The dialogue that fits best, how well its words agree, in [0, 1], and whether another fits as well."""
+    """Best matching dialogue, the agreement of its words in [0, 1], and whether another fits as well."""
 
     dialogue: SgdDialogue
     agreement: float
@@ -55,7 +55,7 @@ class Match:
 
 
 def dialogue_files(folder: Path) -> tuple[Path, ...]:
-    """Every file of dialogues, by folder and name."""
+    """Return every file of dialogues, by folder and name."""
     if not folder.is_dir():
         raise InputError(
             f"There is no SGD folder '{folder}'.", remedy="Give the folder that holds train, dev and test."
@@ -69,23 +69,23 @@ def dialogue_files(folder: Path) -> tuple[Path, ...]:
 
 
 def read_dialogues(folder: Path, wanted: Collection[str]) -> Iterator[SgdDialogue | Problem]:
-    """The dialogues with these ids, from all folders."""
+    """Yield the dialogues with these ids, from all folders."""
     for file in dialogue_files(folder):
-        for found in parsed(json_records(file, int, holds="a list of SGD dialogues"), _Dialogue):
-            if isinstance(found, Problem):
-                yield found
-            elif found[1].dialogue_id in wanted:
-                dialogue = found[1]
+        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _Dialogue):
+            if isinstance(outcome, Problem):
+                yield outcome
+            elif outcome[1].dialogue_id in wanted:
+                dialogue = outcome[1]
                 turns = tuple(
-                    Turn("user" if said.speaker == "USER" else "agent", said.utterance) for said in dialogue.turns
+                    Turn("user" if line.speaker == "USER" else "agent", line.utterance) for line in dialogue.turns
                 )
                 yield SgdDialogue(dialogue.dialogue_id, file.parent.name, tuple(dialogue.services), turns)
 
 
 def best(candidates: Collection[SgdDialogue], reworded: Mapping[int, str], turns: int) -> Match:
-    """The candidate whose text agrees best with `reworded`, a set's own wording of some of its turns.
+    """Return the candidate whose text agrees best with `reworded`, a set's own wording of some turns.
 
-    Text counts for more than the number of turns; among equals the first one is taken.
+    Agreement of text counts more than the number of turns; ties go to the first.
     """
     scores = [(3 * _agreement(one, reworded) + (len(one.turns) == turns), one) for one in candidates]
     top, chosen = max(scores, key=lambda pair: pair[0])
@@ -95,7 +95,7 @@ def best(candidates: Collection[SgdDialogue], reworded: Mapping[int, str], turns
 
 
 def _agreement(dialogue: SgdDialogue, reworded: Mapping[int, str]) -> float:
-    """The share of a turn's words that its rewording kept, on average; 1 where nothing was reworded."""
+    """Return the mean share of a turn's words that the rewording kept; 1 without rewordings."""
     shares = []
     for place, text in reworded.items():
         words = set(_WORD.findall(dialogue.turns[place].text.casefold())) if place < len(dialogue.turns) else set()

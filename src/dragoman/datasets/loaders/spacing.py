@@ -1,4 +1,4 @@
-"""Chinese text that was released with a space between any two words."""
+"""Chinese text that was released with spaces between words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SPACE = re.compile(r"((?<=[A-Za-z0-9.,!?;:)'\"%])\s+(?=[A-Za-z0-9('\"$]))|\s+")
 
 
 def joined(text: str) -> str:
-    """The text without the spaces between Chinese words; those between ASCII words stay."""
+    """Return the text without spaces between Chinese words; those between ASCII words stay."""
     return _SPACE.sub(lambda space: " " if space[1] else "", text.strip())
 
 
 def spaced(text: str, spaces: Spaces) -> str:
-    """The text as an option asks for it: joined, or just as it is in the file."""
+    """Return the text with spaces joined or kept, by option."""
     return joined(text) if spaces == "remove" else text
 
 
 def check_spaces(spaces: str, dataset: str) -> None:
-    """Refuse an option that is neither."""
+    """Raise an error for an unknown option."""
     if spaces not in get_args(Spaces):
         raise ConfigError(f"dataset.{dataset}: spaces = '{spaces}' is not known.", remedy="Use 'remove' or 'keep'.")

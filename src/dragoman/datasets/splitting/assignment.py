@@ -1,8 +1,8 @@
-"""Cutting a set into parts, as a pure function of ids, evidence and a seed.
+"""Assignment of dialogues to parts, a pure function of ids, evidence and a seed.
 
-A unit is a dialogue. By dialogue and into folds, every unit is dealt to a part. By evidence, nothing that a held-out
-unit could be answered from may occur in the first part; where units share evidence so closely that no such cut keeps
-all of them, those that straddle it are dropped, as few as a search finds.
+A unit is a dialogue. Splits by dialogue and into folds assign every unit to a part. A split by evidence keeps all
+evidence of held-out units out of the first part; if units share evidence so closely that no such split keeps all of
+them, a search drops as few as possible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is never cut through: its id, what it can be answered from, and the decisions of its turns."""
+    """Indivisible unit of a split: id, evidence, and the decisions of its turns."""
 
     id: str
     evidence: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The ids of each part, in the order in which the units were given, and of what was dropped."""
+    """Ids of each part, in the order of the units, and of the dropped units."""
 
     parts: Mapping[str, tuple[str, ...]]
     dropped: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ def cut(
     seed: int = 1,
     stratify: bool = True,
 ) -> Cut:
-    """Cut units into parts: the same ones for the same units and seed, in whatever order they come.
+    """Split units into parts; the result depends on units and seed, not on their order.
 
-    `parts` names each part and its share; by evidence, the first named is the one that the others share nothing with.
-    With `stratify`, the parts get about the same mix of decisions.
+    `parts` maps each part to its share; by evidence, the first part shares nothing with the others.
+    `stratify` gives the parts about the same distribution of decisions.
     """
     listed = list(units)
     shares = shares_of(parts, by=by, folds=folds)
@@ -75,10 +75,10 @@ def cut(
 def control(
     units: Iterable[Unit], made: Cut, *, turns: Mapping[str, int], seed: int = 1, stratify: bool = True
 ) -> tuple[str, ...]:
-    """Units with as many turns as the first part of a cut, drawn from that part and from what was dropped.
+    """Draw units with as many turns as the first part, from that part and the dropped units.
 
-    Whoever learns from them learns as much as from the first part, but may meet the evidence that is held out. The
-    number of turns differs by less than those of one unit.
+    A control for training: as much data as the first part, but with held-out evidence. The number of turns differs by
+    less than one unit.
     """
     first = next(iter(made.parts.values()))
     allowed = frozenset({*first, *made.dropped})
@@ -96,7 +96,7 @@ def control(
 
 
 def shares_of(parts: Mapping[str, float] | None, *, by: By, folds: int = FOLDS) -> dict[str, float]:
-    """The parts' names and shares, which are brought to a sum of one."""
+    """Return the shares of the parts, normalised to a sum of one."""
     if by == "folds":
         if folds < 2:
             raise InputError(f"{folds} folds are none.", remedy="Ask for two or more.")
@@ -129,22 +129,22 @@ def _gathered(units: Sequence[Unit], placed: Mapping[str, str], names: Iterable[
 
 
 def _dealt(units: Sequence[Unit], shares: Mapping[str, float], *, seed: int, stratify: bool) -> dict[str, str]:
-    """Deal units out like cards, each to the part that lacks most: every run of them has the right mix."""
+    """Assign each unit in turn to the part that is furthest below its share."""
     ordered = _arranged(
         units, seed=seed, stratify=stratify, block=math.ceil(sum(shares.values()) / min(shares.values()))
     )
     total = sum(shares.values())
-    given = dict.fromkeys(shares, 0)
+    counts = dict.fromkeys(shares, 0)
     placed: dict[str, str] = {}
     for number, unit in enumerate(ordered, start=1):
-        part = max(shares, key=lambda name: shares[name] / total * number - given[name])
-        given[part] += 1
+        part = max(shares, key=lambda name: shares[name] / total * number - counts[name])
+        counts[part] += 1
         placed[unit.id] = part
     return placed
 
 
 def _arranged(units: Sequence[Unit], *, seed: int, stratify: bool, block: int) -> list[Unit]:
-    """By chance; or units with a like mix of decisions beside each other, and by chance within a block of them."""
+    """Shuffle units; with stratification, sort by decisions and shuffle within blocks."""
     shuffled = sorted(units, key=lambda unit: _key(seed, unit.id))
     if not stratify:
         return shuffled
@@ -157,5 +157,5 @@ def _arranged(units: Sequence[Unit], *, seed: int, stratify: bool, block: int) -
 
 
 def _key(seed: int, name: str) -> bytes:
-    """A random number of its own for every seed and id."""
+    """Return a random number for a seed and an id."""
     return blake2b(f"{seed}\x00{name}".encode("utf-8", "surrogatepass"), digest_size=12).digest()

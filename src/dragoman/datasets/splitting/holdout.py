@@ -1,8 +1,8 @@
-"""Which dialogues to hold out so that they share no evidence with the rest, losing as few as can be.
+"""Selection of held-out dialogues that share no evidence with the rest, dropping as few as possible.
 
 Evidence and dialogues are the vertices and edges of a hypergraph; a set of held-out evidence keeps the edges that lie
-wholly inside or wholly outside of it. Groups that share nothing with the others are held out whole. Where the graph
-does not fall apart like that, evidence is moved over the border by simulated annealing, which is seeded.
+wholly inside or wholly outside of it. Connected components are held out whole. If the graph is too connected, seeded
+simulated annealing moves evidence between the two sides.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Literal, TypeAlias
 Side: TypeAlias = Literal["held", "rest", "dropped"]
 
 _NEAR = 0.95
-"""Whole groups that come this near to the wanted share need no search."""
+"""Share of the target at which whole components are accepted without a search."""
 _STEPS_EACH, _MOST_STEPS = 60, 300_000
 _AFFORDED = 16_000
-"""Steps that take no time: a small graph is heated again until they are spent, as one walk may end in a poor corner."""
+"""Annealing steps in all: a small graph is annealed several times, since one run may end in a local optimum."""
 _HOT, _COLD = 1.0, 0.1
 """Temperatures, in dialogues gained or lost on the held-out side."""
 _KEEP = 0.05
-"""How much any dialogue kept is worth beside the balance of the two sides."""
+"""Weight of each kept dialogue, relative to the balance of the two sides."""
 
 
 def held_out(edges: Sequence[Iterable[str]], share: float, *, seed: int) -> list[Side]:
-    """The side of each edge, in order: about `share` of those that are kept are held out."""
+    """Return the side of each edge; about `share` of the kept edges are held out."""
     graph = _Border(edges, share)
     random = Random(seed)
     graph.hold_groups(random)
@@ -36,7 +36,7 @@ def held_out(edges: Sequence[Iterable[str]], share: float, *, seed: int) -> list
 
 
 class _Border:
-    """A border through the evidence, and how many dialogues lie on each side of it."""
+    """Bipartition of the evidence with the number of dialogues on each side."""
 
     def __init__(self, edges: Sequence[Iterable[str]], share: float) -> None:
         self._share = share
@@ -57,7 +57,7 @@ class _Border:
         ]
 
     def hold_groups(self, random: Random) -> None:
-        """Hold out whole groups that share nothing with the others, while they fit."""
+        """Hold out whole connected components while they fit."""
         wanted = self._share * len(self._edges)
         groups = self._groups()
         random.shuffle(groups)
@@ -66,7 +66,7 @@ class _Border:
                 self._move({vertex for edge in edges for vertex in self._edges[edge]})
 
     def anneal(self, random: Random) -> None:
-        """Move single evidence, or all of a dialogue's, over the border; worse borders ever more rarely."""
+        """Move single evidence, or all of a dialogue's, to the other side; accept worse states ever more rarely."""
         steps = min(_MOST_STEPS, _STEPS_EACH * (len(self._edges) + len(self._at)))
         best, kept, score = self._inside[:], self._score(), self._score()
         for step in range(steps * max(1, _AFFORDED // steps)):
@@ -90,11 +90,11 @@ class _Border:
         return [vertex for vertex in edge if self._inside[vertex] != target]
 
     def _score(self) -> float:
-        """The largest set with exactly the wanted proportions that both sides can fill, and a little for the rest."""
+        """Return the size of the largest set with the target proportions, plus a small reward for each kept edge."""
         return min(self.held / self._share, self.rest / (1 - self._share)) + _KEEP * (self.held + self.rest)
 
     def _move(self, vertices: Iterable[int]) -> None:
-        """Over the border with each of them: done twice, it is undone. Nearly all time goes here."""
+        """Move each vertex to the other side; its own inverse. Nearly all time goes here."""
         counts, sizes, inside, held, rest = self._counts, self._sizes, self._inside, self.held, self.rest
         for vertex in vertices:
             if inside[vertex]:
@@ -117,7 +117,7 @@ class _Border:
         self.held, self.rest = held, rest
 
     def _groups(self) -> list[list[int]]:
-        """The edges by connected component, in order of their first edge."""
+        """Return the edges by connected component, in order of their first edge."""
         seen = [False] * len(self._edges)
         groups = []
         for start in range(len(self._edges)):
@@ -136,7 +136,7 @@ class _Border:
 
 
 def _reduced(edges: Sequence[Iterable[str]]) -> list[list[int]]:
-    """The edges over fewer vertices: one that never occurs without another can always lie on the other's side."""
+    """Merge vertices that always occur together, since they can stay on one side."""
     places: dict[str, list[int]] = {}
     for number, edge in enumerate(edges):
         for name in sorted(edge):

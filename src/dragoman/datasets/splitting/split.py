@@ -1,4 +1,4 @@
-"""Examples cut into parts by dialogue, by unseen evidence or into folds."""
+"""Splits of examples by dialogue, by unseen evidence or into folds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dragoman.datasets.splitting.assignment import FOLDS, By, Cut, Unit, cut
 from dragoman.text.language import cjk_count
 
 _TELLING = 32
-"""Letters in an opening that two dialogues do not share by chance; a Chinese character counts as three."""
+"""Letters of an opening that two dialogues rarely share by chance; a Chinese character counts as three."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The examples of each part, in their order, and those that were dropped because they straddle the cut."""
+    """Examples of each part, in order, and dropped ones whose evidence is on both sides."""
 
     parts: Mapping[str, list[Example]]
     dropped: list[Example]
@@ -29,13 +29,13 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is not cut through, and to which of them each dialogue belongs."""
+    """Indivisible units of a split, and the unit of each dialogue."""
 
     units: tuple[Unit, ...]
     of: Mapping[str, str]
 
     def places(self, made: Cut) -> dict[str, str]:
-        """Dialogue to part, for those that are in one; a part that got none is an error."""
+        """Return the part of each assigned dialogue; an empty part is an error."""
         for name, ids in made.parts.items():
             if not ids:
                 raise InputError(
@@ -56,28 +56,28 @@ def split(
     stratify: bool = True,
     passages: Iterable[Passage] = (),
 ) -> Split:
-    """Cut examples into parts; no dialogue is in two of them.
+    """Split examples into parts; each dialogue is in one part.
 
-    By evidence, no candidate and no gold passage of another part occurs in the first, by its text. `passages` are
-    those that all examples share: give them where gold evidence is among them.
+    By evidence, no text of a candidate or gold passage of another part occurs in the first. `passages` are the shared
+    ones; they are needed if gold evidence is among them.
     """
     listed = list(examples)
     grouped = units(listed, passages)
     made = cut(grouped.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
     place = grouped.places(made)
-    found: dict[str, list[Example]] = {name: [] for name in made.parts}
+    by_part: dict[str, list[Example]] = {name: [] for name in made.parts}
     dropped: list[Example] = []
     for example in listed:
         part = place.get(example.context.dialogue)
-        (dropped if part is None else found[part]).append(example)
-    return Split(found, dropped)
+        (dropped if part is None else by_part[part]).append(example)
+    return Split(by_part, dropped)
 
 
 def units(examples: Iterable[Example], passages: Iterable[Passage] = ()) -> Units:
-    """The dialogues in order of their first turn, with what each could be answered from.
+    """Return the dialogues in order of their first turn, with their evidence.
 
-    Some sets release the turns of one dialogue as logs that do not name it: dialogues that open with the same words,
-    and enough of them, are one unit.
+    Some sets release the turns of a dialogue as separate logs: dialogues with the same, long enough opening are one
+    unit.
     """
     shared = {passage.id: keys(passage) for passage in passages}
     of: dict[str, str] = {}
@@ -91,17 +91,17 @@ def units(examples: Iterable[Example], passages: Iterable[Passage] = ()) -> Unit
             opening = _opening(example)
             of[dialogue] = openings.setdefault(opening, dialogue) if opening else dialogue
         unit = of[dialogue]
-        found, said = evidence.setdefault(unit, set()), decisions.setdefault(unit, [])
+        texts, labels = evidence.setdefault(unit, set()), decisions.setdefault(unit, [])
         if unit != last[0] or example.candidates is not last[1]:  # turns of a dialogue mostly have one and the same
             last = unit, example.candidates
-            found.update(_text_key(candidate.text) for candidate in example.candidates)
+            texts.update(_text_key(candidate.text) for candidate in example.candidates)
         for named in example.gold.evidence or ():
-            found.update(shared.get(named, ()))
+            texts.update(shared.get(named, ()))
         if example.gold.plan is not None:
-            said.append(decision(example.gold.plan))
+            labels.append(decision(example.gold.plan))
         elif example.gold.retrieve is not None:
-            said.append(str(example.gold.retrieve))
-    made = (Unit(unit, frozenset(found), tuple(sorted(decisions[unit]))) for unit, found in evidence.items())
+            labels.append(str(example.gold.retrieve))
+    made = (Unit(unit, frozenset(texts), tuple(sorted(decisions[unit]))) for unit, texts in evidence.items())
     return Units(tuple(made), of)
 
 
@@ -111,17 +111,17 @@ def _opening(example: Example) -> str:
 
 
 def keys(passage: Passage) -> tuple[str, ...]:
-    """What must not be on both sides of a cut for a shared passage: its text, and what it is about by its title."""
+    """Return the keys of a shared passage that must stay on one side: its text and its title."""
     return (_text_key(passage.text), *((_text_key(f"title {passage.title}"),) if passage.title else ()))
 
 
 def normalised(text: str) -> str:
-    """The letters and digits of a text, whatever their width and case; a text without any stays as it is."""
+    """Return the letters and digits of a text, without width and case; other texts stay unchanged."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(char for char in folded if char.isalnum()) or folded.strip()
 
 
 @lru_cache(maxsize=2**16)
 def _text_key(text: str) -> str:
-    """A short name of a text by its normalised form, so that a large set does not keep its texts."""
+    """Return a hash of the normalised text, so that a large set does not keep its texts."""
     return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

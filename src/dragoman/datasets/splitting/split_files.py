@@ -1,4 +1,4 @@
-"""Sets cut into parts as files: JSON lines for each part, and a summary that says how they came about."""
+"""Splits of data set files: JSON lines for each part, and a summary of the split."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTROL = "control"
 
 
 class JoinedSets:
-    """Several sets as one: each dialogue has an id of its own, sources and shared passages are joined."""
+    """Several sets as one, with unique dialogue ids and joined sources and shared passages."""
 
     def __init__(self, sets: Sequence[Dataset]) -> None:
         if not sets:
@@ -49,15 +49,15 @@ class JoinedSets:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        found: dict[SourceName, Source] = {}
+        by_name: dict[SourceName, Source] = {}
         for each in self._sets:
             for source in each.sources:
-                if found.setdefault(source.name, source) != source:
+                if by_name.setdefault(source.name, source) != source:
                     raise InputError(
                         f"The source '{source.name}' is not the same in all files.",
                         remedy="Pool files of one set, or declare it alike in their first lines.",
                     )
-        return tuple(found.values())
+        return tuple(by_name.values())
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -83,7 +83,7 @@ class JoinedSets:
                     )
 
     def tell_apart(self) -> None:
-        """Where two sets have a dialogue or turn of the same id, call each by its set's number as well."""
+        """Prefix ids with the set's number if two sets share a dialogue or turn id."""
         owner: dict[int, int] = {}
         for number, each in enumerate(self._sets if len(self._sets) > 1 else ()):
             for example in each.examples():
@@ -101,9 +101,9 @@ def _renamed(example: Example, prefix: str) -> Example:
 
 @dataclass(frozen=True, slots=True)
 class SplitPart:
-    """A written part. `seen` is the share of its evidence that occurs in the first part as well, None for that one.
+    """Written part; `seen` is the share of its evidence that also occurs in the first part (None for the first).
 
-    The control has none either, but `held_out_seen`: the share of the held-out parts' evidence that occurs in it.
+    The control has `held_out_seen` instead: the share of the held-out evidence that occurs in it.
     """
 
     file: Path
@@ -117,7 +117,7 @@ class SplitPart:
 
 @dataclass(frozen=True, slots=True)
 class SplitReport:
-    """What a split made: its files by part, what was dropped, and the problems of the input."""
+    """Result of a split: files by part, dropped dialogues, and problems of the input."""
 
     folder: Path
     parts: Mapping[str, SplitPart]
@@ -128,7 +128,7 @@ class SplitReport:
 
 @dataclass(slots=True)
 class _Target:
-    """A file that is being written, and which parts of the cut, or else which dialogues, go into it."""
+    """File to write, with the parts of the split or the dialogues that belong to it."""
 
     name: str
     takes: frozenset[str]
@@ -150,10 +150,10 @@ def split_files(
     stratify: bool = True,
     control: bool = False,
 ) -> SplitReport:
-    """Cut sets, pooled where there are several, into JSON lines under a folder, with `split.json` about it.
+    """Split one or several pooled sets into JSON lines in a folder, with a summary `split.json`.
 
-    With `control`, a cut by evidence has one part more, as long as the first and drawn from all that is not held out.
-    The sets are read twice and never held whole. All files appear, or none; a file that is read is never replaced.
+    With `control`, a split by evidence has a control part of the first part's length, drawn from all but the held-out.
+    The sets are read twice and never loaded whole. All files appear or none; input files are never replaced.
     """
     pool, out = JoinedSets(sets), Path(folder)
     shares = shares_of(parts, by=by, folds=folds)
@@ -163,14 +163,14 @@ def split_files(
     pool.tell_apart()
     problems: list[Problem] = []
     lengths: Counter[str] = Counter()
-    found = units(_good(pool.examples(), problems, lengths), pool.passages())
-    made = cut(found.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
-    place = found.places(made)
+    pool_units = units(_good(pool.examples(), problems, lengths), pool.passages())
+    made = cut(pool_units.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
+    place = pool_units.places(made)
     wanted = _wanted(made, by=by)
     drawn: dict[str, frozenset[str]] = {}
     if control:
         wanted[CONTROL] = frozenset()
-        drawn[CONTROL] = _drawn(found, made, lengths, seed=seed, stratify=stratify)
+        drawn[CONTROL] = _drawn(pool_units, made, lengths, seed=seed, stratify=stratify)
     first, passages = peeked(pool.passages())
     corpus = first is not None
     paths = [*(out / f"{name}.jsonl" for name in wanted), out / SUMMARY, *([out / CORPUS] if corpus else [])]
@@ -196,12 +196,12 @@ def split_files(
             )
             targets.append(_Target(name, takes, drawn.get(name, frozenset()), rows, file))
         dropped = _write(pool.examples(), place, targets, problems)
-        seen = _seen(found.units, wanted, place)
+        seen = _seen(pool_units.units, wanted, place)
         written = {target.name: _part(target, seen[target.name]) for target in targets}
         if control:
-            held_out_seen = _held_out_seen(found.units, made, drawn[CONTROL])
+            held_out_seen = _held_out_seen(pool_units.units, made, drawn[CONTROL])
             written[CONTROL] = replace(written[CONTROL], held_out_seen=held_out_seen)
-        lost = tuple(dialogue for dialogue in found.of if dialogue not in place)
+        lost = tuple(dialogue for dialogue in pool_units.of if dialogue not in place)
         report = SplitReport(out, written, lost, dropped, tuple(problems))
         summary = _summary(report, pool, by=by, seed=seed, stratify=stratify, shares=shares, control=control)
         files[len(wanted)].write(json.dumps(summary, ensure_ascii=False, indent=2).encode("utf-8") + b"\n")
@@ -226,7 +226,7 @@ def _refuse_inputs(paths: Iterable[Path], inputs: Iterable[Path]) -> None:
 
 
 def _refuse_left_over(paths: Sequence[Path], out: Path) -> None:
-    """Refuse a folder where a part of an earlier split would stay beside those of this one, as if it were of it."""
+    """Raise an error if parts of an earlier split would remain beside those of this one."""
     try:
         earlier = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
         listed = [out / str(part["file"]) for part in earlier["parts"].values()]
@@ -258,7 +258,7 @@ def _good(examples: Iterable[Example | Problem], problems: list[Problem], length
 
 
 def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
-    """The files to write, without their ending, and the parts of the cut that go into each."""
+    """Return the names of the files without suffix, and the parts of the split in each."""
     if by != "folds":
         return {name: frozenset({name}) for name in made.parts}
     files: dict[str, frozenset[str]] = {}
@@ -268,13 +268,13 @@ def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
     return files
 
 
-def _drawn(found: Units, made: Cut, lengths: Mapping[str, int], *, seed: int, stratify: bool) -> frozenset[str]:
-    """The dialogues of the control."""
+def _drawn(pool_units: Units, made: Cut, lengths: Mapping[str, int], *, seed: int, stratify: bool) -> frozenset[str]:
+    """Return the dialogues of the control."""
     turns: Counter[str] = Counter()
-    for dialogue, unit in found.of.items():
+    for dialogue, unit in pool_units.of.items():
         turns[unit] += lengths[dialogue]
-    chosen = frozenset(control_of(found.units, made, turns=turns, seed=seed, stratify=stratify))
-    return frozenset(dialogue for dialogue, unit in found.of.items() if unit in chosen)
+    chosen = frozenset(control_of(pool_units.units, made, turns=turns, seed=seed, stratify=stratify))
+    return frozenset(dialogue for dialogue, unit in pool_units.of.items() if unit in chosen)
 
 
 def _write(
@@ -283,7 +283,7 @@ def _write(
     targets: Sequence[_Target],
     problems: list[Problem],
 ) -> int:
-    """Write every example where it belongs; how many belong nowhere."""
+    """Write every example to its file and return the number without one."""
     dropped = 0
     good = (example for example in examples if isinstance(example, Example))
     for number, example in enumerate(good, start=1):
@@ -303,11 +303,11 @@ def _write(
 
 
 def _seen(
-    found: Sequence[Unit], wanted: Mapping[str, frozenset[str]], place: Mapping[str, str]
+    all_units: Sequence[Unit], wanted: Mapping[str, frozenset[str]], place: Mapping[str, str]
 ) -> dict[str, float | None]:
-    """For each file, the share of its evidence that the file it is to be compared with holds as well."""
+    """Return for each file the share of its evidence that also occurs in the first part."""
     evidence: dict[str, set[str]] = {name: set() for name in wanted}
-    for unit in found:
+    for unit in all_units:
         for name, takes in wanted.items():
             if place.get(unit.id) in takes:
                 evidence[name] |= unit.evidence
@@ -320,12 +320,12 @@ def _seen(
     return shares
 
 
-def _held_out_seen(found: Sequence[Unit], made: Cut, drawn: frozenset[str]) -> float | None:
-    """The share of the evidence of all parts but the first that the control holds."""
+def _held_out_seen(all_units: Sequence[Unit], made: Cut, drawn: frozenset[str]) -> float | None:
+    """Return the share of the held-out evidence that occurs in the control."""
     _, *others = made.parts.values()
     outside = {name for ids in others for name in ids}
-    held = frozenset[str]().union(*(unit.evidence for unit in found if unit.id in outside))
-    own = frozenset[str]().union(*(unit.evidence for unit in found if unit.id in drawn))
+    held = frozenset[str]().union(*(unit.evidence for unit in all_units if unit.id in outside))
+    own = frozenset[str]().union(*(unit.evidence for unit in all_units if unit.id in drawn))
     return len(held & own) / len(held) if held else None
 
 

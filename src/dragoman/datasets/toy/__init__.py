@@ -1,7 +1,8 @@
-"""The shipped set: invented dialogues in English and Chinese on which every recipe and every table runs in seconds."""
+"""Shipped toy set: invented dialogues in English and Chinese, on which every recipe runs in seconds."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,8 +13,18 @@ from dragoman.core.registry import datasets
 from dragoman.core.values import Passage, Source
 from dragoman.datasets.toy.compose import Composer
 from dragoman.datasets.toy.grammar import descriptions, read_grammar
-from dragoman.datasets.toy.script import DOCUMENTS, PERSONA, USER, Script, cut
-from dragoman.datasets.toy.written import written_scripts
+from dragoman.datasets.toy.script import (
+    DOCUMENTS,
+    PERSONA,
+    USER,
+    Exchange,
+    Script,
+    candidates_of,
+    cut,
+    document_id,
+    persona_id,
+    user_id,
+)
 
 __all__ = ["ToyDataset"]
 
@@ -24,9 +35,9 @@ _FOLDER = Path(__file__).parent
 _LABELS: frozenset[Label] = frozenset(get_args(Label))
 _PARTS = {"t": "train", "d": "dev", "s": "test"}
 _PATTERN = "tttdtttstttdttsttdts"
-"""Which part every dialogue of a block of twenty falls into: 14 train, 3 dev, 3 test."""
+"""Part of each dialogue in a block of twenty: 14 train, 3 dev, 3 test."""
 _JOINT_EVERY = 4
-"""Every such dialogue of a part has a turn for the user's sayings and the persona together: no part lacks them."""
+"""Every fourth dialogue of a part has a turn that needs user facts and persona together, so that no part lacks them."""
 
 
 @datasets.register("toy.v1")
@@ -74,7 +85,7 @@ class ToyDataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The sentences and the modules that put them together: both decide what comes out."""
+        """Files that determine the set: sentences, and the modules of the generator."""
         return (*sorted(self._folder.glob("*.toml")), *sorted(_FOLDER.glob("*.py")))
 
     def examples(self) -> Iterator[Example]:
@@ -92,8 +103,8 @@ class ToyDataset:
         return _FOLDER / self._language
 
     def _scripts(self) -> Iterator[tuple[str, str, Script]]:
-        """Every dialogue with its origin and part: those by hand first."""
-        written = written_scripts(self._folder / "written.toml", f"{self._language}-w")
+        """Yield every dialogue with its origin and part; written ones come first."""
+        written = _written_scripts(self._folder / "written.toml", f"{self._language}-w")
         for number, script in enumerate(written):
             yield "written", _part(number), script
         composer = Composer(read_grammar(self._folder), language=self._language, seed=self._seed)
@@ -109,3 +120,34 @@ class ToyDataset:
 
 def _part(number: int) -> str:
     return _PARTS[_PATTERN[number % len(_PATTERN)]]
+
+
+def _written_scripts(file: Path, prefix: str) -> Iterator[Script]:
+    """Yield the dialogues written by hand, in the order of the file.
+
+    A turn is [user, reply, evidence]; evidence is U1 (the user's first fact), P2 (the bot's second statement) or D23
+    (the third document under the second statement, which implies P2).
+    """
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    cast = {bot["name"]: [(row["says"], row["documents"]) for row in bot["persona"]] for bot in table["bot"]}
+    for number, dialogue in enumerate(table["dialogue"], 1):
+        name = f"{prefix}{number:02d}"
+        yield Script(
+            name,
+            dialogue["domain"],
+            tuple(candidates_of(name, dialogue["user"], cast[dialogue["bot"]])),
+            tuple(Exchange(user, reply, _evidence_ids(name, marks)) for user, reply, marks in dialogue["turns"]),
+        )
+
+
+def _evidence_ids(dialogue: str, marks: str) -> tuple[str, ...]:
+    ids: list[str] = []
+    for mark in marks.split():
+        numbers = [int(digit) for digit in mark[1:]]
+        if mark[0] == "U":
+            ids.append(user_id(dialogue, numbers[0]))
+        else:
+            ids.append(persona_id(dialogue, numbers[0]))
+        if mark[0] == "D":
+            ids.append(document_id(dialogue, *numbers))
+    return tuple(dict.fromkeys(ids))

@@ -1,9 +1,9 @@
-"""The generator: a dialogue between an invented user and an invented bot, with gold labels, from a seed.
+"""Generator of dialogues between an invented user and an invented bot, with gold labels, from a seed.
 
-A bot lives with three places (a persona statement each), a place has five facts (its documents), a user has told
-four things of themselves. Where the conversation stands decides how something is asked: with the words of the
-text, without them, or leaning on the turn before. Dev and test hear wordings and places that train does not. A few
-turns are noise on purpose: a question that is evaded, and small talk that the bot answers with its own persona.
+A bot has three places (a persona statement each), a place has five facts (its documents), and a user has stated four
+facts. The position in the dialogue decides the form of a question: with the words of the text, without them, or as a
+follow-up. Dev and test have wordings and places that train lacks. A few turns are noise: evaded questions, and small
+talk that the bot answers with its persona.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dragoman.datasets.toy.grammar import Pair, PlaceKind, Saying, ToyGrammar, V
 from dragoman.datasets.toy.script import Exchange, Script, candidates_of, document_id, persona_id, user_id
 
 TOLD = 4
-"""How many things a user has told."""
+"""Number of facts that a user has stated."""
 HELD_BACK = 0.4
-"""The share of wordings that are kept from train, wherever there is another one."""
+"""Share of wordings that train never sees, if others remain."""
 EVADED, VOLUNTEERED = 0.05, 0.06
-"""The noise: shares of questions that are evaded, and of small talk answered with a persona statement."""
+"""Noise: share of questions that are evaded, and of small talk answered with a persona statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotPlace:
-    """One of the bot's three places: which persona statement leads to it, and what its five documents hold."""
+    """One of the bot's three places: its persona statement and its five documents."""
 
     kind: PlaceKind
     name: str
@@ -41,7 +41,7 @@ class BotPlace:
 
 @dataclass(frozen=True, slots=True)
 class TurnTopic:
-    """What the turn before was about: the place, where there is one, and what was said of it."""
+    """Topic of the turn before: the place, if any, and the fact about it."""
 
     reply: str
     said: str = ""
@@ -49,7 +49,7 @@ class TurnTopic:
 
 
 class Composer:
-    """Writes dialogues. The same seed, language and number give the same dialogue."""
+    """Generator of dialogues; seed, language and number determine a dialogue."""
 
     def __init__(self, grammar: ToyGrammar, *, language: str, seed: int) -> None:
         self._grammar = grammar
@@ -57,14 +57,14 @@ class Composer:
         self._held: dict[str, bool] = {}
 
     def script(self, id: str, *, number: int, part: str, joint: bool) -> Script:
-        """A dialogue of a part; `joint` asks for a turn that needs the user's sayings and the persona at once."""
+        """Return a dialogue of a part; `joint` adds a turn that needs user facts and persona together."""
         dice = Dice(*self._key, "dialogue", number)
         domain = dice.pick(self._grammar.domains)
         places = [self._place(kind, name, dice, other) for kind, name, other in self._choose(domain, part, dice)]
-        told = [(saying, saying.value(dice)) for saying in dice.several(self._grammar.user, TOLD)]
+        facts = [(saying, saying.value(dice)) for saying in dice.several(self._grammar.user, TOLD)]
         candidates = candidates_of(
             id,
-            [fill(dice.pick(saying.says), value) for saying, value in told],
+            [fill(dice.pick(saying.says), value) for saying, value in facts],
             [(place.statement, list(place.documents)) for place in places],
         )
         stage = _Stage(
@@ -72,20 +72,20 @@ class Composer:
             domain=domain,
             grammar=self._grammar,
             places=tuple(places),
-            told=tuple(told),
+            facts=tuple(facts),
             dice=dice,
             heard=self._heard if part == "train" else None,
         )
         return Script(id, domain, tuple(candidates), tuple(stage.play(joint=joint)))
 
     def _heard(self, wording: str) -> bool:
-        """Whether train may hear a wording."""
+        """Whether a wording may occur in train."""
         if wording not in self._held:
             self._held[wording] = Dice(*self._key, "wording", wording).chance(HELD_BACK)
         return not self._held[wording]
 
     def _choose(self, domain: str, part: str, dice: Dice) -> list[tuple[PlaceKind, str, int]]:
-        """Three places, mostly two of them alike, so that the wrong one looks right; each with a persona number."""
+        """Choose three places, mostly two of a kind as distractors, each with a persona number."""
         mine = [kind for kind in self._grammar.kinds if kind.domain == domain]
         others = [kind for kind in self._grammar.kinds if kind.domain != domain]
         likeness = dice.weighed([("domain", 0.5), ("kind", 0.35), ("none", 0.15)])
@@ -114,13 +114,13 @@ class Composer:
 
 
 def _names(kind: PlaceKind, part: str, dice: Dice) -> Sequence[str]:
-    """The last name of a kind is for test alone and the one before for dev alone; half of their places are such."""
+    """Return the names of a part: the last of a kind is for test only, the one before for dev only."""
     unseen = {"dev": kind.names[-2:-1], "test": kind.names[-1:]}.get(part, ())
     return unseen if unseen and dice.chance(0.5) else kind.names[:-2]
 
 
 class _Stage:
-    """One dialogue while it is played: what was used up, and what the turn before was about."""
+    """State of one dialogue: used options, and the topic of the turn before."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Stage:
         domain: str,
         grammar: ToyGrammar,
         places: tuple[BotPlace, ...],
-        told: tuple[tuple[Saying, Value], ...],
+        facts: tuple[tuple[Saying, Value], ...],
         dice: Dice,
         heard: Callable[[str], bool] | None,
     ) -> None:
@@ -137,14 +137,14 @@ class _Stage:
         self._domain = domain
         self._talk = grammar.talk
         self._places = places
-        self._told = told
+        self._facts = facts
         self._dice = dice
         self._heard = heard
         self._focus = TurnTopic("")
         self._used: set[str] = set()
         self._topics = [(place, topic) for place in range(3) for topic in range(5)]
         self._personas = [0, 1, 2]
-        self._sayings = list(range(len(told)))
+        self._sayings = list(range(len(facts)))
 
     def play(self, *, joint: bool) -> list[Exchange]:
         length = 4 + self._dice.below(4)
@@ -164,7 +164,7 @@ class _Stage:
         return exchanges
 
     def _turn(self, *, idle: bool) -> Exchange:
-        """Anything that can be said in the middle; no small talk where there were two idle turns already."""
+        """Draw a turn for the middle; no small talk after two idle turns."""
         small = 0.0 if idle else 0.25
         act = self._dice.weighed([("document", 0.38), ("persona", 0.2), ("user", 0.14), ("small", small)])
         if act == "document":
@@ -201,14 +201,14 @@ class _Stage:
 
     def _user(self) -> Exchange:
         number = self._sayings.pop(self._dice.below(len(self._sayings)))
-        saying, value = self._told[number]
+        saying, value = self._facts[number]
         question, reply = self._ask(saying, [(saying.asks, 0.5), (saying.hints, 0.5)], value, "")
         self._focus = TurnTopic(reply, _said(value, reply))
         return Exchange(question, reply, (user_id(self._id, number + 1),))
 
     def _joint(self) -> Exchange:
-        number, place = self._dice.below(len(self._told)), self._dice.below(3)
-        (saying, value), there = self._told[number], self._places[place]
+        number, place = self._dice.below(len(self._facts)), self._dice.below(3)
+        (saying, value), there = self._facts[number], self._places[place]
         question = fill(self._fresh(saying.joint), value, there=there.kind.there)
         reply = fill(self._dice.pick(saying.both), value, persona=clause(there.statement))
         self._focus = TurnTopic(reply, place=place)
@@ -233,7 +233,7 @@ class _Stage:
         return Exchange(user, reply, (persona_id(self._id, place + 1),))
 
     def _say(self, pairs: Sequence[Pair]) -> Exchange:
-        """Small talk; what the turn before was about stays what it was for one who only reacts."""
+        """Small talk; a mere reaction keeps the topic of the turn before."""
         question = self._fresh([user for user, _ in pairs])
         reply = dict(pairs)[question]
         value = Value(self._focus.said, self._focus.said)
@@ -251,14 +251,14 @@ class _Stage:
     def _ask(
         self, saying: Saying, ways: Sequence[tuple[tuple[str, ...], float]], value: Value, name: str
     ) -> tuple[str, str]:
-        """A question and its reply: the first wording answers a plain question, the second one a hint."""
+        """Return a question and its reply: the first wording answers a plain question, the second a hint."""
         way = self._dice.weighed(ways)
         plain = 0.0 if way is saying.hints else 0.5 if way is saying.then else 1.0
         reply = saying.tells[0 if self._dice.chance(plain) else 1]
         return fill(self._fresh(way), value, name=name), fill(reply, value, name=name)
 
     def _fresh(self, options: Sequence[str]) -> str:
-        """One of the options that this part may hear and that was not said before, while there is one."""
+        """Draw an option of this part, unused while there is one."""
         allowed = [option for option in options if self._heard is None or self._heard(option)] or options[:1]
         unused = [option for option in allowed if option not in self._used] or allowed
         chosen = self._dice.pick(unused)
@@ -267,5 +267,5 @@ class _Stage:
 
 
 def _said(value: Value, reply: str) -> str:
-    """The value as the reply put it: what a user may ask to have confirmed."""
-    return next((said for said in (value.formal, value.casual) if said and said in reply), "")
+    """Return the value in the wording of the reply, for a question that asks for confirmation."""
+    return next((form for form in (value.formal, value.casual) if form and form in reply), "")

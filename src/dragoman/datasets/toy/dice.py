@@ -1,4 +1,4 @@
-"""Chance that falls the same way on every machine and version of Python."""
+"""Random draws that are equal on every machine and version of Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Draws from a key. Only `Random.random` is used: the one method whose numbers are promised never to change."""
+    """Random draws from a key. Only `Random.random` is used, whose sequence Python guarantees."""
 
     def __init__(self, *key: object) -> None:
         self._random = random.Random("/".join(str(part) for part in key))
@@ -25,7 +25,7 @@ class Dice:
         return options[self.below(len(options))]
 
     def weighed(self, options: Sequence[tuple[T, float]]) -> T:
-        """One of the options, each as often as its weight says."""
+        """Draw an option by weight."""
         left = self._random.random() * sum(weight for _, weight in options)
         for option, weight in options:
             left -= weight
@@ -34,6 +34,6 @@ class Dice:
         return options[-1][0]
 
     def several(self, options: Sequence[T], k: int) -> list[T]:
-        """k of the options in a random order, none of them twice."""
+        """Draw k distinct options in random order."""
         rest = list(options)
         return [rest.pop(self.below(len(rest))) for _ in range(k)]

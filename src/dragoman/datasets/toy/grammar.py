@@ -1,4 +1,4 @@
-"""What the generator knows: kinds of places with their facts, what users tell of themselves, and small talk."""
+"""Grammar of the generator: kinds of places with their facts, facts about users, and small talk."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 _START = re.compile(r"(?:^|[.!?] )[a-z]")
 
 Pair = tuple[str, str]
-"""What the user says, and what the bot answers."""
+"""User turn and reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a sentence is filled with: as a document puts it, and as somebody says it."""
+    """Value of a slot: in the wording of a document, and in speech."""
 
     formal: str = ""
     casual: str = ""
@@ -28,7 +28,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """One thing that can be known: how it is written down, asked for and told."""
+    """One kind of fact with its wordings: as document, question and statement."""
 
     says: tuple[str, ...]
     asks: tuple[str, ...]
@@ -52,7 +52,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class PlaceKind:
-    """A kind of place, such as a station: eight of them by name, three ways to live with it, five facts about it."""
+    """Kind of place, such as a station: eight names, three persona statements, five facts."""
 
     domain: str
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class PlaceKind:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What is said when nothing is looked up, and the two kinds of noise: evading, and volunteering."""
+    """Turns without retrieval, and the two kinds of noise: evading and volunteering."""
 
     hello: tuple[Pair, ...]
     close: tuple[Pair, ...]
@@ -78,7 +78,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class ToyGrammar:
-    """Everything of one language."""
+    """Grammar of one language."""
 
     kinds: tuple[PlaceKind, ...]
     user: tuple[Saying, ...]
@@ -91,7 +91,7 @@ class ToyGrammar:
 
 
 def read_grammar(folder: Path) -> ToyGrammar:
-    """The grammar of a language's folder."""
+    """Read the grammar of a language from its folder."""
     topics, talk = _toml(folder / "topics.toml"), _toml(folder / "talk.toml")
     small = talk["small"]
     return ToyGrammar(
@@ -118,19 +118,19 @@ def read_grammar(folder: Path) -> ToyGrammar:
 
 
 def descriptions(folder: Path) -> Mapping[str, str]:
-    """What each source holds, in the language of the folder."""
-    found: Mapping[str, str] = _toml(folder / "talk.toml")["sources"]
-    return found
+    """Return the descriptions of the sources in the language of the folder."""
+    texts: Mapping[str, str] = _toml(folder / "talk.toml")["sources"]
+    return texts
 
 
 def fill(template: str, value: Value, **parts: str) -> str:
-    """A sentence with its places filled, beginning with a capital where the language has them."""
+    """Fill the slots of a sentence and capitalise its start."""
     text = template.format(v=value.formal, w=value.casual, **parts)
     return _START.sub(lambda start: start[0].upper(), text)
 
 
 def clause(sentence: str) -> str:
-    """A sentence as a part of another one."""
+    """Return a sentence as a clause of another one."""
     return sentence.rstrip(".。")
 
 

@@ -1,4 +1,4 @@
-"""A dialogue before it is cut into turns, and the cutting: the same for generated and for written ones."""
+"""Dialogues before they are split into examples, and the splitting, for generated and written ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USER, PERSONA, DOCUMENTS = "USER", "PERSONA", "DOCUMENTS"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What the user says, what the bot answers, and the ids of what the answer rests on."""
+    """User turn, reply, and the ids of the reply's evidence."""
 
     user: str
     reply: str
@@ -22,7 +22,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A whole dialogue with its candidates."""
+    """Whole dialogue with its candidates."""
 
     id: str
     domain: str
@@ -42,9 +42,9 @@ def document_id(dialogue: str, persona: int, number: int) -> str:
     return f"{persona_id(dialogue, persona)}.D{number}"
 
 
-def candidates_of(dialogue: str, told: list[str], personas: list[tuple[str, list[str]]]) -> Iterator[Passage]:
-    """The user's sayings, the bot's statements, and under each statement its documents, numbered from 1."""
-    for number, text in enumerate(told, 1):
+def candidates_of(dialogue: str, facts: list[str], personas: list[tuple[str, list[str]]]) -> Iterator[Passage]:
+    """Yield the user's facts, the bot's statements, and the documents under each statement, numbered from 1."""
+    for number, text in enumerate(facts, 1):
         yield Passage(user_id(dialogue, number), USER, text, position=number - 1)
     for number, (text, _) in enumerate(personas, 1):
         yield Passage(persona_id(dialogue, number), PERSONA, text, position=number - 1)
@@ -60,12 +60,12 @@ def candidates_of(dialogue: str, told: list[str], personas: list[tuple[str, list
 
 
 def cut(script: Script, *, tenant: str, sources: tuple[Source, ...], meta: dict[str, str]) -> Iterator[Example]:
-    """One example for each of the bot's turns; the plan is what its evidence calls for, in the order of sources."""
+    """Yield one example per bot turn; the plan is the sources of its evidence, in order."""
     place = {passage.id: passage.source for passage in script.candidates}
     turns: list[Turn] = []
     for position, exchange in enumerate(script.exchanges):
         turns.append(Turn("user", exchange.user))
-        asked = {place[found] for found in exchange.evidence}
+        asked = {place[id_] for id_ in exchange.evidence}
         plan = tuple(source.name for source in sources if source.name in asked)
         yield Example(
             id=f"{script.id}.{position}",

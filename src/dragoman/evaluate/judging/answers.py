@@ -66,10 +66,10 @@ class Verdicts:
 def read_key(path: Path) -> dict[str, Item]:
     """The key of an export."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["format"] != FORMAT:
-            raise ValueError(f"its format is {told['format']!r}")
-        return {str(code): _item(item) for code, item in told["items"].items()}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}")
+        return {str(code): _item(item) for code, item in content["items"].items()}
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.", remedy="Give the key of the export.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -125,9 +125,9 @@ def read_sheets(paths: Sequence[Path], key_path: Path) -> Verdicts:
     comments: list[tuple[str, str, str, str]] = []
     problems: list[Problem] = []
     for name, path in zip(names, paths, strict=True):
-        answers, said, wrong = read_sheet(path, key)
+        answers, remarks, wrong = read_sheet(path, key)
         everything[name] = answers
-        comments += [(key[code].system, key[code].example, name, text) for code, text in said.items()]
+        comments += [(key[code].system, key[code].example, name, text) for code, text in remarks.items()]
         problems += wrong
     if problems:
         more = [f"... and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
@@ -160,25 +160,25 @@ def verdicts(
     return Verdicts(tuple(everything), systems, agreement, tuple(comments))
 
 
-def markdown(found: Verdicts) -> str:
+def markdown(verdicts: Verdicts) -> str:
     """The outcome as tables."""
     lines = ["| system | coherence (1-5) | persona (%) | knowledge (%) |", "|---|---|---|---|"]
-    for system, figures in found.systems.items():
+    for system, figures in verdicts.systems.items():
         cells = [shown(figures.get(question), question) for question in QUESTIONS]
         lines.append(f"| {' | '.join([system.replace('|', chr(92) + '|'), *cells])} |")
-    if found.agreement:
+    if verdicts.agreement:
         lines += ["", "| question | kappa | method | agreeing pairs (%) | replies |", "|---|---|---|---|---|"]
-        for question, told in found.agreement.items():
+        for question, row in verdicts.agreement.items():
             lines.append(
-                f"| {question} | {kappa_text(told.kappa)} | {told.method} | {100 * told.percent:.1f} | {told.items} |"
+                f"| {question} | {kappa_text(row.kappa)} | {row.method} | {100 * row.percent:.1f} | {row.items} |"
             )
-    lines += ["", f"{len(found.annotators)} annotators. Intervals: 95 % bootstrap over turns."]
+    lines += ["", f"{len(verdicts.annotators)} annotators. Intervals: 95 % bootstrap over turns."]
     return "\n".join(lines) + "\n"
 
 
-def to_json(found: Verdicts) -> Json:
+def to_json(verdicts: Verdicts) -> Json:
     """The outcome as JSON; a kappa that is not defined is null."""
-    return _defined(encode(found))
+    return _defined(encode(verdicts))
 
 
 def shown(figure: QuestionMean | None, question: Question) -> str:
@@ -214,9 +214,9 @@ def _mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-def _item(told: Mapping[str, Any]) -> Item:
-    asked: list[Question] = ["coherence", *(question for question in QUESTIONS[1:] if told[question])]
-    return Item(str(told["system"]), str(told["example"]), frozenset(asked))
+def _item(entry: Mapping[str, Any]) -> Item:
+    asked: list[Question] = ["coherence", *(question for question in QUESTIONS[1:] if entry[question])]
+    return Item(str(entry["system"]), str(entry["example"]), frozenset(asked))
 
 
 def _answer(cell: str, question: Question, asked: bool) -> tuple[int | None, str]:
@@ -253,11 +253,11 @@ def _records(path: Path) -> list[tuple[int, dict[str, str]]]:
         absent = [name for name in ("id", *QUESTIONS) if name not in names]
         if absent:
             raise InputError(f"{path}: the column '{absent[0]}' is missing.", remedy="Keep the header of the sheet.")
-        found = [
+        records = [
             (number, dict(zip(names, (cell.strip() for cell in cells), strict=False)))
             for number, cells in enumerate(reader, start=2)
             if any(cell.strip() for cell in cells)
         ]
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}.", remedy="Save the sheet as CSV again.") from error
-    return found
+    return records

@@ -94,17 +94,17 @@ def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
 
 def gather(runs: Sequence[Path], data: str | None = None, systems: Sequence[str] | None = None) -> list[JudgeRow]:
     """The replies of several runs; a system that more than one of them has is named after its run as well."""
-    found = {run: list(rows(run, data)) for run in dict.fromkeys(runs)}
-    known = {row.system for judged in found.values() for row in judged}
+    rows_by_run = {run: list(rows(run, data)) for run in dict.fromkeys(runs)}
+    names = {row.system for judged in rows_by_run.values() for row in judged}
     for name in systems or ():
-        if name not in known:
-            raise UnknownNameError("system", name, known)
+        if name not in names:
+            raise UnknownNameError("system", name, names)
     if systems:
-        found = {run: [row for row in judged if row.system in systems] for run, judged in found.items()}
-    times = Counter(system for judged in found.values() for system in {row.system for row in judged})
+        rows_by_run = {run: [row for row in judged if row.system in systems] for run, judged in rows_by_run.items()}
+    times = Counter(system for judged in rows_by_run.values() for system in {row.system for row in judged})
     return [
         replace(row, system=f"{run.resolve().name}: {row.system}") if times[row.system] > 1 else row
-        for run, judged in found.items()
+        for run, judged in rows_by_run.items()
         for row in judged
     ]
 
@@ -171,9 +171,9 @@ def page(items: Mapping[str, JudgeRow], title: str) -> str:
     for code, row in items.items():
         context, persona, knowledge, reply = _shown(row)
         shown.append({"id": code, "context": context, "persona": persona, "knowledge": knowledge, "reply": reply})
-    told = json.dumps({"title": title, "items": shown}, ensure_ascii=False)
+    content = json.dumps({"title": title, "items": shown}, ensure_ascii=False)
     # text in a script element ends at the first "</", whatever it stands in
-    return _TEMPLATE.read_text(encoding="utf-8").replace("{{ITEMS}}", told.replace("<", "\\u003c"))
+    return _TEMPLATE.read_text(encoding="utf-8").replace("{{ITEMS}}", content.replace("<", "\\u003c"))
 
 
 def shielded(text: str) -> str:
@@ -198,21 +198,23 @@ def _blanks(row: JudgeRow) -> list[str]:
 def _by_system(judged: Iterable[JudgeRow]) -> dict[str, dict[str, JudgeRow]]:
     by_system: dict[str, dict[str, JudgeRow]] = {}
     for row in judged:
-        known = by_system.setdefault(row.system, {})
-        if row.example in known:
+        by_example = by_system.setdefault(row.system, {})
+        if row.example in by_example:
             raise InputError(
                 f"The system '{row.system}' answers turn '{row.example}' twice.",
                 remedy="Give each run once, and no two runs with a system of the same name.",
             )
-        known[row.example] = row
+        by_example[row.example] = row
     return by_system
 
 
 def _common(by_system: Mapping[str, Mapping[str, JudgeRow]], grounded: bool) -> list[str]:
     if not by_system:
         raise InputError("There are no replies to judge.", remedy="Give the folder of a run with replies.")
-    common = set.intersection(*(set(known) for known in by_system.values()))
-    silent = [system for system, known in by_system.items() if not any(row.reply.strip() for row in known.values())]
+    common = set.intersection(*(set(by_example) for by_example in by_system.values()))
+    silent = [
+        system for system, by_example in by_system.items() if not any(row.reply.strip() for row in by_example.values())
+    ]
     if silent:
         others = [system for system in by_system if system not in silent]
         chosen = " ".join(f"--system {shlex.quote(system)}" for system in sorted(others))
@@ -239,7 +241,7 @@ def _fresh_id(draw: random.Random, taken: Mapping[str, object]) -> str:
 
 
 def _key(items: Mapping[str, JudgeRow], seed: int, annotators: int) -> str:
-    known: dict[str, Json] = {
+    items_by_code: dict[str, Json] = {
         code: {
             "system": row.system,
             "example": row.example,
@@ -248,7 +250,7 @@ def _key(items: Mapping[str, JudgeRow], seed: int, annotators: int) -> str:
         }
         for code, row in items.items()
     }
-    whole = {"format": FORMAT, "seed": seed, "annotators": annotators, "items": known}
+    whole = {"format": FORMAT, "seed": seed, "annotators": annotators, "items": items_by_code}
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -14,9 +14,9 @@ from dragoman.evaluate.contract import About, Judged, Scores, mean_scores
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
-Part: TypeAlias = Literal["precision", "recall", "f1"]
+BertScoreValue: TypeAlias = Literal["precision", "recall", "f1"]
 Triple: TypeAlias = tuple[float, float, float]
-_PARTS: tuple[Part, ...] = ("precision", "recall", "f1")
+_PARTS: tuple[BertScoreValue, ...] = ("precision", "recall", "f1")
 _TURNS_AT_ONCE = 256
 
 
@@ -42,7 +42,7 @@ class BertScore:
     a paper that used another one. An empty reply is worth 0. Without an encoder it only describes itself.
     """
 
-    def __init__(self, *, encoder: TokenEncoder | None, part: Part = "f1", idf: bool = False) -> None:
+    def __init__(self, *, encoder: TokenEncoder | None, part: BertScoreValue = "f1", idf: bool = False) -> None:
         if part not in _PARTS:
             raise ConfigError(f"metric.bertscore: part is '{part}'.", remedy=f"Give one of {', '.join(_PARTS)}.")
         # not isinstance: newer Pythons do not see there what a wrapper passes on
@@ -52,7 +52,7 @@ class BertScore:
                 remedy="Use encoder.onnx, or one with the methods tokens and pieces.",
             )
         self._encoder = encoder
-        self._part: Part = part
+        self._part: BertScoreValue = part
         self._idf = idf
 
     @property
@@ -82,7 +82,7 @@ def bertscore(
 ) -> list[Triple]:
     """Precision, recall and F1 of each pair."""
     rarity = _rarity(encoder.pieces(references)) if idf else None
-    found: list[Triple] = []
+    triples: list[Triple] = []
     pairs = list(zip(replies, references, strict=True))
     for start in range(0, len(pairs), _TURNS_AT_ONCE):
         part = pairs[start : start + _TURNS_AT_ONCE]
@@ -93,8 +93,8 @@ def bertscore(
             unseen = math.log(len(references) + 1)
             for text, pieces in zip(texts, encoder.pieces(texts), strict=True):
                 weights[text] = [rarity.get(piece, unseen) for piece in pieces]
-        found += [matched(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
-    return found
+        triples += [matched(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
+    return triples
 
 
 def matched(

@@ -1,7 +1,7 @@
-"""Whether a probability of 0.7 is right seven times in ten: calibration error, Brier score, the reliability curve.
+"""Calibration of probabilities: expected calibration error, Brier score, reliability curve.
 
-Asked of the gate (should look something up), of a plan (each source with a probability should be in it) and of
-evidence (a retrieved passage with this relevance is gold). A turn may have several probabilities, or none.
+Applies to the gate (retrieval is needed), to a plan (a source belongs to it) and to evidence (a passage is gold).
+A turn may have several probabilities, or none.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def expected_calibration_error(
     """
     import numpy as np
 
-    true, given = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
-    if not len(given):
+    true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+    if not len(predicted):
         return float("nan")
-    gaps = _binned(_bins(given, bins, binning), given - true, bins)
-    return float(np.abs(gaps).sum() / len(given))
+    gaps = _binned(_bins(predicted, bins, binning), predicted - true, bins)
+    return float(np.abs(gaps).sum() / len(predicted))
 
 
 def brier(labels: Sequence[bool], probabilities: Sequence[float]) -> float:
     """The mean of (probability - label)^2 (Brier 1950); NaN of nothing."""
     import numpy as np
 
-    true, given = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
-    return float(((given - true) ** 2).mean()) if len(given) else float("nan")
+    true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+    return float(((predicted - true) ** 2).mean()) if len(predicted) else float("nan")
 
 
 def reliability(
@@ -58,12 +58,14 @@ def reliability(
     """The reliability curve: mean probability, share that is true and count of each bin that holds anything."""
     import numpy as np
 
-    true, given = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
-    places = _bins(given, bins, binning)
-    counts, said, held = (_binned(places, each, bins) for each in (np.ones(len(given)), given, true))
-    said, held = quotient(said, counts), quotient(held, counts)
+    true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+    places = _bins(predicted, bins, binning)
+    counts, mean_probability, share_true = (
+        _binned(places, each, bins) for each in (np.ones(len(predicted)), predicted, true)
+    )
+    mean_probability, share_true = quotient(mean_probability, counts), quotient(share_true, counts)
     return [
-        {"probability": float(said[i]), "true": float(held[i]), "count": int(counts[i])}
+        {"probability": float(mean_probability[i]), "true": float(share_true[i]), "count": int(counts[i])}
         for i in np.flatnonzero(counts).tolist()
     ]
 
@@ -133,14 +135,14 @@ class _Pairs:
     def __init__(self, turns: Sequence[Judged], of: Of) -> None:
         import numpy as np
 
-        found = [(index, *pair) for index, turn in enumerate(turns) for pair in _pairs(turn, of)]
-        self.turns: NDArray[np.int64] = np.array([index for index, _, _ in found], dtype=np.int64)
-        self.probabilities: Floats = np.array([probability for _, probability, _ in found], dtype=np.float64)
-        self.labels: Floats = np.array([held for _, _, held in found], dtype=np.float64)
+        pairs = [(index, *pair) for index, turn in enumerate(turns) for pair in _pairs(turn, of)]
+        self.turns: NDArray[np.int64] = np.array([index for index, _, _ in pairs], dtype=np.int64)
+        self.probabilities: Floats = np.array([probability for _, probability, _ in pairs], dtype=np.float64)
+        self.labels: Floats = np.array([held for _, _, held in pairs], dtype=np.float64)
         # NaN fails the comparison too
         outside = np.flatnonzero(~((self.probabilities >= 0) & (self.probabilities <= 1)))
         if len(outside):
-            index, probability, _ = found[outside[0]]
+            index, probability, _ = pairs[outside[0]]
             raise InputError(
                 f"A probability of the {of} on turn '{turns[index].example.id}' is {probability}.",
                 remedy="Mend the component: probabilities are numbers in [0, 1].",

@@ -1,4 +1,4 @@
-"""How sure a system was of what it said: the papers' least logit, the least probability, and our calibrated one."""
+"""Confidence of replies: the papers' least logit, the least probability, and the calibrated confidence."""
 
 from __future__ import annotations
 
@@ -52,24 +52,26 @@ class Least:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        found = [least(turn.reply.trace, _NOTES[self._of]) for turn in turns]
-        details = {} if any(value is not None for value in found) else {"missing": f"no draft notes {_NOTES[self._of]}"}
-        return mean_scores(np.array([math.nan if value is None else value for value in found]), dict(details))
+        values = [least(turn.reply.trace, _NOTES[self._of]) for turn in turns]
+        details = (
+            {} if any(value is not None for value in values) else {"missing": f"no draft notes {_NOTES[self._of]}"}
+        )
+        return mean_scores(np.array([math.nan if value is None else value for value in values]), dict(details))
 
 
 def least(trace: Trace, note: str) -> float | None:
-    """What the last draft of a turn notes under a name; None where it notes nothing."""
+    """Return a note of the last draft of a turn, or None."""
     draft = last_draft(trace)
     value = draft.notes.get(note) if draft is not None else None
     return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
 def last_draft(trace: Trace) -> Draft | None:
-    """The draft that became the reply: the reader's, or that of the last refinement."""
-    found = None
+    """Return the draft that became the reply: the reader's, or that of the last refinement."""
+    draft = None
     for note in trace:
         if isinstance(note.value, Draft):
-            found = note.value
+            draft = note.value
         elif isinstance(note.value, Refinement):
-            found = note.value.draft
-    return found
+            draft = note.value.draft
+    return draft

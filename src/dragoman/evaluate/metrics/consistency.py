@@ -1,4 +1,4 @@
-"""Persona and knowledge consistency by SAFARI's four cases: a source is used when it should be, and then held to."""
+"""Persona and knowledge consistency by SAFARI's four cases."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Consistency:
     def _gold(self, example: Example) -> tuple[Passage, ...]:
         """The gold evidence of the source, in the set's order."""
         candidates = {passage.id: passage for passage in example.candidates}
-        found = []
+        passages = []
         for name in example.gold.evidence or ():
             passage = candidates.get(name) or self._passages.get(name)
             if passage is None:
@@ -87,8 +87,8 @@ class Consistency:
                     turn=example.id,
                 )
             if passage.source in self._sources:
-                found.append(passage)
-        return tuple(found)
+                passages.append(passage)
+        return tuple(passages)
 
 
 def case(gold: bool, used: bool) -> Case:
@@ -117,8 +117,8 @@ def consistency(
     ]
     for start in range(0, len(asked), _PAIRS_AT_ONCE):
         rows = asked[start : start + _PAIRS_AT_ONCE]
-        told = critic.consistency([(joined(gold[row]), replies[row]) for row in rows])
-        for row, probability in zip(rows, told, strict=True):
+        probabilities = critic.consistency([(joined(gold[row]), replies[row]) for row in rows])
+        for row, probability in zip(rows, probabilities, strict=True):
             values[row] = float(probability >= 0.5) if hard else float(probability)  # NLI(r, g), Eq. 5
     return values
 

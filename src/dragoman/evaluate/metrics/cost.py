@@ -1,4 +1,4 @@
-"""What a turn takes: seconds by role, model calls, tokens, retrievals, passages."""
+"""Cost of a turn: seconds by role, model calls, tokens, retrievals, passages."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Latency:
 
     def __init__(self, *, statistic: str = "mean", role: Role | None = None) -> None:
         if statistic != "mean" and statistic not in _QUANTILES:
-            known = ", ".join(("mean", *_QUANTILES))
-            raise ConfigError(f"metric.latency: statistic is '{statistic}'.", remedy=f"Give one of {known}.")
+            choices = ", ".join(("mean", *_QUANTILES))
+            raise ConfigError(f"metric.latency: statistic is '{statistic}'.", remedy=f"Give one of {choices}.")
         if role is not None and role not in get_args(Role):
             raise ConfigError(
                 f"metric.latency: role is '{role}'.",
@@ -102,17 +102,17 @@ class Cost:
 
 
 def seconds(trace: Trace, role: Role | None = None) -> float:
-    """How long a turn took, or one role's part of it."""
+    """Return the seconds of a turn, or of one role."""
     return trace.seconds if role is None else math.fsum(note.seconds for note in trace.of(role))
 
 
 def retrievals(trace: Trace) -> list[Retrieval]:
-    """The searches of a turn."""
+    """Return the retrievals of a turn."""
     return [note.value for note in trace if isinstance(note.value, Retrieval)]
 
 
 def usage_of(trace: Trace) -> Usage:
-    """What the drafts of a turn report, those of refinements included."""
+    """Return the usage that the drafts of a turn report, with refinements."""
     total = Usage()
     for note in trace:
         if isinstance(note.value, Draft):
@@ -123,13 +123,13 @@ def usage_of(trace: Trace) -> Usage:
 
 
 def _is_uncounted(note: Note) -> bool:
-    """Whether a role ran a language model of its own that reports nothing."""
+    """Whether a role ran its own language model, which reports no usage."""
     return not isinstance(note.value, Draft | Refinement) and _has_own_model(note.role, note.component)
 
 
 @cache
 def _has_own_model(role: str, component: str) -> bool:
-    """Whether a component loads a language model of its own, which no meter is around: it says by which runtime."""
+    """Whether a component loads its own language model, outside of the meter; such components have a `runtime`."""
     try:
         return role in REGISTRIES and "runtime" in parameters(REGISTRIES[role].factory(component))
     except UnknownNameError:
@@ -140,7 +140,7 @@ def quantiles(numbers: Floats, weights: Floats, share: float) -> Floats:
     """For each row of weights, the least number such that the numbers up to it hold at least a share of the weight."""
     import numpy as np
 
-    found = np.full(len(weights), np.nan)
+    values = np.full(len(weights), np.nan)
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     for start in range(0, len(weights), _DRAWS_AT_ONCE):  # running sums of all draws would fill memory
@@ -148,5 +148,5 @@ def quantiles(numbers: Floats, weights: Floats, share: float) -> Floats:
         running = part.cumsum(axis=1)
         for row, sums in enumerate(running):
             if len(sums) and sums[-1] > 0:
-                found[start + row] = ordered[np.searchsorted(sums, share * sums[-1])]
-    return found
+                values[start + row] = ordered[np.searchsorted(sums, share * sums[-1])]
+    return values

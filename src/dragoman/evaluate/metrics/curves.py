@@ -58,10 +58,10 @@ def average_precision_of(labels: NDArray[np.bool_], probabilities: Floats) -> Ca
 
     def values(weights: Floats) -> Floats:
         drawn = weights[:, order]
-        found = _grouped(drawn * positive, starts)
+        hits = _grouped(drawn * positive, starts)
         shown = np.cumsum(_grouped(drawn, starts), axis=1)
-        precisions = np.cumsum(found, axis=1) / np.where(shown == 0, 1.0, shown)
-        return quotient(np.einsum("bg,bg->b", found, precisions), found.sum(axis=1))
+        precisions = np.cumsum(hits, axis=1) / np.where(shown == 0, 1.0, shown)
+        return quotient(np.einsum("bg,bg->b", hits, precisions), hits.sum(axis=1))
 
     return _in_parts(values, len(order))
 
@@ -143,5 +143,5 @@ def _weighted(
     import numpy as np
 
     values = measure(np.asarray(labels, dtype=bool), np.asarray(probabilities, dtype=np.float64))
-    given = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    return float(values(given[None])[0])
+    weight_row = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    return float(values(weight_row[None])[0])

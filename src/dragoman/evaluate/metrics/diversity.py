@@ -1,4 +1,4 @@
-"""Whether a system says different things: distinct n-grams, length, empty replies, and the one it says most."""
+"""Diversity of replies: distinct n-grams, length, empty replies, the most frequent reply."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Distinct:
 
         scheme = choose(self._tokens, _asked(turns), otherwise="basic", language=self._language)
         cut = tokenizer(scheme)
-        found = [_grams(cut(turn.reply.text), self._n) for turn in turns]
-        sizes = np.array([len(grams) for grams in found], dtype=np.float64)
+        turn_grams = [_grams(cut(turn.reply.text), self._n) for turn in turns]
+        sizes = np.array([len(grams) for grams in turn_grams], dtype=np.float64)
         where: dict[tuple[str, ...], list[int]] = {}
-        for turn, grams in enumerate(found):
+        for turn, grams in enumerate(turn_grams):
             for gram in set(grams):
                 where.setdefault(gram, []).append(turn)
         # what a single turn says adds up over turns; only what several say has to be looked at draw by draw
@@ -112,10 +112,12 @@ class Repeated:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        known: dict[str, int] = {}
-        groups = np.array([known.setdefault(turn.reply.text.strip(), len(known)) for turn in turns], dtype=np.int64)
+        group_of: dict[str, int] = {}
+        groups = np.array(
+            [group_of.setdefault(turn.reply.text.strip(), len(group_of)) for turn in turns], dtype=np.int64
+        )
         order = np.argsort(groups, kind="stable")
-        starts = np.searchsorted(groups[order], np.arange(len(known)))
+        starts = np.searchsorted(groups[order], np.arange(len(group_of)))
 
         def values(weights: Floats) -> Floats:
             if not len(groups):
@@ -126,9 +128,9 @@ class Repeated:
                 most[part] = np.add.reduceat(weights[part][:, order], starts, axis=1).max(axis=1)
             return quotient(most, weights.sum(axis=1))
 
-        counts = np.bincount(groups, minlength=len(known)).tolist()
-        said = max(known, key=lambda text: counts[known[text]], default="")
-        return Scores([True] * len(turns), values, details={"reply": said, "times": max(counts, default=0)})
+        counts = np.bincount(groups, minlength=len(group_of)).tolist()
+        most_common = max(group_of, key=lambda text: counts[group_of[text]], default="")
+        return Scores([True] * len(turns), values, details={"reply": most_common, "times": max(counts, default=0)})
 
 
 def distinct(replies: Sequence[str], *, n: int = 1, tokens: str = "auto") -> float:
@@ -149,5 +151,5 @@ def _grams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 
 def _asked(turns: Sequence[Judged]) -> list[str]:
-    """The texts by which `auto` decides: what the users said, which is the same for every system."""
+    """Return the users' texts, by which `auto` chooses tokens: they are the same for every system."""
     return [turn.example.context.last for turn in turns]

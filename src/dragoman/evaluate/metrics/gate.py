@@ -1,4 +1,4 @@
-"""Whether a system looked something up when it should have: counts of its decisions, curves over its probability."""
+"""Gate metrics: counts of retrieval decisions, and curves over the gate's probability."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LABEL: frozenset[Label] = frozenset({"retrieve"})
 
 
 def asked(reply: Reply, decision: Decision = "retrieve") -> bool:
-    """What a system decided on a turn; in UniMS-RAG and SAFARI the gate is always open and the planner decides."""
+    """Return a system's decision on a turn; in UniMS-RAG and SAFARI the planner decides behind an open gate."""
     return reply.verdict.retrieve and (decision == "gate" or not reply.plan.is_null)
 
 

@@ -1,4 +1,4 @@
-"""Checks of metrics' options that are the same for all of them."""
+"""Shared checks of metric options."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dragoman.core.errors import ConfigError, MissingExtraError, UnknownNameError
 
 
-def one_of(metric: str, option: str, value: str, known: Sequence[str]) -> None:
-    """Refuse a word that an option does not have."""
-    if value not in known:
-        raise UnknownNameError(f"{option} of metric.{metric}:", value, known)
+def one_of(metric: str, option: str, value: str, choices: Sequence[str]) -> None:
+    """Raise an error for an unknown choice."""
+    if value not in choices:
+        raise UnknownNameError(f"{option} of metric.{metric}:", value, choices)
 
 
 def at_least(metric: str, option: str, value: float, least: float) -> None:
-    """Refuse a number that is too small."""
+    """Raise an error for a number that is too small."""
     if not value >= least:
         raise ConfigError(f"metric.{metric}: {option} is {value}.", remedy=f"Give {least} or more.")
 

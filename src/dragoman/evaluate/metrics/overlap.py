@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.evaluate.contract import Floats
 
 Smoothing: TypeAlias = Literal["none", "floor", "add-k", "exp"]
-Part: TypeAlias = Literal["1", "2", "L"]
+RougeVariant: TypeAlias = Literal["1", "2", "L"]
 _SMOOTHINGS = ("none", "floor", "add-k", "exp")
 _PARTS = ("1", "2", "L")
 
@@ -80,10 +80,12 @@ class Rouge:
     `cut` keeps so many characters of each reply. An empty reply is worth 0.
     """
 
-    def __init__(self, *, part: Part = "L", tokens: str = "auto", cut: int | None = None, language: str = "") -> None:
+    def __init__(
+        self, *, part: RougeVariant = "L", tokens: str = "auto", cut: int | None = None, language: str = ""
+    ) -> None:
         if part not in _PARTS:
             raise ConfigError(f"metric.rouge: part is '{part}'.", remedy="Give '1', '2' or 'L'.")
-        self._part: Part = part
+        self._part: RougeVariant = part
         self._tokens = check(tokens)
         self._language = language
         self._cut = _checked_cut("metric.rouge", cut)
@@ -141,9 +143,9 @@ def bleu_statistics(
     rows: list[list[int]] = []
     values: list[float] = []
     for reply, reference in zip(replies, references, strict=True):
-        told = scorer.sentence_score(" ".join(cut(reply)), [" ".join(cut(reference))])
-        rows.append([told.sys_len, told.ref_len, *told.counts, *told.totals])
-        values.append(_value(rows[-1], order, smooth, sentence=True) if later else told.score)
+        sentence_bleu = scorer.sentence_score(" ".join(cut(reply)), [" ".join(cut(reference))])
+        rows.append([sentence_bleu.sys_len, sentence_bleu.ref_len, *sentence_bleu.counts, *sentence_bleu.totals])
+        values.append(_value(rows[-1], order, smooth, sentence=True) if later else sentence_bleu.score)
     return np.array(rows, dtype=np.float64).reshape(-1, 2 + 2 * order), np.array(values, dtype=np.float64)
 
 
@@ -157,7 +159,7 @@ def bleu_of(sums: Floats, *, order: int, smooth: Smoothing = "exp") -> Floats:
 
 
 def _value(row: Sequence[int], order: int, smooth: Smoothing, *, sentence: bool = False) -> float:
-    told = _library().compute_bleu(
+    bleu = _library().compute_bleu(
         correct=list(row[2 : 2 + order]),
         total=list(row[2 + order :]),
         sys_len=row[0],
@@ -166,7 +168,7 @@ def _value(row: Sequence[int], order: int, smooth: Smoothing, *, sentence: bool 
         effective_order=sentence,
         max_ngram_order=order,
     )
-    return float(told.score)
+    return float(bleu.score)
 
 
 def _library() -> type[BLEU]:
@@ -177,7 +179,9 @@ def _library() -> type[BLEU]:
     return BLEU
 
 
-def rouge(replies: Sequence[str], references: Sequence[str], *, part: Part = "L", tokens: str = "auto") -> list[float]:
+def rouge(
+    replies: Sequence[str], references: Sequence[str], *, part: RougeVariant = "L", tokens: str = "auto"
+) -> list[float]:
     """The F1 of shared n-grams (Lin 2004, Eq. 1 with precision beside recall) or of the longest common sequence
     (Eq. 2-4 with beta = 1) for each pair."""
     try:

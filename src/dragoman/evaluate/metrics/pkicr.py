@@ -78,8 +78,8 @@ def zero_accuracy(turns: Sequence[NullRank]) -> float:
 
 def candidates(example: Example, source: SourceName) -> int:
     """How many passages of a source a turn chooses from."""
-    said = example.meta.get(f"candidates:{source}")
-    return int(said) if said is not None else sum(passage.source == source for passage in example.candidates)
+    count = example.meta.get(f"candidates:{source}")
+    return int(count) if count is not None else sum(passage.source == source for passage in example.candidates)
 
 
 @metrics.register("knowledge-accuracy.v1")
@@ -188,14 +188,14 @@ class ZeroAccuracy:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        found = [null_rank(turn, self._source) for turn in turns]
+        null_ranks = [null_rank(turn, self._source) for turn in turns]
         rows = np.zeros((len(turns), 2))
-        for row, scored in enumerate(found):
+        for row, scored in enumerate(null_ranks):
             if scored is not None:
                 rows[row] = _right_at_zero(scored), len(scored.positives) + len(scored.negatives)
         each = quotient(rows[:, 0], rows[:, 1])
         return folded_scores(
-            rows, lambda sums: quotient(sums[:, 0], sums[:, 1]), [one is not None for one in found], each
+            rows, lambda sums: quotient(sums[:, 0], sums[:, 1]), [one is not None for one in null_ranks], each
         )
 
 
@@ -221,8 +221,8 @@ class NullPositiveRank:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        found = [null_rank(turn, self._source) for turn in turns]
-        ranks = [None if scored is None else scored.rank(self._ideal) for scored in found]
+        null_ranks = [null_rank(turn, self._source) for turn in turns]
+        ranks = [None if scored is None else scored.rank(self._ideal) for scored in null_ranks]
         per_turn = np.array(
             [
                 np.nan if rank is None or not _speaks(rank, self._variant) else _distance(rank, self._variant)
@@ -260,9 +260,9 @@ def _right_at_zero(turn: NullRank) -> int:
     labels = len(turn.positives) + len(turn.negatives)
     if not labels:
         return 0
-    found = bool(turn.positives) and (not turn.negatives or max(turn.positives) > max(turn.negatives))
+    is_top = bool(turn.positives) and (not turn.negatives or max(turn.positives) > max(turn.negatives))
     # found: every positive but the one taken is wrong; else all positives are, and the one taken
-    return labels - (len(turn.positives) - 1 if found else len(turn.positives) + 1)
+    return labels - (len(turn.positives) - 1 if is_top else len(turn.positives) + 1)
 
 
 def _speaks(rank: int, variant: Variant) -> bool:

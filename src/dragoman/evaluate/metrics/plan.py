@@ -123,8 +123,8 @@ class PlanMacroF1:
         def fold(sums: Floats) -> Floats:
             # A draw may lack a decision that the set has: its mean is over those that it does have.
             each = _f1(sums, len(kinds))
-            known = ~np.isnan(each)
-            return quotient(np.where(known, each, 0.0).sum(axis=1), known.sum(axis=1))
+            defined = ~np.isnan(each)
+            return quotient(np.where(defined, each, 0.0).sum(axis=1), defined.sum(axis=1))
 
         per_turn = np.full(len(turns), np.nan)
         per_turn[decided.counted] = [
@@ -186,7 +186,7 @@ class _Decided:
         kinds = sorted({*self.gold, *self.predicted, *f1_of}, key=lambda kind: (len(kind), self.name(kind)))
         pairs = Counter(zip(self.gold, self.predicted, strict=True))
         names = [self.name(kind) for kind in kinds]
-        found: dict[str, Json] = {
+        details: dict[str, Json] = {
             "decisions": list(names),
             "confusion": [[pairs[gold, taken] for taken in kinds] for gold in kinds],
             "gold": {name: self.gold.count(kind) for name, kind in zip(names, kinds, strict=True)},
@@ -194,8 +194,10 @@ class _Decided:
         }
         if f1_of:
             each = {self.name(kind): decision_f1(self.gold, self.predicted, kind) for kind in f1_of}
-            found["f1"] = {name: None if math.isnan(value) else value for name, value in each.items()}  # NaN is no JSON
-        return found
+            details["f1"] = {
+                name: None if math.isnan(value) else value for name, value in each.items()
+            }  # NaN is no JSON
+        return details
 
 
 def _occurring(gold: Sequence[Choice]) -> list[Choice]:

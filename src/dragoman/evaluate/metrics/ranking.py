@@ -84,11 +84,11 @@ def ranking(
 
     A reply whose trace has no retrieval (made by hand, or by a system that keeps none) is taken at its evidence.
     """
-    found: list[tuple[Evidence, ...]] = []
+    steps: list[tuple[Evidence, ...]] = []
     if after == "retrieval":
-        found = [note.value.evidence for note in reply.trace.notes if isinstance(note.value, Retrieval)]
+        steps = [note.value.evidence for note in reply.trace.notes if isinstance(note.value, Retrieval)]
     kept: dict[str, Evidence] = {}
-    for step in found or (reply.evidence,):
+    for step in steps or (reply.evidence,):
         for piece in step:
             if len(kept) == k:
                 break
@@ -100,16 +100,16 @@ def ranking(
 
 def gold_passages(example: Example) -> list[Passage]:
     """The gold evidence of a turn, each once; an id that is not among the turn's candidates is an error."""
-    known = {passage.id: passage for passage in example.candidates}
+    by_id = {passage.id: passage for passage in example.candidates}
     wanted = dict.fromkeys(example.gold.evidence or ())
-    lost = next((name for name in wanted if name not in known), None)
+    lost = next((name for name in wanted if name not in by_id), None)
     if lost is not None:
         raise InputError(
             f"Turn '{example.id}': gold evidence '{lost}' is not among the candidates.",
             remedy="Mend the data, or measure all sources by id (without source, match = 'id').",
             turn=example.id,
         )
-    return [known[name] for name in wanted]
+    return [by_id[name] for name in wanted]
 
 
 def is_contained(text: str, golds: Sequence[str]) -> bool:

@@ -39,18 +39,18 @@ class _Cut:
 
     def __init__(self, cut: Callable[[str], Iterable[str]]) -> None:
         self._cut = cut
-        self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        known = self._known.get(text)
-        if known is not None:
-            return known
+        cached = self._cache.get(text)
+        if cached is not None:
+            return cached
         tokens = tuple(self._cut(text))
         with self._lock:
-            self._known[text] = tokens
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            self._cache[text] = tokens
+            if len(self._cache) > _KEPT:
+                self._cache.popitem(last=False)
         return tokens
 
 
@@ -73,9 +73,9 @@ def is_chinese(texts: Iterable[str]) -> bool:
     """
     chinese = others = 0
     for text in islice(texts, _READ):
-        found = len(_CHINESE.findall(text))
-        chinese += found
-        others += len(_WORD.findall(_CHINESE.sub(" ", text) if found else text))
+        count = len(_CHINESE.findall(text))
+        chinese += count
+        others += len(_WORD.findall(_CHINESE.sub(" ", text) if count else text))
     return chinese > 0 and chinese >= others
 
 

@@ -221,8 +221,8 @@ class BatchWorker:
         try:
             return lane.answer(system, examples)
         except Exception as error:
-            found = lane.failing(system, examples) or (examples[0], error)
-            raise self._explained(system, *found) from error
+            failing = lane.failing(system, examples) or (examples[0], error)
+            raise self._explained(system, *failing) from error
 
     def _explained(self, system: SystemSpec, example: Example, error: Exception) -> RunError:
         """What happened, where: the turn, the role and the component."""
@@ -253,9 +253,9 @@ def open_worker(setup: Setup) -> Iterator[Work[TurnBatch, BatchOutcomes]]:
 def _distinct(contexts: Sequence[Context]) -> list[Context]:
     """The same contexts, no object twice: turns are told apart by them."""
     seen: set[int] = set()
-    found = []
+    distinct = []
     for context in contexts:
         own = replace(context) if id(context) in seen else context
         seen.add(id(own))
-        found.append(own)
-    return found
+        distinct.append(own)
+    return distinct

@@ -81,8 +81,8 @@ class DatasetTable:
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The set's files, those of its pool, and the training file, each once."""
-        found = (self.dataset, *self._pool, *(() if self._train is None else (self._train,)))
-        return tuple(dict.fromkeys(file for dataset in found for file in dataset.files))
+        opened = (self.dataset, *self._pool, *(() if self._train is None else (self._train,)))
+        return tuple(dict.fromkeys(file for dataset in opened for file in dataset.files))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -103,8 +103,8 @@ class DatasetTable:
     def examples(self) -> Iterator[Example]:
         """The turns to be measured, in order; streamed unless the set is split."""
         part = None if self.spec.split is None else self.spec.split.part
-        found = self._checked((self.dataset,)) if part is None else iter(self._parts[part])
-        return islice(found, self._limit)
+        examples = self._checked((self.dataset,)) if part is None else iter(self._parts[part])
+        return islice(examples, self._limit)
 
     def contents(self) -> dict[str, Json]:
         """Hash and size of all turns and passages, for a set without files."""
@@ -169,10 +169,10 @@ class DatasetTable:
             remedy="Name a file as `train`, or cut the set with `split`.",
         )
 
-    def _checked(self, found: Iterable[Dataset], *, measured: bool = True) -> Iterator[Example]:
+    def _checked(self, sets: Iterable[Dataset], *, measured: bool = True) -> Iterator[Example]:
         """The valid examples of some sets; problems and repeated ids are reported."""
         places: dict[int, tuple[str, int]] = {}  # by hash: a file may have millions
-        for dataset in found:
+        for dataset in sets:
             number = 0
             for example in dataset.examples():
                 if isinstance(example, Problem):
@@ -238,14 +238,14 @@ def _opened(kind: str, file: str | Path | None, options: Mapping[str, Any]) -> D
     """Open a set after resolving its paths; a missing file raises NoDataError."""
     from dragoman.datasets.open import SHIPPED, open_dataset
 
-    known = parameters(datasets.factory(kind))
-    found = {name: _found(value) if _is_path(known.get(name)) else value for name, value in options.items()}
+    accepted = parameters(datasets.factory(kind))
+    resolved = {name: _resolved(value) if _is_path(accepted.get(name)) else value for name, value in options.items()}
     if file is None or str(file) in SHIPPED:
-        return open_dataset(kind, file, **found)
-    return open_dataset(kind, _found(file), **found)
+        return open_dataset(kind, file, **resolved)
+    return open_dataset(kind, _resolved(file), **resolved)
 
 
-def _found(file: str | Path) -> Path:
+def _resolved(file: str | Path) -> Path:
     from dragoman.datasets.open import resolve
 
     try:

@@ -84,7 +84,7 @@ def write_turns(folder: Path, block: str, examples: Iterable[Example]) -> Path:
     for example in examples:
         about = {source.name: source.about for source in example.sources}
         gold = example.gold
-        told = {
+        row = {
             "example": example.id,
             "dialogue": example.context.dialogue,
             "position": example.position,
@@ -106,22 +106,22 @@ def write_turns(folder: Path, block: str, examples: Iterable[Example]) -> Path:
                 for passage in example.candidates
             ],
         }
-        lines.append(f"{dumps(told)}\n")
+        lines.append(f"{dumps(row)}\n")
     return write_whole(_turns(folder, block), "".join(lines))
 
 
 def read_turns(folder: Path, block: str) -> Iterator[KeptTurn]:
     """The turns of a set in order; empty where the run did not finish."""
-    for told in _read(_turns(folder, block)):
-        gold = told["gold"]
+    for row in _read(_turns(folder, block)):
+        gold = row["gold"]
         yield KeptTurn(
-            told["example"],
-            told["dialogue"],
-            told["position"],
-            told["domain"],
-            tuple(Turn(speaker, text) for speaker, text in told["context"]),
+            row["example"],
+            row["dialogue"],
+            row["position"],
+            row["domain"],
+            tuple(Turn(speaker, text) for speaker, text in row["context"]),
             Gold(gold["retrieve"], _tuple(gold["plan"]), _tuple(gold["evidence"]), gold["reply"]),
-            tuple(GoldPassage(**passage) for passage in told["passages"]),
+            tuple(GoldPassage(**passage) for passage in row["passages"]),
         )
 
 
@@ -138,8 +138,8 @@ def write_scores(
 
 def read_scores(folder: Path, block: str, system: str) -> Iterator[tuple[str, Mapping[str, float | None]]]:
     """The id of each turn with its values."""
-    for told in _read(_scores(folder, block, system)):
-        yield told["example"], told["scores"]
+    for row in _read(_scores(folder, block, system)):
+        yield row["example"], row["scores"]
 
 
 def _turns(folder: Path, block: str) -> Path:

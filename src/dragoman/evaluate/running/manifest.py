@@ -162,13 +162,13 @@ def _told(path: str, was: object, comes: object) -> str:
 
 def refuse_other(before: Mapping[str, Json], now: Mapping[str, Json], folder: Path) -> None:
     """Refuse to resume a run whose rows were made with other settings."""
-    found = differences(before, now)
-    if found:
-        more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    changes = differences(before, now)
+    if changes:
+        more = f" (and {len(changes) - 4} more)" if len(changes) > 4 else ""
         raise ConfigError(
-            f"The run in '{folder}' was made otherwise: {'; '.join(found[:4])}{more}.",
+            f"The run in '{folder}' was made otherwise: {'; '.join(changes[:4])}{more}.",
             remedy="Give --fresh to throw its rows away and begin anew, or another folder with --out.",
-            differences=tuple(found),
+            differences=tuple(changes),
         )
 
 
@@ -209,10 +209,10 @@ def _unequal(old: object, new: object, path: str) -> list[tuple[str, object, obj
     keys = set(old) & set(new) if loose else set(old) | set(new)
     if not path and (_DEVICE not in old or _DEVICE not in new):
         keys.discard(_DEVICE)
-    found = []
+    changes = []
     for key in sorted(keys):
-        found += _unequal(old.get(key), new.get(key), f"{path}.{key}" if path else key)
-    return found
+        changes += _unequal(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    return changes
 
 
 def _short(value: object) -> str:
@@ -228,8 +228,8 @@ def data_digest(manifest: Mapping[str, Json], block: str) -> str:
     if spec is not None:
         spec.pop("file", None)  # the bytes count, not the name
     files = [[entry["sha256"], entry["size"]] for entry in data.get(block, ())]
-    told = json.dumps([spec, files, manifest.get("limit"), manifest.get("skip_bad")], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    content = json.dumps([spec, files, manifest.get("limit"), manifest.get("skip_bad")], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def column_digest(manifest: Mapping[str, Json], title: str) -> str:
@@ -278,13 +278,13 @@ def _scrubbed_override(entry: str) -> str:
 
 
 def _versions() -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    versions: dict[str, Json] = {}
     for name in ("dragoman", *ROW_LIBRARIES, *TABLE_LIBRARIES):
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 def _device() -> str | None:

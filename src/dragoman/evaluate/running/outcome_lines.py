@@ -25,16 +25,16 @@ def dumps(value: object) -> str:
 
 def outcome_lines(outcome: Outcome) -> tuple[str, str]:
     """The line that repeats and the line that does not."""
-    reply, found = outcome.reply, _Found()
+    reply, evidence_table = outcome.reply, _EvidenceTable()
     row = {
         "example": outcome.example,
         "text": reply.text,
         "confidence": float(reply.confidence),
         "verdict": _verdict(reply.verdict),
         "plan": _plan(reply.plan),
-        "evidence": found.numbers(reply.evidence),
-        "trace": [_note(note, found) for note in reply.trace.notes],
-        "found": found.written,
+        "evidence": evidence_table.numbers(reply.evidence),
+        "trace": [_note(note, evidence_table) for note in reply.trace.notes],
+        "found": evidence_table.written,
         "usage": _usage(outcome.usage),
         "encoded": outcome.encoded,
     }
@@ -45,14 +45,14 @@ def outcome_lines(outcome: Outcome) -> tuple[str, str]:
 def outcome_of(line: str | bytes, times: str | bytes | None) -> Outcome:
     """The inverse; seconds are NaN where the line of times is not there. Raises ValueError, KeyError or TypeError."""
     row = json.loads(line)
-    found = [_read_evidence(entry) for entry in row["found"]]
+    evidence = [_read_evidence(entry) for entry in row["found"]]
     seconds = _seconds(times, row["example"], len(row["trace"]))
-    notes = tuple(_read_note(note, found, took) for note, took in zip(row["trace"], seconds, strict=True))
+    notes = tuple(_read_note(note, evidence, took) for note, took in zip(row["trace"], seconds, strict=True))
     reply = Reply(
         row["text"],
         _read_verdict(row["verdict"]),
         _read_plan(row["plan"]),
-        tuple(found[number] for number in row["evidence"]),
+        tuple(evidence[number] for number in row["evidence"]),
         Trace(notes),
         float(row["confidence"]),
     )
@@ -68,12 +68,12 @@ def _seconds(times: str | bytes | None, example: str, notes: int) -> list[float]
     return [float(took) for took in twin["seconds"]]
 
 
-class _Found:
+class _EvidenceTable:
     """The distinct evidence of a turn, in the order in which it is first named; equal counts as the same."""
 
     def __init__(self) -> None:
         self.written: list[Json] = []
-        self._known: dict[tuple[object, ...], list[tuple[Passage, int]]] = {}
+        self._by_key: dict[tuple[object, ...], list[tuple[Passage, int]]] = {}
 
     def numbers(self, evidence: tuple[Evidence, ...]) -> list[int]:
         return [self._number(one) for one in evidence]
@@ -81,7 +81,7 @@ class _Found:
     def _number(self, evidence: Evidence) -> int:
         passage = evidence.passage
         key = (passage.source, passage.id, evidence.relevance, *evidence.scores.items())
-        alike = self._known.setdefault(key, [])
+        alike = self._by_key.setdefault(key, [])
         for other, number in alike:
             if other is passage or other == passage:
                 return number
@@ -137,13 +137,13 @@ def _draft(draft: Draft) -> dict[str, Json]:
     }
 
 
-def _note(note: Note, found: _Found) -> dict[str, object]:
+def _note(note: Note, evidence_table: _EvidenceTable) -> dict[str, object]:
     value = note.value
     written: object
     if isinstance(value, Retrieval):
         kind, written = (
             "retrieval",
-            {"sources": list(value.sources), "evidence": found.numbers(value.evidence), "query": value.query},
+            {"sources": list(value.sources), "evidence": evidence_table.numbers(value.evidence), "query": value.query},
         )
     elif isinstance(value, Verdict):
         kind, written = "verdict", _verdict(value)
@@ -157,7 +157,7 @@ def _note(note: Note, found: _Found) -> dict[str, object]:
             {
                 "scores": [[name, float(score)] for name, score in value.scores],
                 "replaced": [list(pair) for pair in value.replaced],
-                "evidence": found.numbers(value.evidence),
+                "evidence": evidence_table.numbers(value.evidence),
                 "draft": _draft(value.draft),
             },
         )
@@ -192,11 +192,11 @@ def _read_draft(entry: Any) -> Draft:
     )
 
 
-def _read_note(entry: Any, found: list[Evidence], seconds: float) -> Note:
+def _read_note(entry: Any, all_evidence: list[Evidence], seconds: float) -> Note:
     kind, written = entry["kind"], entry["value"]
     value: Value
     if kind == "retrieval":
-        evidence = tuple(found[number] for number in written["evidence"])
+        evidence = tuple(all_evidence[number] for number in written["evidence"])
         value = Retrieval(tuple(written["sources"]), evidence, written["query"])
     elif kind == "verdict":
         value = _read_verdict(written)
@@ -208,7 +208,7 @@ def _read_note(entry: Any, found: list[Evidence], seconds: float) -> Note:
         value = Refinement(
             tuple((name, score) for name, score in written["scores"]),
             tuple((old, new) for old, new in written["replaced"]),
-            tuple(found[number] for number in written["evidence"]),
+            tuple(all_evidence[number] for number in written["evidence"]),
             _read_draft(written["draft"]),
         )
     elif kind == "learned":

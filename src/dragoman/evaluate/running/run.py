@@ -45,8 +45,8 @@ class _Opened:
 
     def contents(self) -> list[Json]:
         """What the set holds at this moment: its files; of an object also what it gives, which may be anything."""
-        given = [self.block.contents()] if self.spec.kind.startswith(PYTHON) else []
-        return [*hashes(self.files), *given]
+        contents = [self.block.contents()] if self.spec.kind.startswith(PYTHON) else []
+        return [*hashes(self.files), *contents]
 
 
 class Run:
@@ -150,10 +150,10 @@ class Run:
         return [spec for spec in self._spec.data if spec.name in self._data or not (self._data or spec.asked)]
 
     def _chosen_systems(self, names: Sequence[str] | None) -> tuple[str, ...] | None:
-        known = [system.name for system in self._spec.systems]
+        declared = [system.name for system in self._spec.systems]
         for name in names or ():
-            if name not in known:
-                raise UnknownNameError("system", name, known)
+            if name not in declared:
+                raise UnknownNameError("system", name, declared)
         return tuple(names) if names else None
 
     def _opened(self, spec: DataSpec) -> _Opened | DataSpec:
@@ -204,8 +204,8 @@ class Run:
         without = [system for system in self._spec.systems if system.missing and self._is_chosen(system)]
         untrained = [system for system in without if system.missing == "not trained"]
         remedy = "Give --train, which trains the parts that they need." if untrained else "Choose others with --system."
-        told = "".join(f" '{system.name}': {system.note.rstrip('.')}." for system in (untrained or without)[:1])
-        return ConfigError(f"No system of the experiment can run here.{told}", remedy=remedy)
+        reason = "".join(f" '{system.name}': {system.note.rstrip('.')}." for system in (untrained or without)[:1])
+        return ConfigError(f"No system of the experiment can run here.{reason}", remedy=remedy)
 
     def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:
         """Refuse figures where the files of a set changed during the run, and mark the run as not resumable."""
@@ -265,12 +265,12 @@ class _Keeper:
 
 def _retitled(spec: Experiment, files: Mapping[str, Path | None]) -> Experiment:
     """The experiment where a set that is read from another file goes by that file's name, without the set's note."""
-    given = {name: file for name, file in files.items() if file is not None}
+    replaced = {name: file for name, file in files.items() if file is not None}
     sets = tuple(
-        entry.model_copy(update={"title": given[entry.name].name, "note": ""}) if entry.name in given else entry
+        entry.model_copy(update={"title": replaced[entry.name].name, "note": ""}) if entry.name in replaced else entry
         for entry in spec.data
     )
-    return spec.model_copy(update={"data": sets}) if given else spec
+    return spec.model_copy(update={"data": sets}) if replaced else spec
 
 
 def _no_data(spec: DataSpec, asked: Sequence[str]) -> DragomanError:

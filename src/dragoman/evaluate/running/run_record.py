@@ -99,16 +99,16 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
 
 def _kept(before: Mapping[str, Json] | None, manifest: Mapping[str, Json]) -> dict[str, Json]:
     """Every set and system that has rows here, also those that this run leaves out."""
-    told: dict[str, Any] = {"systems": {}, "sets": {}, "files": {}}
+    contents: dict[str, Any] = {"systems": {}, "sets": {}, "files": {}}
     for one in (before, manifest):
         if one is not None:
             described = cast(Mapping[str, Any], one["experiment"])
-            told["systems"] |= {
+            contents["systems"] |= {
                 name: entry for name, entry in _named(described["systems"]).items() if not entry.get("missing")
             }
-            told["sets"] |= _named(described["data"])
-            told["files"] |= cast(dict[str, Json], one["data"])
-    return told
+            contents["sets"] |= _named(described["data"])
+            contents["files"] |= cast(dict[str, Json], one["data"])
+    return contents
 
 
 def _named(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class _Run:
         first = [example.id for example in chunks[0]]
         for lane, examples in zip(self._lanes, chunks, strict=True):
             pairs = zip(examples, first, strict=False)
-            strange = next((example.id for example, known in pairs if example.id != known), None)
+            strange = next((example.id for example, stored_id in pairs if example.id != stored_id), None)
             if strange is not None or len(examples) != len(first):
                 raise InputError(
                     f"The view {lane.view} of '{self._name}' has other turns than the set itself: '{strange or ''}'.",

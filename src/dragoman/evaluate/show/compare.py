@@ -92,12 +92,12 @@ def compare_runs(
             f"'{a}' and '{b}' have no set in common: {', '.join(left.sets)} and {', '.join(right.sets)}.",
             remedy="Compare runs of the same set.",
         )
-    found = False
+    any_shared = False
     for name in [data] if data is not None else sets:
         for before, after in _pairs(left, right, name, system):
-            found = True
+            any_shared = True
             yield _compared(left, right, name, (before, after), limit)
-    if not found:
+    if not any_shared:
         raise InputError(
             f"'{a}' and '{b}' have no system in common.", remedy="Name the two as RUN:SYSTEM and RUN:SYSTEM."
         )
@@ -111,9 +111,9 @@ class _Side:
         self.result: Result = load_run(path)
         self.folder = RunFolder(path)
         self.sets = {table.data: table for table in self.result.tables if table.turns}
-        known = {name for block in self.sets for name in self.systems(block)}
-        if system is not None and system not in known:
-            raise UnknownNameError(f"system of '{path}':", system, known)
+        names = {name for block in self.sets for name in self.systems(block)}
+        if system is not None and system not in names:
+            raise UnknownNameError(f"system of '{path}':", system, names)
         self.system = system
 
     def systems(self, block: str) -> list[str]:
@@ -144,21 +144,21 @@ def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tu
 def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limit: int) -> Compared:
     before, after = pair
     columns = {column.title: column for column in left.sets[block].columns}
-    known = {column.title for column in right.sets[block].columns}
+    titles = {column.title for column in right.sets[block].columns}
     manifests = left.result.manifest, right.result.manifest
-    digests = {title: {column_digest(one, title) for one in manifests} - {""} for title in columns if title in known}
-    apart = [title for title, found in digests.items() if len(found) > 1]
+    digests = {title: {column_digest(one, title) for one in manifests} - {""} for title in columns if title in titles}
+    apart = [title for title, turn_scores in digests.items() if len(turn_scores) > 1]
     if apart:
         log.warning("The runs measure %s with other options: not compared.", ", ".join(f"'{title}'" for title in apart))
-    shared = [column for title, column in columns.items() if title in known and title not in apart]
+    shared = [column for title, column in columns.items() if title in titles and title not in apart]
     changed: Counter[What] = Counter()
     tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
     pairs: dict[str, list[tuple[str, float, float]]] = {column.title: [] for column in shared}
     biggest: list[tuple[float, int, Change]] = []
     turns = unchanged = 0
-    for number, (turn, one, other, found) in enumerate(_turns(left, right, block, before, after)):
+    for number, (turn, one, other, turn_scores) in enumerate(_turns(left, right, block, before, after)):
         turns += 1
-        scores = {title: both for title, both in found.items() if title not in apart}
+        scores = {title: both for title, both in turn_scores.items() if title not in apart}
         what = tuple(kind for kind in WHAT if _seen(one.reply, kind) != _seen(other.reply, kind))
         changed.update(what)
         unchanged += not what
@@ -174,9 +174,9 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
         raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
     same = len({data_digest(one, block) for one in manifests}) == 1
     counts = tuple(
-        Count(column, told["better"], told["worse"], told["same"], _chance(told, pairs[column.title]))
+        Count(column, tally["better"], tally["worse"], tally["same"], _chance(tally, pairs[column.title]))
         for column in shared
-        if (told := tallies[column.title])
+        if (tally := tallies[column.title])
     )
     ordered = tuple(change for _, _, change in sorted(biggest, key=lambda entry: entry[:2], reverse=True))
     return Compared(block, before, after, turns, dict(changed), unchanged, counts, ordered, same, tuple(apart))
@@ -198,12 +198,12 @@ def _turns(
 
 
 def _both(mine: Scores, theirs: Scores) -> dict[str, tuple[float, float]]:
-    found = {}
+    pairs = {}
     for title, value in mine.items():
         other = theirs.get(title)
         if value is not None and other is not None:
-            found[title] = (value, other)
-    return found
+            pairs[title] = (value, other)
+    return pairs
 
 
 def _seen(reply: Reply, what: What) -> object:
@@ -222,9 +222,9 @@ def _verdict(column: Column, before: float, after: float) -> str:
     return "better" if (after > before) == (column.direction == "up") else "worse"
 
 
-def _chance(told: Counter[str], pairs: Sequence[tuple[str, float, float]]) -> float | None:
+def _chance(tally: Counter[str], pairs: Sequence[tuple[str, float, float]]) -> float | None:
     """The p of a paired bootstrap over the dialogues of turns with both values."""
-    if not told["better"] + told["worse"]:
+    if not tally["better"] + tally["worse"]:
         return None
     import numpy as np
 

@@ -69,7 +69,7 @@ def _lines(axes: Axes, figure: Figure) -> None:
             style["marker"] = ""
         y = [float("nan") if value is None else value for value in series.y]
         axes.plot(series.x, y, label=series.name, linewidth=1.6, **style)
-        low, high = _known(series.low), _known(series.high)
+        low, high = _defined(series.low), _defined(series.high)
         if len(low) == len(high) == len(series.x):
             axes.fill_between(series.x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     numbers = sorted({value for series in figure.series for value in series.x if isinstance(value, float)})
@@ -77,7 +77,7 @@ def _lines(axes: Axes, figure: Figure) -> None:
         axes.set_xticks(numbers[:: 1 + len(numbers) // 16], [str(int(n)) for n in numbers[:: 1 + len(numbers) // 16]])
 
 
-def _known(values: tuple[float | None, ...]) -> list[float]:
+def _defined(values: tuple[float | None, ...]) -> list[float]:
     return [value for value in values if value is not None]
 
 

@@ -41,8 +41,8 @@ class _Drawing:
     def rows(self) -> list[SystemRow]:
         """The rows that were measured, or those that the figure names."""
         named = self.option("systems")
-        known = {row.system: row for row in self.table.rows}
-        rows = self.table.rows if named is None else [_chosen("system", name, known) for name in named]
+        by_name = {row.system: row for row in self.table.rows}
+        rows = self.table.rows if named is None else [_chosen("system", name, by_name) for name in named]
         return [row for row in rows if row.system in self.turns]
 
     def cell(self, row: SystemRow, title: str) -> Cell:
@@ -70,10 +70,10 @@ def figure(spec: FigureSpec, table: Table, turns: Turns) -> Figure | None:
     return maker(_Drawing(spec, table, turns))
 
 
-def _chosen(what: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise ConfigError(UnknownNameError(f"{what} of a figure", name, known).message, remedy="Correct the figure.")
-    return known[name]
+def _chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+    if name not in choices:
+        raise ConfigError(UnknownNameError(f"{what} of a figure", name, choices).message, remedy="Correct the figure.")
+    return choices[name]
 
 
 def _asked(turn: Judged) -> bool:
@@ -151,15 +151,15 @@ def _frequency(
 
 def _left_out(label: str, places: Sequence[Any], totals: Counter[Any], turns: int) -> str:
     """What a figure does not show, in words."""
-    told = []
+    notes = []
     if len(places) < len(totals):
         rest = sum(totals.values()) - sum(totals[key] for key in places)
-        told.append(
+        notes.append(
             f"The {len(places)} most frequent of {len(totals)} are shown; {rest} of {turns} turns are in others."
         )
     if totals.total() < turns:
-        told.append(f"{turns - totals.total()} of {turns} turns have no {label}.")
-    return " ".join(told)
+        notes.append(f"{turns - totals.total()} of {turns} turns have no {label}.")
+    return " ".join(notes)
 
 
 def _lines(drawing: _Drawing) -> Figure | None:
@@ -170,8 +170,8 @@ def _lines(drawing: _Drawing) -> Figure | None:
         raise ConfigError(
             f"The figure '{drawing.spec.title}' needs systems and x of the same length.", remedy="Give both as lists."
         )
-    known = {row.system: row for row in drawing.table.rows}
-    rows = [_chosen("system", name, known) for name in named]
+    by_name = {row.system: row for row in drawing.table.rows}
+    rows = [_chosen("system", name, by_name) for name in named]
     series = []
     for title in columns:
         column = next((one for one in drawing.table.columns if one.title == title), None)
@@ -207,8 +207,10 @@ def _curves(key: str, x: str, y: str, labels: tuple[str, str], *, diagonal: bool
             [drawing.option("column")] if drawing.option("column") else [one.title for one in drawing.table.columns]
         )
         for title in titles:
-            found = [(row.system, drawing.cell(row, title).details.get(key)) for row in rows]
-            curves = [Series(name, _numbers(curve, x), _numbers(curve, y)) for name, curve in found if curve]
+            details_by_system = [(row.system, drawing.cell(row, title).details.get(key)) for row in rows]
+            curves = [
+                Series(name, _numbers(curve, x), _numbers(curve, y)) for name, curve in details_by_system if curve
+            ]
             series = [curve for curve in curves if len(curve.x) >= least] or curves
             if series:
                 return drawing.figure("lines", *labels, series, diagonal=diagonal)

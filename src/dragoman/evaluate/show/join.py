@@ -82,12 +82,12 @@ def _keys(members: Sequence[tuple[Result, Table]]) -> list[list[_Key]]:
 
     One that was not measured goes with its namesake.
     """
-    found = [
+    keys_by_run = [
         [(column.title, column.metric, column_digest(result.manifest, column.title)) for column in table.columns]
         for result, table in members
     ]
-    known = {key[:2]: key for keys in reversed(found) for key in keys if key[2]}
-    return [[key if key[2] else known.get(key[:2], key) for key in keys] for keys in found]
+    full_keys = {key[:2]: key for keys in reversed(keys_by_run) for key in keys if key[2]}
+    return [[key if key[2] else full_keys.get(key[:2], key) for key in keys] for keys in keys_by_run]
 
 
 def _spread(row: SystemRow, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> SystemRow:
@@ -122,8 +122,8 @@ def _by_group(rows: Sequence[SystemRow]) -> list[SystemRow]:
 
 def _manifest(results: Sequence[Result]) -> dict[str, Json]:
     described = [cast(Mapping[str, Any], result.manifest.get("experiment") or {}) for result in results]
-    papers = list(dict.fromkeys(str(told["paper"]) for told in described if told.get("paper")))
-    draws = {told.get("draws") for told in described}
+    papers = list(dict.fromkeys(str(manifest["paper"]) for manifest in described if manifest.get("paper")))
+    draws = {manifest.get("draws") for manifest in described}
     limits = {cast(Any, result.manifest.get("limit")) for result in results}
     return {
         "experiment": {"paper": "; ".join(papers), "draws": draws.pop() if len(draws) == 1 else "several counts of"},

@@ -51,14 +51,14 @@ def _table(table: Table, figures: Sequence[Figure]) -> str:
     notes = [table.note, *table.problems]
     if table.skipped:
         notes.append(f"{table.skipped} rows of the file could not be used and were left out.")
-    told = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes if note)
+    notes_html = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes if note)
     drawn = "\n".join(_figure(figure) for figure in figures)
     return (
         f"<section>\n<h2>{escape(table.title or table.data)}</h2>\n"
         f"<p class='size'>{_size(table)}</p>\n"
         f"<div class='wide'><table>\n<thead><tr><th>system</th>{heads}</tr></thead>\n<tbody>\n"
         + "\n".join(lines)
-        + f"\n</tbody>\n</table></div>\n{told}\n{_legend()}\n{drawn}\n</section>"
+        + f"\n</tbody>\n</table></div>\n{notes_html}\n{_legend()}\n{drawn}\n</section>"
     )
 
 
@@ -88,10 +88,10 @@ def _cell(cell: Cell, column: Column, top: float | None) -> str:
     width = ""
     if cell.low is not None and cell.high is not None:
         width = f"<small>{printed(cell.low, column)} to {printed(cell.high, column)}</small>"
-    told = "; ".join(
+    tooltip = "; ".join(
         [f"n = {cell.n}", *(f"{test.name}: p = {test.p:.3g}, Holm {test.adjusted:.3g}" for test in cell.tests)]
     )
-    return f"<td title='{escape(told, quote=True)}'>{number}{stars}{width}{paper}</td>"
+    return f"<td title='{escape(tooltip, quote=True)}'>{number}{stars}{width}{paper}</td>"
 
 
 def _arrow(column: Column) -> str:

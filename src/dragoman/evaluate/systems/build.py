@@ -94,11 +94,11 @@ def system_design(system: SystemSpec) -> SystemDesign:
     if system.agent is None:
         base |= {role: {"kind": kind} for role, kind in DEFAULTS.items()}
         fallback = "none"
-    given = {role: getattr(system, role) for role in base}
+    own_tables = {role: getattr(system, role) for role in base}
     own = "refiner" in system.model_fields_set
     design = SystemDesign(
         system.name,
-        {role: _merged(role, base[role], given[role], system.name) for role in base},
+        {role: _merged(role, base[role], own_tables[role], system.name) for role in base},
         system.refiner if own else config.refiner,
         agent.k if system.k is None else system.k,
         fallback if system.fallback is None else system.fallback,
@@ -115,12 +115,12 @@ def _refuse_own_encoder(role: str, table: Table, tables: Mapping[str, Table], sy
     kind = table.get("kind", tables.get(role, {}).get("kind"))
     if not isinstance(kind, str):
         return
-    known = parameters(REGISTRIES[role].factory(kind))
-    for name, parameter in known.items():
+    accepted = parameters(REGISTRIES[role].factory(kind))
+    for name, parameter in accepted.items():
         inner = table.get(name)
         if not parameter.role or not isinstance(inner, str | Mapping):
             continue
-        if parameter.role == "encoder" and parameter.required and "store" in known:
+        if parameter.role == "encoder" and parameter.required and "store" in accepted:
             raise ConfigError(
                 f"System '{system}': '{place}.{name}' is an encoder of its own, and rows are not indexed by it.",
                 remedy=f"Put it at the top of the row: encoder = {{...}} beside {role} = {{...}}.",
@@ -181,9 +181,11 @@ class Models:
 
     def key(self, role: Literal["model", "encoder"], design: SystemDesign, language: str) -> Key:
         """Identity of a model: its table and the parameters that it takes."""
-        given = self._given(design, language)
-        known = parameters(REGISTRIES[role].factory(design.tables[role]["kind"]))
-        return _json([role, design.tables[role], {name: str(value) for name, value in given.items() if name in known}])
+        arguments = self._given(design, language)
+        accepted = parameters(REGISTRIES[role].factory(design.tables[role]["kind"]))
+        return _json(
+            [role, design.tables[role], {name: str(value) for name, value in arguments.items() if name in accepted}]
+        )
 
     def language_model(self, design: SystemDesign, language: str) -> LanguageModel:
         return Metered(self._model("model", design, language), self.tally)
@@ -247,8 +249,8 @@ class SystemBuilder:
 
         self._bench = bench
         self._designs = {system.name: system_design(system) for system in systems}
-        known = bench.language if bench.language in SNOWBALL else "auto"
-        self.analyse = Analyser(language=known)
+        language = bench.language if bench.language in SNOWBALL else "auto"
+        self.analyse = Analyser(language=language)
         self.stores: dict[Key, tuple[Store, Encoder | None]] = {}
         for design in self._designs.values():
             if any(design.searches_vectors(role) for role in design.roles):
@@ -356,13 +358,13 @@ class SystemBuilder:
         return _json([role, design.tables[role], tables, own])
 
 
-def _merged(role: str, base: Table, given: Table, system: str) -> Table:
+def _merged(role: str, base: Table, override: Table, system: str) -> Table:
     """A table merged over its base; with another kind, the base's options are dropped."""
     try:
-        kinds = [REGISTRIES[role].resolve(str(table["kind"])) for table in (base, given) if "kind" in table]
+        kinds = [REGISTRIES[role].resolve(str(table["kind"])) for table in (base, override) if "kind" in table]
     except UnknownNameError as error:
         raise ConfigError(f"System '{system}': {error.message}", remedy=error.remedy, system=system) from error
-    table = {**base, **given} if len(set(kinds)) == 1 else dict(given)
+    table = {**base, **override} if len(set(kinds)) == 1 else dict(override)
     return {**table, "kind": kinds[-1]}
 
 

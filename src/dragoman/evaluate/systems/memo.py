@@ -172,14 +172,14 @@ class _Memory(Generic[A]):
 
     def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_Entry[A]]:
         """The entries of the requests; new requests are computed once each, as one batch."""
-        known = self.known
+        entries = self.known
         missing: dict[Hashable, int] = {}
         for place, key in enumerate(keys):
-            if key not in known:
+            if key not in entries:
                 missing.setdefault(key, place)
         if missing:
             self._compute(missing, compute, kept)
-        return [known[key] for key in keys]
+        return [entries[key] for key in keys]
 
     def _compute(self, missing: Mapping[Hashable, int], compute: Compute[A], kept: Sequence[object]) -> None:
         tally = self._sharing.tally
@@ -256,7 +256,7 @@ class SharedRetriever(_Shared):
         return self._memory.ask(
             [_request(request) for request in requests],
             [request.context for request in requests],
-            lambda places: [tuple(found) for found in self._inner.retrieve([requests[i] for i in places])],
+            lambda places: [tuple(evidence) for evidence in self._inner.retrieve([requests[i] for i in places])],
         )
 
 
@@ -272,8 +272,8 @@ class SharedReader(_Shared):
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
         """Stream from the component directly: streamed replies are not measured."""
-        found: Iterator[str | Draft] = self._inner.stream(task)
-        return found
+        pieces: Iterator[str | Draft] = self._inner.stream(task)
+        return pieces
 
 
 class SharedCritic(_Shared):

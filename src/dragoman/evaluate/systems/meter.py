@@ -84,15 +84,15 @@ class Metered:
         return drafts
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
-        told = False
+        has_usage = False
         try:
             for piece in self._model.stream(prompt, max_tokens=max_tokens, stop=stop):
                 if isinstance(piece, Draft):
-                    told = True
+                    has_usage = True
                     self.meter.add(_of(piece))
                 yield piece
         finally:
-            if not told:  # broken off: the call was made, its tokens were never told
+            if not has_usage:  # broken off: the call was made, its tokens were never told
                 self.meter.add(MeterReading(calls=1))
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
@@ -119,9 +119,9 @@ class MeteredEncoder:
         return self._counted(self._encoder.encode, texts)
 
     def __getattr__(self, name: str) -> Any:  # warm_up, forget, tokens: whatever the encoder has
-        found = _passed_on(self, "_encoder", name)
+        attribute = _passed_on(self, "_encoder", name)
         # no method of ours: who asks whether the encoder has it must be told the truth
-        return partial(self._counted, found) if name == "encode_passages" else found
+        return partial(self._counted, attribute) if name == "encode_passages" else attribute
 
     def _counted(self, read: Callable[[Sequence[str]], FloatArray], texts: Sequence[str]) -> FloatArray:
         vectors = read(texts)

@@ -53,14 +53,14 @@ class GoldAnswers:
 
     def of(self, context: Context) -> Example:
         """The labelled turn of a context."""
-        found = self._examples.get(_key(context), [])
-        if not found:
+        examples = self._examples.get(_key(context), [])
+        if not examples:
             raise InputError(
                 f"There is no labelled turn {len(context.turns)} of dialogue '{context.dialogue}'.",
                 remedy="Rows that know the answers run in experiments only.",
             )
-        first = found[0]
-        for other in found[1:]:
+        first = examples[0]
+        for other in examples[1:]:
             if other.gold != first.gold:
                 raise InputError(
                     f"The turns '{first.id}' and '{other.id}' of dialogue '{context.dialogue}' are the same words with "
@@ -167,12 +167,12 @@ class GoldRetriever:
         example = self._answers.of(request.context)
         asked = {source.name for source in request.sources}
         taken: Counter[SourceName] = Counter()
-        found = []
+        evidence = []
         for passage in gold_passages(example, self._store):
             if passage.source in asked and passage.id not in request.without and taken[passage.source] < request.k:
                 taken[passage.source] += 1
-                found.append(Evidence(passage, 1.0, {"gold": 1.0}))
-        return found
+                evidence.append(Evidence(passage, 1.0, {"gold": 1.0}))
+        return evidence
 
 
 class _Says:
@@ -256,21 +256,21 @@ def gold_passages(example: Example, store: Store) -> list[Passage]:
     named = example.gold.evidence
     if named is None:
         raise _unlabelled(example, "which passages are right")
-    known: dict[str, Passage | None] = {passage.id: passage for passage in example.candidates}
-    others = [one for one in named if one not in known]
+    by_id: dict[str, Passage | None] = {passage.id: passage for passage in example.candidates}
+    others = [one for one in named if one not in by_id]
     if others:
-        known |= zip(others, store.get(example.context.scope.shared, others), strict=True)
-    found = []
+        by_id |= zip(others, store.get(example.context.scope.shared, others), strict=True)
+    gold = []
     for one in named:
-        passage = known[one]
+        passage = by_id[one]
         if passage is None:
             raise InputError(
                 f"The gold evidence '{one}' of turn '{example.id}' is neither a candidate nor a shared passage.",
                 remedy="`dragoman data check FILE` lists such rows.",
                 example=example.id,
             )
-        found.append(passage)
-    return found
+        gold.append(passage)
+    return gold
 
 
 def _verdict(retrieve: bool, reason: str) -> Verdict:

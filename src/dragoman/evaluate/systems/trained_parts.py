@@ -173,8 +173,8 @@ def identity(part: PartSpec) -> str:
     changed = dict(part.set)
     if _LABELS in changed:
         changed[_LABELS] = [sha256(place) for place in _label_files(part)]
-    told = json.dumps([tables, changed, data, part.options], sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+    content = json.dumps([tables, changed, data, part.options], sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
 
 
 def as_named(named: Experiment, filled: Experiment) -> Experiment:
@@ -220,8 +220,8 @@ def _digests_by_option(
     tables: Table, folder: Path | None, digest: Callable[[str, Path | None], str | None]
 ) -> dict[str, str]:
     """The hashes of local weights by the option that names them, since a path does not identify its contents."""
-    found = {option: digest(name, folder) for option, name in _own_weights(tables)}
-    return {option: told for option, told in found.items() if told is not None}
+    digests = {option: digest(name, folder) for option, name in _own_weights(tables)}
+    return {option: value for option, value in digests.items() if value is not None}
 
 
 def _weights_digest(name: str, folder: Path | None) -> str | None:
@@ -255,11 +255,11 @@ def _opened_parts(system: SystemSpec) -> dict[str, Path | Hole]:
     """The parts that the components of a row open themselves: a folder each, or why there is none."""
     whole = system_design(system)
     names = (name for role in whole.roles for name in _opened(role, whole.tables[role], whole.tables))
-    return {name: _found(name, whole.folder) for name in names}
+    return {name: _located(name, whole.folder) for name in names}
 
 
 def _opened_by_column(column: ColumnSpec, tables: Mapping[str, Table]) -> dict[str, Path | Hole]:
-    return {name: _found(name) for name in _opened(_METRIC, {"kind": column.metric, **column.options}, tables)}
+    return {name: _located(name) for name in _opened(_METRIC, {"kind": column.metric, **column.options}, tables)}
 
 
 def _opened(role: str, table: Mapping[str, Any], tables: Mapping[str, Table]) -> Iterator[str]:
@@ -280,7 +280,7 @@ def _opened(role: str, table: Mapping[str, Any], tables: Mapping[str, Table]) ->
             yield from _opened(parameter.role, tables[parameter.role], tables)
 
 
-def _found(name: str, folder: Path | None = None) -> Path | Hole:
+def _located(name: str, folder: Path | None = None) -> Path | Hole:
     try:
         return find_part(name, folder=folder)
     except (UnknownNameError, WeightsError) as error:
@@ -294,8 +294,8 @@ def _first_hole(places: Iterable[Path | Hole]) -> Hole | None:
 def _filled(value: Any, place: Callable[[str], Path | Hole]) -> Any:
     """The tables with folders in place of part names; the name of a missing part stays."""
     if isinstance(value, str) and value.startswith(PART_MARK):
-        found = place(value.removeprefix(PART_MARK))
-        return str(found) if isinstance(found, Path) else value
+        path = place(value.removeprefix(PART_MARK))
+        return str(path) if isinstance(path, Path) else value
     if isinstance(value, Mapping):
         return {key: _filled(entry, place) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -324,8 +324,8 @@ def _recipe(name: str) -> Table:
         return read_toml(Path(str(shipped / f"{name}.toml")))
     if own.suffix or len(own.parts) > 1:
         raise ConfigError(f"There is no recipe '{name}'.", remedy="Give the path of a file, or a shipped one's name.")
-    known = [file.name.removesuffix(".toml") for file in shipped.iterdir()] if shipped.is_dir() else []
-    raise UnknownNameError("recipe", name, known, remedy="Or give the path of a file.")
+    names = [file.name.removesuffix(".toml") for file in shipped.iterdir()] if shipped.is_dir() else []
+    raise UnknownNameError("recipe", name, names, remedy="Or give the path of a file.")
 
 
 def _hashes(file: str) -> list[object]:

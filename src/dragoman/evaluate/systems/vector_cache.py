@@ -126,10 +126,10 @@ class KeptVectors:
         for place, key in enumerate(keys):
             places.setdefault(key, []).append(place)
         vectors: FloatArray = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        known = self._read(list(places))
-        for key, blob in known.items():
+        cached = self._read(list(places))
+        for key, blob in cached.items():
             vectors[places[key]] = np.frombuffer(blob, dtype="<f4")
-        missing = [key for key in places if key not in known]
+        missing = [key for key in places if key not in cached]
         for start in range(0, len(missing), _CHUNK):
             chunk = missing[start : start + _CHUNK]
             fresh = self._encoder.encode([texts[places[key][0]] for key in chunk])
@@ -147,19 +147,19 @@ class KeptVectors:
         size, today = 4 * self.dimensions, _today()
 
         def read(database: apsw.Connection) -> dict[bytes, bytes]:
-            found: dict[bytes, bytes] = {}
+            vectors: dict[bytes, bytes] = {}
             old: list[bytes] = []
             for start in range(0, len(keys), _AT_ONCE):
                 chunk = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(chunk))
                 for key, vector, used in database.execute(f"SELECT * FROM vectors WHERE key IN ({marks})", chunk):
                     if len(vector) == size:
-                        found[key] = vector
+                        vectors[key] = vector
                         old += [key] if used < today else []
             if old:
                 with database:
                     database.executemany("UPDATE vectors SET used = ? WHERE key = ?", ((today, key) for key in old))
-            return found
+            return vectors
 
         return self._tried(read) or {}
 

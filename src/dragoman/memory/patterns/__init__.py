@@ -45,6 +45,22 @@ class Relation:
         return _compiled(self.expression)
 
 
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """An expression over a sentence that leaves words out, and the full sentence that it stands for.
+
+    `slots` are those of the facts that the full sentence may state.
+    """
+
+    expression: str
+    sentence: str
+    slots: frozenset[str]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.expression)
+
+
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
     """Compiled when first used: a turn that states nothing needs no rule, and compiling all takes a while."""
@@ -73,6 +89,15 @@ def _relations() -> dict[str, tuple[Relation, ...]]:
 
 RELATIONS = _relations()
 """Relations of English by verb, in the order in which they are tried."""
+
+REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
+    kind: tuple(
+        Rewrite(table["pattern"], table["sentence"], frozenset(table["slots"].split()))
+        for table in _LANGUAGES["en"][kind]
+    )
+    for kind in ("elliptic", "embedded")
+}
+"""Rewrites of English sentences by kind, in the order in which they are tried."""
 
 VERBS: Mapping[str, str] = {
     form: verb for verb, forms in _LANGUAGES["en"]["verbs"].items() for form in (verb, *forms.split())

@@ -3,8 +3,7 @@
 Some exports store a matrix as bytes and write its use as `Cast`, `Mul` by a scale, `MatMul`. The runtime folds the
 first two when it loads, and from then on multiplies floats four times the size. Here each such group becomes one
 `MatMulNBits`, which quantises the other factor row by row, so that a text's vector does not depend on its batch.
-Embedding tables are looked up in bytes. Attention is fused (`fused_attention.py`), and in graphs with fused attention
-layer norms are replaced too (`layer_norms.py`).
+Embedding tables are looked up in bytes. Attention is fused (`fused_attention.py`).
 
 Products of bytes pay on ARM, where the runtime has kernels for them, and cost time on x86-64, where products of floats
 are quicker: `BYTE_PRODUCTS` says which this machine has.
@@ -31,7 +30,6 @@ from dragoman.models.onnx.graph_file import (
     tensor,
     tensor_name,
 )
-from dragoman.models.onnx.layer_norms import OPSET, with_quick_norms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +55,7 @@ def narrowed(path: Path, *, byte_products: bool = BYTE_PRODUCTS) -> bytes | None
             return None
         fields = list(fields_of(path.read_bytes()))
         graph = next((value for number, value in fields if number == _GRAPH and isinstance(value, bytes)), b"")
-        rewritten = _Graph(graph, _version(fields)).rewritten(byte_products=byte_products)
+        rewritten = _Graph(graph).rewritten(byte_products=byte_products)
     except (OSError, ValueError, IndexError):  # not there, or no graph that this module can read: the runtime will say
         return None
     if rewritten is None:
@@ -71,22 +69,10 @@ def narrowed(path: Path, *, byte_products: bool = BYTE_PRODUCTS) -> bytes | None
     )
 
 
-def _version(fields: list[Field]) -> int:
-    """The version of ONNX's operator set that a model uses."""
-    for number, value in fields:
-        if number == _OPSET and isinstance(value, bytes):
-            parts = dict(fields_of(value))
-            version = parts.get(2)
-            if not parts.get(1) and isinstance(version, int):
-                return version
-    return 0
-
-
 class _Graph:
     """Nodes and constants of a graph, with the search for byte matrices and their scales."""
 
-    def __init__(self, raw: bytes, version: int) -> None:
-        self._version = version
+    def __init__(self, raw: bytes) -> None:
         self._fields = list(fields_of(raw))
         messages = [(number, value) for number, value in self._fields if isinstance(value, bytes)]
         self._nodes = [Node.read(value) for number, value in messages if number == _NODE]
@@ -125,9 +111,6 @@ class _Graph:
         fused = with_attention(nodes, self._tensors, self._outputs)
         if fused is not None:
             nodes, added = fused[0], [*added, *fused[1]]
-            normed = with_quick_norms(nodes, self._tensors, self._outputs) if self._version >= OPSET else None
-            if normed is not None:
-                nodes, added = normed[0], [*added, *normed[1]]
         if not (gone or fused) or any(lies_elsewhere(content) for content in self._tensors.values()):
             return None
         fields: list[Field] = [(_NODE, node.written()) for node in nodes]

@@ -1,10 +1,12 @@
-"""Process-wide settings that several threads change at the same time."""
+"""Process-wide settings that several threads change at the same time: TF32, attention kernels."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import torch
 
 
 class FirstInLastOut:
@@ -30,3 +32,21 @@ class FirstInLastOut:
             if not self._inside and self._open is not None:
                 opened, self._open = self._open, None
                 opened.__exit__(None, None, None)
+
+
+@contextmanager
+def _tf32() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before
+
+
+_quick = FirstInLastOut(_tf32)
+
+
+def allow_tf32(device: str) -> AbstractContextManager[object]:
+    """Use TF32 for float32 products inside the block, on a GPU, where it is several times as fast."""
+    return _quick if device.startswith("cuda") else nullcontext()

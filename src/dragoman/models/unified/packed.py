@@ -52,7 +52,7 @@ class Packed:
         return Packed(ids, positions, owners, visible, self.starts)
 
 
-class Known(Protocol):
+class LowerLayerCache(Protocol):
     """Cache of the lowest layers' outputs (`models/unified/frozen_layer_cache.py`)."""
 
     def states(self, packed: Packed) -> Tensor:
@@ -119,7 +119,7 @@ def blocks(packed: Packed) -> Any:
 
 
 def states(
-    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: Known | None = None
+    model: Any, packed: Packed, *, device: str, attention: Attention = "sdpa", below: LowerLayerCache | None = None
 ) -> Tensor:
     """The last hidden states of all tokens, (B, T, width), without logits.
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dragoman.core.errors import ModelError
 from dragoman.models.torch.causal_lm import Causal
-from dragoman.models.torch.tf32 import allow_tf32
+from dragoman.models.torch.process_wide import allow_tf32
 from dragoman.models.unified.masks import evidence_mask
 from dragoman.models.unified.packed import plain_attention, scaled, unwrapped
 from dragoman.models.unified.prefix_cache import Layers, Prefixes

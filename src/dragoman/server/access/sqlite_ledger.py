@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import StoreError
 from dragoman.core.home import home
+from dragoman.core.private_files import make_private_file
 from dragoman.server.access.keys import Key
 from dragoman.server.access.ledger import DAY, Spent, too_many_tokens, too_many_turns
 from dragoman.stores.sqlite.transaction import transaction
@@ -95,12 +96,12 @@ class SqliteLedger:
         limit = limits.turns_per_minute
         if limit is None:
             return
-        given = {"key": id, "limit": limit, "now": now}
+        values = {"key": id, "limit": limit, "now": now}
         with self._open() as connection:
-            if limit >= 1 and connection.execute(_TAKE, given).fetchone() is not None:
+            if limit >= 1 and connection.execute(_TAKE, values).fetchone() is not None:
                 return
             connection.execute(_SET_BACK, {"key": id, "now": now})
-            level = connection.execute(_LEVEL, given).get if limit else 0
+            level = connection.execute(_LEVEL, values).get if limit else 0
         raise too_many_turns(limit, max(0.0, 1 - float(level or 0)) * 60 / max(1, limit))
 
     def spend(self, id: str, tokens: int, now: float) -> None:
@@ -140,9 +141,9 @@ class SqliteLedger:
         import apsw
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_file(self._path)  # before SQLite opens it: the files beside it take its mode
         connection = apsw.Connection(str(self._path))
         try:
-            self._path.chmod(0o600)
             connection.set_busy_timeout(round(self._busy_seconds * 1000))
             use_wal(connection, self._busy_seconds)
             connection.pragma("synchronous", "NORMAL")

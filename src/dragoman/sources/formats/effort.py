@@ -74,24 +74,24 @@ class _Estimate:
     def run(self) -> bool:
         text, steps, tags, place = self._text, 0, 0, 0
         while (place := text.find("<", place)) >= 0:
-            found = _TAG.match(text, place) if not self._is_unsure else None
-            if found is None:
+            tag = _TAG.match(text, place) if not self._is_unsure else None
+            if tag is None:
                 if not self._is_unsure:
                     place = self._past(place)
                     continue
                 self._open.append("")  # what might be a tag is one, and is never closed
                 attributes, place = 0, place + 1
             else:
-                name = found[2].lower()
-                attributes = len(_ATTRIBUTE.findall(found[3])) if len(found[3]) > 1 else 0
+                name = tag[2].lower()
+                attributes = len(_ATTRIBUTE.findall(tag[3])) if len(tag[3]) > 1 else 0
                 if name in _ROOTS:
                     attributes = self._root_attributes = self._root_attributes + attributes
-                if found[1]:
-                    place = self._close(name, found.end())
-                elif found[3].endswith("/") and self._draws():
-                    place = found.end()
+                if tag[1]:
+                    place = self._close(name, tag.end())
+                elif tag[3].endswith("/") and self._draws():
+                    place = tag.end()
                 else:
-                    place = self._begin(name, found.end())
+                    place = self._begin(name, tag.end())
             tags += 1
             self.deepest = max(self.deepest, len(self._open))
             steps += len(self._open) + attributes * attributes // 2
@@ -103,8 +103,8 @@ class _Estimate:
         """The position after a `<` that starts no tag."""
         text = self._text
         if text.startswith("<!--", place):
-            found = _COMMENT_END.search(text, place + 2)  # two dashes may begin and end it
-            return found.end() if found else len(text)
+            comment_end = _COMMENT_END.search(text, place + 2)  # two dashes may begin and end it
+            return comment_end.end() if comment_end else len(text)
         first, second = text[place + 1 : place + 2], text[place + 2 : place + 3]
         letter = second if first == "/" else first
         if letter.isascii() and letter.isalpha():
@@ -122,10 +122,10 @@ class _Estimate:
         while opened and opened[-1] in ended:
             opened.pop()
         if name in _RAW:
-            found = _RAW[name].search(self._text, place)
-            if self._apart or (found is not None and self._hides_script(place, found.start())):
-                return self._behind(place, found.start() if found else -1)
-            return found.start() if found else len(self._text)  # its end is read as one that fits nothing
+            end_tag = _RAW[name].search(self._text, place)
+            if self._apart or (end_tag is not None and self._hides_script(place, end_tag.start())):
+                return self._behind(place, end_tag.start() if end_tag else -1)
+            return end_tag.start() if end_tag else len(self._text)  # its end is read as one that fits nothing
         if name not in _VOID and name not in _ROOTS:
             opened.append(name)
             self._apart += name in _APART

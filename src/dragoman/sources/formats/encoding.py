@@ -19,7 +19,7 @@ _MARKS = (
 
 def decode(content: bytes, name: str, *, encoding: str | None = None) -> str:
     """The text of a file, cleaned; a wrong byte is an error that says where it is."""
-    marked = next((known for mark, known in _MARKS if content.startswith(mark)), None)
+    marked = next((codec for mark, codec in _MARKS if content.startswith(mark)), None)
     if marked is None and b"\x00" in content:
         raise InputError(
             f"'{name}' is a binary file: it holds a NUL byte at {content.index(0)}.",

@@ -72,18 +72,18 @@ def read(content: bytes, name: str) -> Document:
 
 
 def _declared(content: bytes) -> str | None:
-    found = _CHARSET.search(content, 0, 2048)
-    if not found:
+    charset = _CHARSET.search(content, 0, 2048)
+    if not charset:
         return None
-    named = (found.group(1) or found.group(2)).decode("ascii").lower()
+    named = (charset.group(1) or charset.group(2)).decode("ascii").lower()
     try:
-        known = codecs.lookup(_ALIASES.get(named, named)).name
+        codec = codecs.lookup(_ALIASES.get(named, named)).name
     except LookupError:
         return None
-    if known not in _CHARSETS:
+    if codec not in _CHARSETS:
         return None
     # Browsers read these older names as their larger successors.
-    return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
+    return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(codec, codec)
 
 
 class _Walk:

@@ -43,28 +43,28 @@ def read(content: bytes, name: str) -> Document:
 def record(line: str) -> DocumentBlock:
     """One line as a block."""
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"This is not JSON: {getattr(error, 'msg', 'it nests too deep')}.", remedy="Put one JSON object on a line."
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise InputError("This is no JSON object.", remedy='Write {"text": "..."}.')
-    text = found.get("text")
+    text = fields.get("text")
     if not isinstance(text, str) or not clean(text).strip():
         raise InputError("The field 'text' is missing, empty or no string.", remedy='Write {"text": "..."}.')
     return DocumentBlock(
         clean(text).strip(),
         "record",
-        id=_id(found, "id"),
-        parent=_id(found, "parent"),
-        title=_name(found, "title") or "",
-        meta=_meta(found.get("meta")),
+        id=_id(fields, "id"),
+        parent=_id(fields, "parent"),
+        title=_name(fields, "title") or "",
+        meta=_meta(fields.get("meta")),
     )
 
 
-def _id(found: dict[str, object], key: str) -> str | None:
-    name = _name(found, key)
+def _id(fields: dict[str, object], key: str) -> str | None:
+    name = _name(fields, key)
     if name is not None and len(name) > LONGEST_ID:
         raise InputError(
             f"The field '{key}' has {len(name):,} characters; there may be {LONGEST_ID}.", remedy="Shorten it."
@@ -72,8 +72,8 @@ def _id(found: dict[str, object], key: str) -> str | None:
     return name
 
 
-def _name(found: dict[str, object], key: str) -> str | None:
-    value = found.get(key)
+def _name(fields: dict[str, object], key: str) -> str | None:
+    value = fields.get(key)
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, str | int):

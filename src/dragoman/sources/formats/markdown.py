@@ -46,13 +46,13 @@ def read(content: bytes, name: str) -> Document:
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """The `key: value` front matter of a file, and the body after it."""
-    found = _FRONT.match(text)
-    if not found:
+    block = _FRONT.match(text)
+    if not block:
         return {}, text
-    lines = (_KEY.fullmatch(line.strip()) for line in found.group(1).split("\n"))
+    lines = (_KEY.fullmatch(line.strip()) for line in block.group(1).split("\n"))
     keys = {line.group(1).lower(): line.group(2).strip().strip("\"'") for line in lines if line}
     # A rule of dashes above ordinary text is no front matter.
-    return (keys, text[found.end() :]) if keys else ({}, text)
+    return (keys, text[block.end() :]) if keys else ({}, text)
 
 
 def untagged(text: str) -> str:
@@ -86,8 +86,8 @@ class _Ends:
         if what in self._missing:
             return -1
         if what in _RAW_END:
-            found = _RAW_END[what].search(self._text, place)
-            end = found.end() if found else -1
+            match = _RAW_END[what].search(self._text, place)
+            end = match.end() if match else -1
         else:
             end = self._text.find(what, place)
             end += len(what) if end >= 0 else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dragoman.core.values import Scope, SourceName
-from dragoman.stores.index.shards import Span
+from dragoman.stores.index.shards import RowSpan
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import Engine
@@ -79,7 +79,7 @@ class Feed(Generic[T]):
             if len(page) < _PAGE:
                 return
 
-    def within(self, span: Span, upto: int) -> Iterator[tuple[int, T]]:
+    def within(self, span: RowSpan, upto: int) -> Iterator[tuple[int, T]]:
         """Key and content of the rows of a span, as they were at a counter or later."""
         after, last = span.after, _MOST if span.last is None else span.last
         while True:
@@ -90,25 +90,25 @@ class Feed(Generic[T]):
             if len(page) < _PAGE:
                 return
 
-    def spans(self, after: int, size: int) -> list[Span]:
+    def spans(self, after: int, size: int) -> list[RowSpan]:
         """The rows above a key as spans of `size` rows; the last span has no end."""
-        spans: list[Span] = []
+        spans: list[RowSpan] = []
         while cut := self._number(_CUT, after=after, size=size - 1):
-            spans.append(Span(after, cut))
+            spans.append(RowSpan(after, cut))
             after = cut
-        return [*spans, Span(after, None)]
+        return [*spans, RowSpan(after, None)]
 
     def backlog(self, after: int, most: int) -> int:
         """The number of rows that changed after a counter, counted up to `most`."""
         return self._number(_BACKLOG, after=after, most=most)
 
-    def count(self, span: Span) -> int:
+    def count(self, span: RowSpan) -> int:
         """The number of live rows of a span."""
         return self._number(_COUNT, after=span.after, last=_MOST if span.last is None else span.last)
 
     def _number(self, sql: str, **bindings: Cell) -> int:
-        found = self._rows(sql, **bindings)
-        return int(found[0][0] or 0) if found else 0
+        cells = self._rows(sql, **bindings)
+        return int(cells[0][0] or 0) if cells else 0
 
     def _rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
         with self._engine.reading(self._scope) as rows:

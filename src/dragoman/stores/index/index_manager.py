@@ -18,7 +18,7 @@ from dragoman.core.values import SHARED_USER, Scope, SourceName
 from dragoman.stores.index.feed import VECTORS, WORDS, Feed, T
 from dragoman.stores.index.files import exclusive, sidecar_folder
 from dragoman.stores.index.open_shards import P
-from dragoman.stores.index.shards import IndexManifest, Span
+from dragoman.stores.index.shards import IndexManifest, RowSpan
 from dragoman.stores.index.sidecar import Sidecar
 from dragoman.stores.index.vector_index import VectorIndex, VectorPart, VectorView
 from dragoman.stores.index.word_index import WordIndex, WordPart, Words
@@ -93,8 +93,8 @@ class IndexManager:
     def place(self, scope: Scope, source: SourceName) -> SourceState:
         """The state of a source as last committed by anyone."""
         with self._engine.reading(scope) as rows:
-            found = rows.rows(_PLACE, source=source)
-        return SourceState(*(int(cell or 0) for cell in found[0])) if found else SourceState()
+            cells = rows.rows(_PLACE, source=source)
+        return SourceState(*(int(cell or 0) for cell in cells[0])) if cells else SourceState()
 
     @staticmethod
     def sources(rows: ScopedRows) -> list[SourceName]:
@@ -141,7 +141,7 @@ class IndexManager:
                 side.index.build(side.feed, missing, width=side.width, workers=workers, held=held)
         raise self._never_done()
 
-    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[Span], tuple[P, ...] | None]:
+    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[RowSpan], tuple[P, ...] | None]:
         # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
         with self._holding(side.scope), side.index.lock:
             self._drop_outdated(side)
@@ -150,13 +150,13 @@ class IndexManager:
 
     def _replace(self, side: Side[T, P], progress: Progress | None = None) -> None:
         index, feed, held = side.index, side.feed, partial(self._holding, side.scope)
-        told = partial(progress, index.folder.name) if progress is not None else None
+        report = partial(progress, index.folder.name) if progress is not None else None
         with self._building(side):
             with held():
                 index.discard_drafts()
             spans = feed.spans(0, index.capacity)
             for _ in range(_ROUNDS):
-                index.build(feed, spans, width=side.width, held=held, progress=told)
+                index.build(feed, spans, width=side.width, held=held, progress=report)
                 with held(), index.lock:
                     if index.swap(spans, width=side.width, counter=feed.counter()):
                         return

@@ -12,12 +12,12 @@ Ranked: TypeAlias = list[tuple[float, int]]
 def merged(asks: Sequence[Callable[[int], Ranked]], n: int, *, first: int) -> Ranked:
     """The n lowest of all shards: fetch the `first` lowest of each, and n where all of those are among the result."""
     first = min(first, n)
-    found = [ask(first) for ask in asks]
-    best = sorted(row for mine in found for row in mine)[:n]
+    lists = [ask(first) for ask in asks]
+    best = sorted(row for mine in lists for row in mine)[:n]
     if first < n:
-        full = [i for i, mine in enumerate(found) if len(mine) == first and (len(best) < n or mine[-1] <= best[-1])]
+        full = [i for i, mine in enumerate(lists) if len(mine) == first and (len(best) < n or mine[-1] <= best[-1])]
         for i in full:
-            found[i] = asks[i](n)
+            lists[i] = asks[i](n)
         if full:
-            best = sorted(row for mine in found for row in mine)[:n]
+            best = sorted(row for mine in lists for row in mine)[:n]
     return best

@@ -28,7 +28,7 @@ _FORMAT = 2
 _READ = 1 << 22
 
 
-class Span(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows with keys above `after` up to and including `last`; None for an open end."""
 
     after: int
@@ -70,18 +70,18 @@ class IndexManifest:
         """The position of the shard that a row belongs to."""
         return max(0, bisect_left(self.shards, key, key=lambda shard: shard.after) - 1)
 
-    def span(self, place: int) -> Span:
+    def span(self, place: int) -> RowSpan:
         """The span of one shard; the last one has no end."""
         last = self.shards[place + 1].after if place + 1 < len(self.shards) else None
-        return Span(self.shards[place].after, last)
+        return RowSpan(self.shards[place].after, last)
 
-    def missing(self) -> list[Span]:
+    def missing(self) -> list[RowSpan]:
         """The spans of shards without files."""
         return [self.span(place) for place, shard in enumerate(self.shards) if not shard.name]
 
-    def held(self, place: int) -> Span:
+    def held(self, place: int) -> RowSpan:
         """The span of the rows that one shard holds already."""
-        return Span(self.shards[place].after, self.shards[place].last)
+        return RowSpan(self.shards[place].after, self.shards[place].last)
 
     def void(self, places: Iterable[int]) -> IndexManifest:
         """A copy with some shards marked as missing."""
@@ -97,8 +97,10 @@ class IndexManifest:
 def read_manifest(folder: Path, store: str) -> IndexManifest | None:
     """The manifest of a folder; None if it is missing, damaged, or of another store or format."""
     try:
-        told = json.loads((folder / "manifest.json").read_text("utf-8"))
-        manifest = IndexManifest(**{**told, "shards": tuple(IndexShard(**shard) for shard in told.get("shards", ()))})
+        content = json.loads((folder / "manifest.json").read_text("utf-8"))
+        manifest = IndexManifest(
+            **{**content, "shards": tuple(IndexShard(**shard) for shard in content.get("shards", ()))}
+        )
     except FileNotFoundError:
         return None
     except DAMAGE as error:
@@ -172,7 +174,7 @@ class Drafts:
         self._folder = folder / self.NAME
         self._store = store
 
-    def begin(self, span: Span) -> Path:
+    def begin(self, span: RowSpan) -> Path:
         """The path for the files of a new draft."""
         path = self._folder / str(span.after)
         discard(path)
@@ -180,21 +182,21 @@ class Drafts:
         path.mkdir(mode=0o700)
         return path / "files"
 
-    def finish(self, span: Span, shard: IndexShard, width: int) -> None:
+    def finish(self, span: RowSpan, shard: IndexShard, width: int) -> None:
         """Mark a draft as finished; raises if it was discarded meanwhile."""
-        told = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT, "shard": asdict(shard)}
-        write_json(self._folder / str(span.after) / "shard.json", told)
+        content = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT, "shard": asdict(shard)}
+        write_json(self._folder / str(span.after) / "shard.json", content)
 
-    def finished(self, span: Span, width: int, counter: int) -> IndexShard | None:
+    def finished(self, span: RowSpan, width: int, counter: int) -> IndexShard | None:
         """The finished draft of a span, unless it is newer than the store."""
         path = self._folder / str(span.after)
         try:
-            told = json.loads((path / "shard.json").read_text("utf-8"))
-            shard = IndexShard(**told.pop("shard"))
+            content = json.loads((path / "shard.json").read_text("utf-8"))
+            shard = IndexShard(**content.pop("shard"))
         except DAMAGE:
             return None
         wanted = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT}
-        return shard if told == wanted and shard.counter <= counter and (path / "files").exists() else None
+        return shard if content == wanted and shard.counter <= counter and (path / "files").exists() else None
 
     def adopt(self, shard: IndexShard, folder: Path) -> None:
         """Move the files of a draft into the index in use."""
@@ -203,7 +205,7 @@ class Drafts:
         if not any(True for _ in self._begins()):
             self.clear()
 
-    def is_begun(self, span: Span) -> bool:
+    def is_begun(self, span: RowSpan) -> bool:
         """Whether a draft of a span exists, finished or not."""
         return (self._folder / str(span.after)).exists()
 

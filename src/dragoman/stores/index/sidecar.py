@@ -20,7 +20,7 @@ from dragoman.stores.index.shards import (
     DAMAGE,
     IndexManifest,
     IndexShard,
-    Span,
+    RowSpan,
     is_sound,
     logger,
     sum_of,
@@ -32,7 +32,7 @@ from dragoman.stores.index.shards import (
 class Sidecar(OpenShards[T, P]):
     """One index of one source. Refreshing and purging need the tenant's lock, building needs the build lock."""
 
-    def refresh(self, feed: Feed[T], *, width: int = 0, save: bool = False) -> list[Span]:
+    def refresh(self, feed: Feed[T], *, width: int = 0, save: bool = False) -> list[RowSpan]:
         """Open the files and update them from the store; return the spans that must be built first, if any."""
         counter = feed.counter()
         manifest = self.manifest()
@@ -50,7 +50,7 @@ class Sidecar(OpenShards[T, P]):
     def build(
         self,
         feed: Feed[T],
-        spans: Sequence[Span],
+        spans: Sequence[RowSpan],
         *,
         width: int = 0,
         workers: int = 1,
@@ -69,7 +69,7 @@ class Sidecar(OpenShards[T, P]):
         if progress is not None:
             progress(len(spans), len(spans))
 
-    def swap(self, spans: Sequence[Span], *, width: int, counter: int) -> bool:
+    def swap(self, spans: Sequence[RowSpan], *, width: int, counter: int) -> bool:
         """Replace the index in use by drafts of all rows, unless one was discarded meanwhile."""
         shards = [self._drafts.finished(span, width, counter) for span in spans]
         whole = tuple(shard for shard in shards if shard is not None)
@@ -176,7 +176,7 @@ class Sidecar(OpenShards[T, P]):
         return True
 
     def _draft(
-        self, span: Span, feed: Feed[T], width: int, held: Callable[[], AbstractContextManager[None]] = nullcontext
+        self, span: RowSpan, feed: Feed[T], width: int, held: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
         """Build one draft; abandon it if a row that it may hold was removed meanwhile."""
         # Under the lock, hence between two removals: each finds either no draft, or one to discard.

@@ -57,8 +57,8 @@ class VectorPart:
                 return []
             self.graph.expansion_search = expansion
             exact = _EXACT * n >= len(self.graph)
-            found = self.graph.search(direction, min(n, len(self.graph)), threads=1, exact=exact)
-        return list(zip(found.distances.tolist(), found.keys.tolist(), strict=True))
+            matches = self.graph.search(direction, min(n, len(self.graph)), threads=1, exact=exact)
+        return list(zip(matches.distances.tolist(), matches.keys.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ def _add_rows(graph: Any, rows: Iterable[tuple[int, bytes]]) -> int:
         # A row of another width comes from another encoder and is not indexed.
         chunk = [(key, vector) for key, vector in chunk if len(vector) == 4 * graph.ndim]
         keys = np.array([key for key, _ in chunk], dtype=np.uint64)
-        if known := [key for key in keys.tolist() if key in graph]:
-            _erase_keys(graph, known)
+        if present := [key for key in keys.tolist() if key in graph]:
+            _erase_keys(graph, present)
         if len(keys):
             last = max(last, int(keys.max()))
             # One thread: several sometimes leave a row unreachable, and builds would differ.

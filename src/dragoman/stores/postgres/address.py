@@ -50,9 +50,9 @@ class PostgresAddress:
     def of(cls, url: str) -> PostgresAddress:
         """The address that a URL, a connection string or `env:NAME` means."""
         psycopg = require_psycopg()
-        given = _from_environment(url) if url.startswith(FROM_ENVIRONMENT) else url
+        address = _from_environment(url) if url.startswith(FROM_ENVIRONMENT) else url
         try:
-            parameters = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(given).items()}
+            parameters = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(address).items()}
         except psycopg.ProgrammingError:
             # libpq quotes the part that it could not parse, which may be the password, so its message is dropped.
             raise ConfigError(
@@ -67,10 +67,10 @@ class PostgresAddress:
 
 def _from_environment(url: str) -> str:
     name = url.removeprefix(FROM_ENVIRONMENT)
-    given = os.environ.get(name)
-    if not given:
+    address = os.environ.get(name)
+    if not address:
         raise ConfigError(
             f"The environment variable '{name}', which is to hold the PostgreSQL store's address, is not set.",
             remedy=f"export {name}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
         )
-    return given
+    return address

@@ -169,10 +169,10 @@ class PostgresConnections:
             self._path = f'"{self.schema}", "{extension}"'
             connection.execute(f"SET search_path TO {self._path}")
             info = TypeInfo.fetch(connection, "vector")
-            found = connection.execute("SELECT store FROM identity").fetchone()
-        if info is None or found is None:
+            identity = connection.execute("SELECT store FROM identity").fetchone()
+        if info is None or identity is None:
             raise StoreError(f"The store at {self._where} lost its identity.", remedy="Restore it from a backup.")
-        self._store = str(found[0])
+        self._store = str(identity[0])
 
         def configure(connection: Connection, info: TypeInfo = info) -> None:
             adapt(connection, info)

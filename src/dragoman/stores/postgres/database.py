@@ -84,8 +84,8 @@ class PostgresDatabase(PostgresConnections):
         sql = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
         with self._transaction(None) as connection:
-            found = connection.execute(sql, (self.schema,)).fetchone()
-        return int(found[0]) if found else 0
+            cells = connection.execute(sql, (self.schema,)).fetchone()
+        return int(cells[0]) if cells else 0
 
     def index_vectors(self, width: int, *, wait: bool = False) -> bool | None:
         """Build HNSW graphs over the shared vectors of one width; return whether they exist now.

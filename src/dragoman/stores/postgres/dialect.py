@@ -40,15 +40,15 @@ def bulk(sql: str) -> Bulk | None:
 
     Without one the order of the rows, or which of two comes last, would matter.
     """
-    found = _INSERT.fullmatch(sql.strip())
-    if found is None or ":seq" not in found[2]:
+    insert = _INSERT.fullmatch(sql.strip())
+    if insert is None or ":seq" not in insert[2]:
         return None
-    values = [value.strip() for value in found[2].split(",")]
+    values = [value.strip() for value in insert[2].split(",")]
     columns = tuple(value[1:] for value in values if value.startswith(":") and value not in (":tenant", ":user"))
     chosen = ", ".join(f"given.{value[1:]}" if value[1:] in columns else value for value in values)
     arrays = ", ".join(f"%({name})b::{_TYPES.get(name, 'text')}[]" for name in columns)
     source = f"SELECT {chosen} FROM unnest({arrays}) AS given ({', '.join(columns)})"
-    return Bulk(_WORD.sub(_word, f"{found[1]}{source}{found[3]}"), columns)
+    return Bulk(_WORD.sub(_word, f"{insert[1]}{source}{insert[3]}"), columns)
 
 
 def _word(match: re.Match[str]) -> str:

@@ -20,8 +20,8 @@ class PostgresDialogueEnds:
     def claim(self, digest: bytes) -> str | None:
         """Claim the dialogue with these last messages; no one else can claim it until it gets new ones."""
         sql = f"DELETE FROM {self._table} WHERE digest = %(digest)s RETURNING dialogue"
-        found = self._database.once(sql, {"digest": digest})
-        return str(found[0][0]) if found else None
+        rows = self._database.once(sql, {"digest": digest})
+        return str(rows[0][0]) if rows else None
 
     def note(self, digest: bytes, dialogue: str, whose: bytes) -> None:
         """Store the digest of a dialogue's last messages, and delete expired ones."""

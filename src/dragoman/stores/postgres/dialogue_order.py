@@ -78,8 +78,8 @@ class PostgresDialogueOrder:
             WHERE before.line = mine.line AND before.ticket < mine.ticket) FROM {self._table} AS mine
             WHERE mine.line = ANY(%(lines)s) AND mine.ticket = ANY(%(tickets)s)"""
         lines, tickets = [place.line for place in places], [place.ticket for place in places]
-        found = self._database.once(sql, {"lines": lines, "tickets": tickets})
-        return {Receipt(line=line, ticket=ticket): first for line, ticket, first in found}
+        rows = self._database.once(sql, {"lines": lines, "tickets": tickets})
+        return {Receipt(line=line, ticket=ticket): first for line, ticket, first in rows}
 
     def bury(self, places: Collection[Receipt] | None = None) -> int:
         """Remove the tickets of dead servers from some queues, or from all; return how many."""
@@ -87,8 +87,8 @@ class PostgresDialogueOrder:
         sql = f"""DELETE FROM {self._table} WHERE {here} AND replica IN (
             SELECT replica FROM (SELECT DISTINCT replica FROM {self._table} WHERE {here}) AS seen
             WHERE pg_try_advisory_xact_lock_shared(%(kind)s, replica))"""
-        given = {"kind": self._kind, "lines": [place.line for place in places or ()]}
-        ((buried,),) = self._database.once(sql, given)
+        values = {"kind": self._kind, "lines": [place.line for place in places or ()]}
+        ((buried,),) = self._database.once(sql, values)
         return int(buried)
 
     def leave(self, place: Receipt) -> None:
@@ -134,16 +134,16 @@ class PostgresDialogueOrder:
         try:
             with self._database.explained():
                 session.execute(_WATCHED)
-                found = session.execute(f"SELECT nextval('\"{self._database.schema}\".replicas')::integer").fetchone()
-                assert found is not None
-                session.execute("SELECT pg_advisory_lock(%s, %s)", (self._kind, found[0]))
+                number = session.execute(f"SELECT nextval('\"{self._database.schema}\".replicas')::integer").fetchone()
+                assert number is not None
+                session.execute("SELECT pg_advisory_lock(%s, %s)", (self._kind, number[0]))
         except BaseException:
             session.close()
             raise
         self._held.clear()
         self._alive = session
         self.bury()
-        return int(found[0])
+        return int(number[0])
 
     def _mind(self, closed: Event) -> None:
         """Background thread: reopen a lost session, and return tickets that could not be returned."""
@@ -169,12 +169,12 @@ class PostgresDialogueOrder:
             self._give_back(place)
             self._owed.discard(place)
         for number in tuple(self._doubtful):
-            known = [place.ticket for place in tuple(self._held) if place.line == number]
+            own_tickets = [place.ticket for place in tuple(self._held) if place.line == number]
             sql = f"""DELETE FROM {self._table}
                 WHERE line = %(line)s AND replica = %(replica)s AND ticket <> ALL(%(known)s)"""
             self._doubtful.discard(number)
             try:
-                self._database.once(sql, {"line": number, "replica": self._replica, "known": known})
+                self._database.once(sql, {"line": number, "replica": self._replica, "known": own_tickets})
             except StoreError:
                 self._doubtful.add(number)
                 raise

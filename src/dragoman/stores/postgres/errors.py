@@ -41,9 +41,9 @@ _REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 def refused(error: psycopg.Error, where: str) -> StoreError:
     """Why no connection could be made."""
-    said = str(error)
+    text = str(error)
     for signs, message, remedy in _REFUSALS:
-        if any(sign in said for sign in signs):
+        if any(sign in text for sign in signs):
             return StoreError(message.format(where=where), remedy=remedy, where=where)
     return StoreError(
         f"No server answers at {where}.", remedy="Check that it runs, and the address and the network.", where=where

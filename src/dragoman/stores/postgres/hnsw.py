@@ -27,8 +27,8 @@ def build(connection: Connection, *, schema: str, path: str, width: int, wait: b
     """
     import psycopg
 
-    known = {"schema": schema, "width": width}
-    if not connection.execute(_STATES, known).fetchall():
+    values = {"schema": schema, "width": width}
+    if not connection.execute(_STATES, values).fetchall():
         return True
     # Tried, not waited for: a session that waits in a statement is one that a concurrent build waits for itself.
     while connection.execute(_TRY, (schema, width)).fetchone() != (True,):
@@ -38,7 +38,7 @@ def build(connection: Connection, *, schema: str, path: str, width: int, wait: b
     try:
         connection.execute(f"SET search_path TO {path}")
         connection.execute("SET statement_timeout TO 0")
-        for partition, name, valid in connection.execute(_STATES, known).fetchall():
+        for partition, name, valid in connection.execute(_STATES, values).fetchall():
             if valid is False:
                 connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{schema}".{name}')
             connection.execute(_create(schema, str(partition), str(name), width))

@@ -114,8 +114,8 @@ def ensure_extension(connection: Connection, where: str) -> str:
 
     sql = """SELECT n.nspname, e.extversion FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
         WHERE e.extname = %s"""
-    found = connection.execute(sql, (EXTENSION,)).fetchone()
-    if found is None:
+    extension = connection.execute(sql, (EXTENSION,)).fetchone()
+    if extension is None:
         try:
             with connection.transaction():
                 _run(connection, f"CREATE EXTENSION {EXTENSION} SCHEMA public")
@@ -131,9 +131,9 @@ def ensure_extension(connection: Connection, where: str) -> str:
                 remedy="Let its owner or a superuser run CREATE EXTENSION vector there.",
                 where=where,
             ) from error
-        found = connection.execute(sql, (EXTENSION,)).fetchone()
-        assert found is not None
-    place, version = found
+        extension = connection.execute(sql, (EXTENSION,)).fetchone()
+        assert extension is not None
+    place, version = extension
     if tuple(int(part) for part in str(version).split(".")[:2]) < _OLDEST_EXTENSION:
         raise StoreError(
             f"The server at {where} has pgvector {version}; 0.8 or newer is needed.",
@@ -170,6 +170,6 @@ def _run(connection: Connection, sql: str) -> None:
 
 
 def _one(connection: Connection, sql: str) -> tuple[Any, ...]:
-    found = connection.execute(sql).fetchone()
-    assert found is not None
-    return tuple(found)
+    cells = connection.execute(sql).fetchone()
+    assert cells is not None
+    return tuple(cells)

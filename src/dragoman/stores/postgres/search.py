@@ -84,10 +84,10 @@ class PostgresSearch(StoreSearch):
             with self._database.reading(query.scope) as rows:
                 expansion = min(max(100, 2 * query.k), _MOST_EXPANSION)
                 rows.tune(hnsw__iterative_scan="strict_order", hnsw__ef_search=expansion)
-                found = rows.rows(sql, **bindings)
+                cell_rows = rows.rows(sql, **bindings)
         else:
-            found = self._database.read(query.scope, sql, **bindings)
-        return [Hit(from_cells(cells[1:]), -float(cells[0] or 0.0)) for cells in found]
+            cell_rows = self._database.read(query.scope, sql, **bindings)
+        return [Hit(from_cells(cells[1:]), -float(cells[0] or 0.0)) for cells in cell_rows]
 
     def _by_graph(self, query: Query, width: int) -> bool:
         return (
@@ -100,9 +100,9 @@ class PostgresSearch(StoreSearch):
         """Build a graph for a large shared source; the server keeps it up to date."""
         if self.is_large(scope, self.sidecars.place(scope, source)):
             with self._database.reading(scope) as rows:
-                found = rows.rows(_WIDTH, source=source)
-            if found:
-                self._has_graph(int(found[0][0] or 0), wait=True)
+                widths = rows.rows(_WIDTH, source=source)
+            if widths:
+                self._has_graph(int(widths[0][0] or 0), wait=True)
 
     def _has_graph(self, width: int, *, wait: bool = False) -> bool:
         if width not in self._graphs:
@@ -131,8 +131,8 @@ class PostgresIndexManager(IndexManager):
         if manifest is None:
             return
         with self._engine.reading(side.scope) as rows:
-            found = rows.rows(_REWRITTEN, source=side.source)
-        if not found:
+            counters = rows.rows(_REWRITTEN, source=side.source)
+        if not counters:
             side.index.drop()
-        elif manifest.counter < int(found[0][0] or 0):
+        elif manifest.counter < int(counters[0][0] or 0):
             side.index.recount(side.feed, self.place(side.scope, side.source).live)

@@ -23,16 +23,16 @@ class PostgresStorageUsage:
         """Count more bytes and files, or the name of the limit that leaves no room for them, or `elsewhere`."""
         named = ", ".join(f"%({name})s" for name in ("place", "tenant", "owner", "bytes", "files", *LIMITS))
         sql = f'SELECT "{self._database.schema}".claim_room({named})'
-        given = {"place": place, "tenant": tenant, "owner": owner, "bytes": more[0], "files": more[1]}
-        ((full,),) = self._database.once(sql, {**given, **{name: limits.get(name) for name in LIMITS}})
+        values = {"place": place, "tenant": tenant, "owner": owner, "bytes": more[0], "files": more[1]}
+        ((full,),) = self._database.once(sql, {**values, **{name: limits.get(name) for name in LIMITS}})
         return None if full is None else str(full)
 
     def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
         """Whether an owner has files in another place."""
         sql = f"""SELECT EXISTS (SELECT FROM "{self._database.schema}".stock
             WHERE tenant = %(tenant)s AND owner = %(owner)s AND place <> %(place)s AND files > 0)"""
-        ((found,),) = self._database.once(sql, {"place": place, "tenant": tenant, "owner": owner})
-        return bool(found)
+        ((elsewhere,),) = self._database.once(sql, {"place": place, "tenant": tenant, "owner": owner})
+        return bool(elsewhere)
 
     def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
         """Set the usage of a tenant's place to new counts; owners without a count have nothing there."""
@@ -45,5 +45,5 @@ class PostgresStorageUsage:
             SELECT %(place)s, %(tenant)s, owner, bytes, files FROM counted
             ON CONFLICT (tenant, owner, place) DO UPDATE SET bytes = excluded.bytes, files = excluded.files"""
         bytes_, files = [amount[0] for amount in held.values()], [amount[1] for amount in held.values()]
-        given = {"place": place, "tenant": tenant, "owners": list(held), "bytes": bytes_, "files": files}
-        self._database.once(sql, given)
+        values = {"place": place, "tenant": tenant, "owners": list(held), "bytes": bytes_, "files": files}
+        self._database.once(sql, values)

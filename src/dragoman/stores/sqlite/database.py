@@ -145,8 +145,8 @@ class Database:
         """Every scope with rows, in order."""
         union = " UNION ".join(f"SELECT tenant, user FROM {table}" for table in self.tables)
         with self._reading, self.errors():
-            found = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
-        return [Scope(str(tenant), str(user)) for tenant, user in found]
+            pairs = self.connections()[0].execute(f"{union} ORDER BY tenant, user").fetchall()
+        return [Scope(str(tenant), str(user)) for tenant, user in pairs]
 
     def copy(self, path: Path) -> None:
         """Write a consistent snapshot of the file to a new path while others use it."""

@@ -62,17 +62,17 @@ def back_up(store: TableStore, folder: Path) -> BackupManifest:
 def read_manifest(folder: Path) -> BackupManifest:
     """The manifest of a finished backup."""
     try:
-        told: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
-        found = BackupManifest(**{**told, "content": Summary(**told["content"])})
+        content: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest = BackupManifest(**{**content, "content": Summary(**content["content"])})
     except FileNotFoundError as error:
         raise InputError(
             f"'{folder}' holds no finished backup: there is no {MANIFEST}.", remedy="Give the folder of a backup."
         ) from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StoreCorruptError(f"'{folder / MANIFEST}' cannot be read.", remedy="Use another backup.") from error
-    if found.format != _FORMAT:
-        raise StoreCorruptError(f"'{folder}' is a backup of format {found.format}.", remedy="Upgrade Dragoman.")
-    return found
+    if manifest.format != _FORMAT:
+        raise StoreCorruptError(f"'{folder}' is a backup of format {manifest.format}.", remedy="Upgrade Dragoman.")
+    return manifest
 
 
 def verify_backup(folder: Path) -> BackupManifest:

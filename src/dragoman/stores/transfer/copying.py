@@ -113,8 +113,8 @@ def _compare(
     """A summary of the target, after every scope is compared with the source by counts and digest."""
     held: dict[Scope, Summary] = {}
     differing = 0
-    known = set(scopes)
-    every = [*scopes, *(scope for scope in target.scopes() if scope != MARK and scope not in known)]
+    source_scopes = set(scopes)
+    every = [*scopes, *(scope for scope in target.scopes() if scope != MARK and scope not in source_scopes)]
     for done, scope in enumerate(every):
         progress("Comparing", done, len(every))
         held[scope], wanted = summary_of(target, scope), summary_of(source, scope)

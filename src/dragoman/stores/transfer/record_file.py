@@ -82,10 +82,10 @@ class RecordFile:
                     tally.add(line(value), record)
                 except UnicodeEncodeError as error:
                     raise self._damaged("it holds a lone surrogate") from error
-        found = total(parts)
-        if whole is None or asdict(found) != whole:
+        summary = total(parts)
+        if whole is None or asdict(summary) != whole:
             raise self._damaged("it ends too early")
-        return found
+        return summary
 
     def scopes(self) -> Sequence[Scope]:
         return [_scope(value) for value in self._lines() if "scope" in value]
@@ -123,8 +123,8 @@ class RecordFile:
             raise self._damaged(type(error).__name__) from error
 
     def _line(self, file: gzip.GzipFile) -> dict[str, Json]:
-        found = json.loads(file.readline() or b"{}")
-        return found if isinstance(found, dict) else {}
+        content = json.loads(file.readline() or b"{}")
+        return content if isinstance(content, dict) else {}
 
     def _damaged(self, why: str) -> StoreCorruptError:
         return StoreCorruptError(

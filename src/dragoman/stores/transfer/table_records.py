@@ -81,14 +81,18 @@ class TableRecords:
 
 def write_records(rows: ScopedRows, records: Sequence[Record], notes: Mapping[str, str]) -> None:
     """Add records within a transaction; passages must be new to the scope."""
-    found = [record for record in records if isinstance(record, PassageRecord)]
-    tokens = {record.passage.indexed: record.tokens.split() for record in found}
-    batch = PassageBatch([record.passage for record in found], [record.vector for record in found], tokens.__getitem__)
+    passage_records = [record for record in records if isinstance(record, PassageRecord)]
+    tokens = {record.passage.indexed: record.tokens.split() for record in passage_records}
+    batch = PassageBatch(
+        [record.passage for record in passage_records],
+        [record.vector for record in passage_records],
+        tokens.__getitem__,
+    )
     batch.plan(rows)
     if batch.rewritten:
         raise InputError("A copied passage is there already.", remedy="Copy into an empty store.")
     batch.write(rows)
-    for record in found:
+    for record in passage_records:
         if record.superseded_by is not None:
             supersede(rows, record.passage.id, record.superseded_by, lambda source, keys: None)
     turns = [record for record in records if isinstance(record, TurnRecord)]

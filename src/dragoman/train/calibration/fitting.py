@@ -112,21 +112,21 @@ def expected_threshold(probabilities: Sequence[float]) -> float:
     return _best_cut(values, values)
 
 
-def _best_cut(given: Floats, chances: Floats) -> float:
+def _best_cut(probabilities: Floats, chances: Floats) -> float:
     import numpy as np
 
     if not chances.sum():
         return 0.5
-    values, hits, counts = _cuts(given, chances)
+    values, hits, counts = _cuts(probabilities, chances)
     gains = 2 * hits / (counts + chances.sum())
     return _middle(values, int(np.flatnonzero(gains >= gains.max() - _EQUAL)[0]))
 
 
-def _cuts(given: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
+def _cuts(probabilities: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
     """Distinct probabilities in falling order, each with the sum of truths and the count from it upwards."""
     import numpy as np
 
-    values, places = np.unique(-given, return_inverse=True)
+    values, places = np.unique(-probabilities, return_inverse=True)
     hits = np.cumsum(np.bincount(places, weights=true, minlength=len(values)), dtype=np.float64)
     counts = np.cumsum(np.bincount(places, minlength=len(values)), dtype=np.float64)
     return -values, hits, counts

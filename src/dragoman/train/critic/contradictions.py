@@ -92,17 +92,17 @@ class NamePools:
         return None
 
 
-def contradicted(pair: Pair, edit: Edit, known: NamePools, dice: random.Random) -> Pair | None:
+def contradicted(pair: Pair, edit: Edit, names: NamePools, dice: random.Random) -> Pair | None:
     """The pair with one side edited so that the two contradict each other; None where the edit does not apply."""
-    return _FINDERS[edit](pair, known, dice, both=False)
+    return _FINDERS[edit](pair, names, dice, both=False)
 
 
-def echoed(pair: Pair, known: NamePools, dice: random.Random) -> Pair | None:
+def echoed(pair: Pair, names: NamePools, dice: random.Random) -> Pair | None:
     """The pair with the same number or name exchanged on both sides: strange, and as consistent as before."""
     edits = [_number, _name, _opposite]
     dice.shuffle(edits)
     return next(
-        (pair_with_edit for edit in edits if (pair_with_edit := edit(pair, known, dice, both=True)) is not None), None
+        (pair_with_edit for edit in edits if (pair_with_edit := edit(pair, names, dice, both=True)) is not None), None
     )
 
 
@@ -131,7 +131,7 @@ def shared(sentence: str, other: str) -> float:
     return len(words & set(analyse(other))) / len(words) if words else 0.0
 
 
-def _number(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+def _number(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
     stands = numbers(pair.grounding) | numbers(pair.reply)
     candidates = sorted(numbers(pair.grounding) & numbers(pair.reply) - _IDIOMS)
     dice.shuffle(candidates)
@@ -145,11 +145,11 @@ def _number(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) ->
     return None
 
 
-def _name(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
-    candidates = [(kind, name) for kind, name in named(pair) if name.casefold() not in known.common]
+def _name(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+    candidates = [(kind, name) for kind, name in named(pair) if name.casefold() not in names.common]
     dice.shuffle(candidates)
     for kind, old in candidates:
-        new = known.other(kind, dice, absent=(pair.grounding, pair.reply))
+        new = names.other(kind, dice, absent=(pair.grounding, pair.reply))
         if new is not None:
             edited = _applied(pair, partial(exchange_name, old=old, new=new), dice, both=both)
             if edited is not None:
@@ -157,7 +157,7 @@ def _name(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> P
     return None
 
 
-def _negation(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+def _negation(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
     for in_reply, sentence in _deniable(pair, dice):
         denied = negate(sentence)
         if denied is not None:
@@ -165,7 +165,7 @@ def _negation(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) 
     return None
 
 
-def _opposite(pair: Pair, known: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
+def _opposite(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
     if both:
         words = [entry for entry in opposites(pair.reply) if has_name(pair.grounding, entry.word)]
         return _swapped(pair, words, dice)

@@ -86,7 +86,7 @@ def groundings(corpus: Corpus, *, single: bool = True) -> list[GroundedReply]:
 
 
 def labelled(
-    found: Sequence[GroundedReply],
+    replies: Sequence[GroundedReply],
     *,
     negatives: int,
     shares: Mapping[Negative, float],
@@ -98,9 +98,9 @@ def labelled(
     A kind that does not apply to a pair (no number to edit) is not drawn again for it; `random` and `sibling` may be
     drawn repeatedly. Order and choice depend only on the seed and each turn's id.
     """
-    maker = Maker(found, seed=seed)
+    maker = Maker(replies, seed=seed)
     rows: list[LabelledPair] = []
-    for grounded in found:
+    for grounded in replies:
         dice = maker.dice(grounded, "kinds")
         rows.append(maker.positive(grounded))
         if dice.random() < echo and (same := maker.echo(grounded)) is not None:
@@ -109,11 +109,11 @@ def labelled(
     return rows
 
 
-def every_kind(found: Sequence[GroundedReply], *, seed: int) -> list[LabelledPair]:
+def every_kind(replies: Sequence[GroundedReply], *, seed: int) -> list[LabelledPair]:
     """Every positive with its echo and one negative of each kind that applies: the pairs that dev is measured on."""
-    maker = Maker(found, seed=seed)
+    maker = Maker(replies, seed=seed)
     rows: list[LabelledPair] = []
-    for grounded in found:
+    for grounded in replies:
         pairs = [
             maker.positive(grounded),
             maker.echo(grounded),
@@ -126,11 +126,11 @@ def every_kind(found: Sequence[GroundedReply], *, seed: int) -> list[LabelledPai
 class Maker:
     """Makes the rows of pairs, each with its own random generator, so that pairs do not depend on each other."""
 
-    def __init__(self, found: Sequence[GroundedReply], *, seed: int) -> None:
+    def __init__(self, replies: Sequence[GroundedReply], *, seed: int) -> None:
         self._seed = seed
-        self._names = NamePools.of(grounded.pair for grounded in found)
+        self._names = NamePools.of(grounded.pair for grounded in replies)
         self._others: dict[tuple[str, SourceName], list[GroundedReply]] = {}
-        for grounded in found:
+        for grounded in replies:
             self._others.setdefault((grounded.set, grounded.source), []).append(grounded)
 
     def dice(self, grounded: GroundedReply, what: str) -> random.Random:

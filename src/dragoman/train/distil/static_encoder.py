@@ -212,8 +212,8 @@ def mapped(means: FloatArray, truth: FloatArray) -> FloatArray:
     scale = (inputs * targets).sum() / max(_SMALLEST, (inputs * inputs).sum())  # c
     alike = np.eye(means.shape[1])
     change = np.linalg.solve(inputs.T @ inputs + _MAP * alike, inputs.T @ (targets - scale * inputs))
-    found: FloatArray = (scale * alike + change).astype(np.float32)
-    return found
+    vectors: FloatArray = (scale * alike + change).astype(np.float32)
+    return vectors
 
 
 def descent(bags: Bags, missing: FloatArray, strength: float = _OFFSETS) -> Iterator[FloatArray]:

@@ -16,7 +16,7 @@ from dragoman.train.loop.text_measures import yes_measures
 from dragoman.train.loop.text_task import positive_weight, shuffled
 from dragoman.train.spec import Recipe
 
-Row = Sequence[int]
+TokenIds = Sequence[int]
 """The tokens of a prompt up to where the answer begins."""
 
 
@@ -29,10 +29,10 @@ class AnswerTask:
     def __init__(
         self,
         causal: Causal,
-        rows: Sequence[Row],
+        rows: Sequence[TokenIds],
         labels: Sequence[float],
         *,
-        dev_rows: Sequence[Row],
+        dev_rows: Sequence[TokenIds],
         dev_labels: Sequence[float],
         options: tuple[str, str],
         recipe: Recipe,
@@ -71,7 +71,7 @@ class AnswerTask:
         return yes_measures(self.scores(self._dev_rows), self._dev_labels)
 
     @torch.inference_mode()
-    def scores(self, rows: Sequence[Row]) -> Tensor:
+    def scores(self, rows: Sequence[TokenIds]) -> Tensor:
         """The log-odds of the first option against the second, (N,)."""
         was = self.model.training
         self.model.eval()

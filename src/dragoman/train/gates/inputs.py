@@ -15,7 +15,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context
-from dragoman.gate.inputs import Given, Inputs, drafted
+from dragoman.gate.inputs import GateInput, Inputs, drafted
 from dragoman.train.contract import Corpus, Progress, Report
 from dragoman.train.gates.bm25_evidence import found_knowledge
 
@@ -23,14 +23,14 @@ DRAFTS = "drafts.jsonl"
 _AT_ONCE = 32
 
 
-def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[Given]:
+def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[GateInput]:
     """The examples as a gate reads them. `resp` is the gold reply, `know` the passages of a BM25 search; `drafts` are
     by the dialogue's key."""
     knowledge: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
     if inputs.reads_evidence:
         knowledge = found_knowledge(corpus, inputs.k, language=inputs.view.language)
     return [
-        Given(
+        GateInput(
             example.context,
             reply=gold_reply(example) if "resp" in inputs.fields else "",
             synthetic=(drafts or {})[draft_key(example.context)] if "syn-resp" in inputs.fields else "",

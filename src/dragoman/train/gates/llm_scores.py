@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.core.errors import TrainingError
 from dragoman.gate.llm_score import HEAD, LABEL, score
@@ -44,7 +44,7 @@ class ModelTable(RecipeTable):
     """
 
     kind: str = "llamacpp"
-    options: dict[str, Any] = Given(default_factory=dict)
+    options: dict[str, Any] = Setting(default_factory=dict)
 
     def extra(self) -> dict[str, Any]:
         """Options of the model that the gate requires."""

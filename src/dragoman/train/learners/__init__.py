@@ -1,1 +1,1 @@
-"""One learner a file: what it makes of labelled turns."""
+"""Learners, one per file: each trains one kind of part from labelled turns."""

@@ -1,4 +1,4 @@
-"""Trains the NLI critic: pairs of what a reply rests on and the reply, consistent or not, over a pre-trained encoder.
+"""Learner of the NLI critic: a pre-trained encoder over pairs of evidence and reply, consistent or not.
 
 As SAFARI (App. C) and UniMS-RAG do it: gold evidence with its reply is consistent, evidence of elsewhere is not; and
 harder: evidence of the same place, and pairs of which one side was edited. The best weights are chosen on dev, where
@@ -36,20 +36,20 @@ _FEWEST = 8
 
 
 class NliInput(RecipeTable):
-    """What is learned from: how many negatives a positive gets, and of which kinds."""
+    """Training pairs: number and kinds of negatives per positive."""
 
     negatives: int = Field(default=4, ge=1)
     shares: dict[Negative, float] = Field(default_factory=lambda: dict.fromkeys(NEGATIVES, 1.0))
-    """How often each kind of negative is drawn, in proportion; 0 or left out: never."""
+    """Relative frequency of each kind of negative; 0 or missing: never."""
     echo: float = Field(default=0.5, ge=0, le=1)
-    """How many of the positives are added once more with the same number or name exchanged on both sides."""
+    """Share of positives that are added again with a number or name exchanged on both sides."""
     single: bool = True
     """Whether each of several pieces of evidence is a pair of its own too, as the refiner will ask."""
 
 
 @learners.register(KIND)
 class NliLearner:
-    """Makes a `critic.nli` part. Needs sets with gold evidence and gold replies."""
+    """Trains a `critic.nli` part. Needs sets with gold evidence and gold replies."""
 
     def fit(self, job: Job) -> Part:
         from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
@@ -98,7 +98,7 @@ class NliLearner:
 
 
 class Judge:
-    """Dev's rows, and what is measured on them."""
+    """Dev's rows and their measures."""
 
     def __init__(self, rows: Sequence[LabelledPair], job: Job) -> None:
         from dragoman.train.critic.measures import balanced
@@ -109,7 +109,7 @@ class Judge:
         self._recipe = job.recipe
 
     def measured(self, scores: Sequence[float]) -> Mapping[str, float]:
-        """The figures of scores, calibrated by the rows that are as many consistent as not."""
+        """Return the figures of scores, calibrated on a balanced sample of rows."""
         from dragoman.train.calibration.fitting import fit_calibration
         from dragoman.train.critic.measures import figures, probabilities
 
@@ -118,11 +118,11 @@ class Judge:
         return figures(self.rows, probabilities(scores, fitted))
 
     def deciding(self, scorer: Scorer) -> float:
-        """What decides whether eight bits will do."""
+        """Return the measure that decides on eight-bit weights."""
         return self.measured(scorer.scores(self.texts, HEAD)[:, 0].tolist())["accuracy"]
 
     def told(self, part: Part, scorer: Scorer) -> Part:
-        """The part with dev's figures, measured on what was exported."""
+        """Add dev's figures of the exported model to the part."""
         from dragoman.train.critic.measures import figures
 
         all_figures = figures(self.rows, scorer.probabilities(self.texts, HEAD))
@@ -142,7 +142,7 @@ def found_pairs(corpus: Corpus, side: str, *, single: bool) -> list[GroundedRepl
 
 
 def _check(rows: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -> None:
-    """Refuse what cannot be learned from."""
+    """Raise an error for data that cannot train a critic."""
     for side, pairs in (("training", rows), ("dev", dev)):
         yes = sum(row.consistent for row in pairs)
         if min(yes, len(pairs) - yes) < _FEWEST:

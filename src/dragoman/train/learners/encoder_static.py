@@ -1,4 +1,4 @@
-"""A static encoder, distilled from another one on the passages of a set; no label of a turn is looked at."""
+"""Learner of a static encoder, distilled from another encoder on the passages of a set, without labels."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dragoman.train.registry import learners
 
 
 class InputTable(RecipeTable):
-    """How many passages of the training side are read at most."""
+    """Most passages of the training side."""
 
     passages: int = Field(default=MOST, ge=LEAST)
 
 
 class ModelTable(RecipeTable):
-    """The encoder that is distilled: a name of the catalogue, or a folder."""
+    """Encoder to distil: a catalogue name or a folder."""
 
     teacher: str = TEACHER
 
 
 @learners.register(KIND)
 class EncoderStatic:
-    """Fits the table to what the training side's turns may look up about the world."""
+    """Fits the table to the passages about the world of the training side."""
 
     def fit(self, job: Job) -> Part:
         passages = [*job.train.passages, *(row for example in job.train.examples for row in example.candidates)]

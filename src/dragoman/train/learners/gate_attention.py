@@ -1,4 +1,4 @@
-"""RAGate-MHA: a small attention encoder over words, from scratch or from what a larger encoder knows of them."""
+"""RAGate-MHA: learner of a small attention encoder over words, from scratch or from a larger encoder's vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
 from dragoman.gate.attention import HEAD, KIND, LABEL, MARKS, AttentionReading
 from dragoman.gate.features import WINDOW
-from dragoman.gate.inputs import Given, Inputs
+from dragoman.gate.inputs import GateInput, Inputs
 from dragoman.models import weights
 from dragoman.models.onnx.attention_scorer import AttentionScorer, TextPiece, WordVocabulary
 from dragoman.models.part import Head, Part, write_part
@@ -103,14 +103,14 @@ class GateAttention:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Turns as pieces, and the texts that the base reads of them."""
+    """Turns as pieces, and their texts for the base."""
 
     pieces: tuple[tuple[TextPiece, ...], ...]
     texts: tuple[str, ...]
 
 
 class _Training:
-    """One training: the words and the beginning once, then the folds and the whole from there."""
+    """One training: vocabulary and initial weights once, then the folds and the whole."""
 
     def __init__(self, job: Job, model: ModelTable, reading: AttentionReading) -> None:
         self._job = job
@@ -144,7 +144,7 @@ class _Training:
         know = found_knowledge(corpus, inputs.k, language=language, needed=needed) if inputs.reads_evidence else None
         replied = needed and "resp" in inputs.fields  # of which turns there is a reply would tell the label
         contexts = [
-            Given(
+            GateInput(
                 example.context,
                 reply=gold_reply(example) if replied else example.gold.reply or "",
                 evidence=know[i] if know else (),
@@ -155,7 +155,7 @@ class _Training:
         return _Side(tuple(self._reading.pieces(one) for one in contexts), texts)
 
     def _write_words(self) -> None:
-        """The tokenizer, from the text of training and auxiliary turns; no label is looked at."""
+        """Build the tokenizer from the texts of training and auxiliary turns, without labels."""
         model = self._model
         texts = [piece.text for side in (self._train, self._aux) for pieces in side.pieces for piece in pieces]
         if model.words == "own":
@@ -168,7 +168,7 @@ class _Training:
         tokenizer.save(str(self._job.folder / TOKENIZER))
 
     def _teach(self) -> tuple[list[float], list[float]]:
-        """The labels of training and auxiliary turns, with what the teacher holds of them."""
+        """Return the labels of training and auxiliary turns, mixed with the teacher's."""
         labels = gate_labels(self._job.train.examples)
         model = self._model
         if model.teacher is None:
@@ -184,7 +184,7 @@ class _Training:
         return soft_labels(labels, opinions[: len(labels)], model.teacher_share), opinions[len(labels) :]
 
     def _begin(self) -> None:
-        """The weights that every training here begins with, kept in memory."""
+        """Return the initial weights of every training here."""
         import torch
 
         from dragoman.models.torch.attention_encoder import AttentionEncoder, EncoderShape
@@ -249,10 +249,10 @@ class _Training:
         return embed(trunk.to(self._job.device), tokens, texts, device=self._job.device)
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example]) -> Sequence[Sequence[float]]:
-        """The scores of the held-out turns, in units of their model's own scores on dev.
+        """Return the scores of held-out turns, scaled by their model's scores on dev.
 
-        A model that stopped early is less sure of everything than one that went on: pooled as they are, the scores of
-        the folds would say more about that than about the turns.
+        A model that stopped early has smaller scores than others; pooled without scaling, the scores of the folds
+        would reflect that more than the turns.
         """
         from dragoman.train.gates.attention_task import attention_scores, spread_of
 
@@ -263,7 +263,7 @@ class _Training:
         return [[(score - middle) / spread] for score in scores]
 
     def _trained(self, job: Job, folder: Path, chosen: Sequence[int]) -> AttentionEncoder:
-        """An encoder trained on some of the training turns, and on the auxiliary ones where a teacher labels them."""
+        """Train an encoder on some of the training turns, and on auxiliary ones if a teacher labels them."""
         from dragoman.models.torch.attention_encoder import AttentionEncoder
         from dragoman.train.gates.attention_task import AttentionTask
         from dragoman.train.loop.training_loop import fit

@@ -1,4 +1,4 @@
-"""A gate from a pre-trained encoder: fine-tuned as a whole, or frozen under a logistic regression on a few fields."""
+"""Learner of a gate over a pre-trained encoder: fine-tuned, or frozen with a logistic regression over fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.core.errors import ConfigError, TrainingError, UnknownNameError
 from dragoman.core.examples import Example
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dragoman.train.export.export_and_calibrate import Held
 
 _STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
-"""How freely a logistic regression on standardised vectors may fit (sklearn's C); dev decides."""
+"""Candidates for scikit-learn's C, chosen on dev."""
 
 
 class InputTable(ViewTable):
@@ -48,14 +48,14 @@ class ModelTable(TrunkTable):
     """
 
     frozen: bool = False
-    fields: tuple[Field, ...] = Given(default=FIELDS, min_length=1)
+    fields: tuple[Field, ...] = Setting(default=FIELDS, min_length=1)
     teacher: str | None = None
-    teacher_share: float = Given(default=0.5, ge=0, le=1)
-    aux_epochs: int = Given(default=1, ge=1)
-    aux_turns: int = Given(default=0, ge=0)
+    teacher_share: float = Setting(default=0.5, ge=0, le=1)
+    aux_epochs: int = Setting(default=1, ge=1)
+    aux_turns: int = Setting(default=0, ge=0)
 
     def softened(self, labels: list[float], turns: Sequence[Context]) -> list[float]:
-        """The labels, with the teacher's opinion mixed in where there is one."""
+        """Return the labels, mixed with the teacher's probabilities if there is one."""
         if self.teacher is None:
             return labels
         return soft_labels(labels, teacher_probabilities(self.teacher, turns), self.teacher_share)
@@ -77,7 +77,7 @@ class GateEncoder:
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
 
 
-def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
+def _refuse(job: Job, model: ModelTable, inputs: InputTable) -> None:
     """Raise an error for contradictory options before training."""
     from dragoman.train.loop.text_measures import YES_MEASURES
 
@@ -87,7 +87,7 @@ def _refuse(job: Job, model: ModelTable, given: InputTable) -> None:
     refuse_folds(model.teacher, job.recipe.calibrate.folds)
     if not model.frozen:
         return
-    if given.reply:
+    if inputs.reply:
         raise ConfigError("A frozen encoder reads no reply.", remedy="Set model.frozen or input.reply to false.")
     if job.aux is not None:
         raise ConfigError(
@@ -126,7 +126,7 @@ class _Tuned:
         )
 
     def _begin(self, aux: Corpus) -> None:
-        """Learn from the auxiliary turns first, all counting alike; dev is the one of the set that matters."""
+        """Train on the auxiliary turns first, with equal weights and the main set's dev."""
         job, most = self._job, self._model.aux_turns
         chosen = aux.examples if not most else aux.examples[:: max(1, -(-len(aux.examples) // most))]
         loop = job.recipe.train.model_copy(update={"epochs": self._model.aux_epochs})
@@ -178,7 +178,7 @@ class _Tuned:
 
 
 def example_texts(examples: Sequence[Example], options: Mapping[str, Any]) -> list[Text]:
-    """What the gate reads of labelled turns."""
+    """Return the gate's input texts of labelled turns."""
     turns = [example.context for example in examples]
     if not options.get("reply"):
         return gate_texts(turns, options)
@@ -186,9 +186,9 @@ def example_texts(examples: Sequence[Example], options: Mapping[str, Any]) -> li
 
 
 class _Frozen:
-    """A logistic regression over the frozen encoder's vectors of each field, side by side.
+    """Logistic regression over the concatenated vectors of each field by the frozen encoder.
 
-    Its weights become one head a field, whose scores are added up: the model that is exported is the trunk with heads.
+    Its weights become one head per field, whose scores are added; the exported model is the trunk with these heads.
     """
 
     def __init__(self, job: Job, model: ModelTable, options: dict[str, Any]) -> None:
@@ -229,7 +229,7 @@ class _Frozen:
         )
 
     def _vectors(self, examples: Sequence[Example]) -> NDArray[np.float64]:
-        """All fields of all turns, (N, fields x D)."""
+        """Return the vectors of all fields of all turns, (N, fields x D)."""
         import numpy as np
 
         from dragoman.models.torch.trunk import embed
@@ -248,7 +248,7 @@ class _Frozen:
     def _regression(
         self, job: Job, vectors: NDArray[np.float64], place: dict[int, int]
     ) -> tuple[NDArray[np.float64], float]:
-        """Weights and bias on the vectors as they are, of the strength that is best on dev."""
+        """Fit weights and bias with the best C on dev."""
         import torch
         from sklearn.linear_model import LogisticRegression
 

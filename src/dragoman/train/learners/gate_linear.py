@@ -1,4 +1,4 @@
-"""A gate from TF-IDF and the dialogue's shape: a logistic regression, learned in seconds."""
+"""Learner of the linear gate: a logistic regression over TF-IDF and dialogue shape, trained in seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isnan
 from typing import TypeAlias
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.core.examples import Example
 from dragoman.gate.features import DIALOGUE, Features, Field
@@ -25,11 +25,11 @@ Read: TypeAlias = tuple[dict[Field, list[str]], dict[str, float]]
 
 
 class InputTable(RecipeTable):
-    """What is read of a turn, as `Features` says. `language` is the training set's where it is not given."""
+    """Options of `Features`; `language` defaults to that of the training set."""
 
     fields: tuple[Field, ...] = DIALOGUE
-    earlier: int = Given(default=4, ge=0)
-    ngrams: int = Given(default=2, ge=1, le=5)
+    earlier: int = Setting(default=4, ge=0)
+    ngrams: int = Setting(default=2, ge=1, le=5)
     structure: bool = True
     language: str | None = None
 
@@ -39,12 +39,12 @@ class InputTable(RecipeTable):
 
 
 class ModelTable(RecipeTable):
-    """`strength` is how freely the weights may fit (scikit-learn's C); rarer terms than `least` are not counted."""
+    """`strength` is scikit-learn's C; terms in fewer than `least` turns are dropped."""
 
-    strength: float = Given(default=2.0, gt=0)
-    least: int = Given(default=2, ge=1)
-    most_terms: int = Given(default=50_000, ge=1)
-    """Of each field, the most frequent so many terms."""
+    strength: float = Setting(default=2.0, gt=0)
+    least: int = Setting(default=2, ge=1)
+    most_terms: int = Setting(default=50_000, ge=1)
+    """Most terms per field, by frequency."""
 
 
 @learners.register(KIND)
@@ -79,7 +79,7 @@ class GateLinear:
 
 
 class Trainer:
-    """Fits the regression with scikit-learn; what comes out needs neither it nor numpy to run."""
+    """Fits the regression with scikit-learn; the result runs without it."""
 
     def __init__(self, features: Features, model: ModelTable, balance: BalanceSpec, *, seed: int = 1) -> None:
         self._features = features
@@ -89,7 +89,7 @@ class Trainer:
         self._known: dict[str, Read] = {}
 
     def fit(self, examples: Sequence[Example]) -> Linear:
-        """The model of some labelled turns."""
+        """Fit a model to labelled turns."""
         from scipy.sparse import hstack
         from sklearn.feature_extraction import DictVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -119,7 +119,7 @@ class Trainer:
         )
 
     def _read(self, example: Example) -> Read:
-        """A turn's features, read once for all folds."""
+        """Return a turn's features, computed once for all folds."""
         if example.id not in self._known:
             self._known[example.id] = self._features.of(example.context, _reply(self._features, example))
         return self._known[example.id]
@@ -132,7 +132,7 @@ class Trainer:
 
 
 class _Weighed:
-    """The terms of one field over all turns: a matrix of TF-IDF, the names of its columns, and their idf."""
+    """TF-IDF matrix of one field over all turns, with the names and idf of its columns."""
 
     def __init__(self, matrix: object, names: list[str], idf: list[float]) -> None:
         self.matrix = matrix
@@ -155,7 +155,7 @@ def _weighed(documents: Sequence[Sequence[str]], model: ModelTable) -> _Weighed:
 
 
 def _held_out(job: Job, trainer: Trainer) -> tuple[list[float], list[int]]:
-    """The score of each training turn by a model of the other folds, and its fold; nothing where there are no folds."""
+    """Return each training turn's score by a model of the other folds, and its fold; empty without folds."""
     from dragoman.train.calibration.cross_fitting import fold_of
 
     examples, count = job.train.examples, job.recipe.calibrate.folds

@@ -1,4 +1,4 @@
-"""When a language model's True means that something should be looked up: a calibration and a threshold."""
+"""Learner of the prompted gate: calibration and threshold of a language model's True."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FILE = "answers.jsonl"
 
 
 class ModelTable(llm_scores.ModelTable):
-    """The language model that is asked, and how."""
+    """Language model and prompt style."""
 
     style: Style = "zero-shot"
 
 
 @learners.register(KIND)
 class GatePrompted:
-    """Asks a language model the papers' question of each turn, once."""
+    """Prompts a language model with the papers' question, once per turn."""
 
     def fit(self, job: Job) -> Part:
         table = typed(ModelTable, job.recipe.model, "model")

@@ -1,4 +1,4 @@
-"""RAGate-PEFT: a low-rank adapter on a causal language model, trained to say whether a turn is to be looked up."""
+"""RAGate-PEFT: learner of a low-rank adapter on a causal language model that decides on retrieval."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class InputTable(ViewTable):
     k: int = Between(default=3, ge=1)
     tokens: int = Between(default=512, ge=128)
     drafter: str = ""
-    """Who drafts `syn-resp`: weights of a language model; the base itself where it is not given."""
+    """Language model that drafts `syn-resp`; default: the base."""
     draft_tokens: int = Between(default=DRAFT_TOKENS, ge=1)
 
 
 class ModelTable(RecipeTable):
-    """The base, the adapter on it, and what is learned at the answer."""
+    """Base, adapter, and the loss at the answer token."""
 
     base: str = "smollm2-135m-instruct"
     quantise: Literal["auto", "4bit", "none"] = "auto"
@@ -67,7 +67,7 @@ class ModelTable(RecipeTable):
 
 @learners.register(KIND)
 class TunedGateLearner:
-    """Makes a part of an adapter; the base's weights stay where they are, and are known by their SHA-256."""
+    """Trains an adapter part; it refers to the base's weights by SHA-256."""
 
     def fit(self, job: Job) -> Part:
         require_torch("Tuning a language model")
@@ -76,7 +76,7 @@ class TunedGateLearner:
 
 
 class _Training:
-    """One training while it runs."""
+    """State of one training."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -104,7 +104,7 @@ class _Training:
         return self._finish([prompts[id(example)] for example in job.dev.examples], metrics, folds)
 
     def _prompts(self) -> dict[int, Prompt]:
-        """What the model is asked about each example, by the example's identity."""
+        """Return the prompt of each example, by identity."""
         job = self._job
         examples = [*job.train.examples, *job.dev.examples]
         drafts = self._drafts(examples) if "syn-resp" in self._input.fields else {}
@@ -132,7 +132,7 @@ class _Training:
             model.close()
 
     def _task(self, job: Job, asked: dict[int, Prompt]) -> AnswerTask:
-        """The task of a job over a fresh adapter."""
+        """Return the task of a job with a new adapter."""
         from dragoman.models.torch.causal_lm import ANSWER_ROOM, load_causal
         from dragoman.models.torch.lora import LoraSpec, add_adapter
         from dragoman.train.gates.answer_task import AnswerTask
@@ -161,7 +161,7 @@ class _Training:
         )
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example], asked: dict[int, Prompt]) -> list[list[float]]:
-        """Train without some turns, as long as dev says, and score them."""
+        """Train without some turns, with early stopping on dev, and score them."""
         from dragoman.models.torch.causal_lm import ANSWER_ROOM
         from dragoman.train.loop.training_loop import fit
 
@@ -186,7 +186,7 @@ class _Training:
         metrics: Mapping[str, float],
         folds: tuple[Sequence[Sequence[float]], Sequence[float]] | None,
     ) -> Part:
-        """Calibrate on dev's scores, as the saved adapter gives them, and write the part."""
+        """Calibrate on the saved adapter's dev scores and write the part."""
         from dragoman.models.torch.lora import FILES
         from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
 

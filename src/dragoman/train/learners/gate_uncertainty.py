@@ -1,11 +1,11 @@
-"""When the doubt of an unaided draft means that something should be looked up: a calibration and a threshold."""
+"""Learner of the uncertainty gate: calibration and threshold of the doubt of drafts without retrieval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field as Given
+from pydantic import Field as Setting
 
 from dragoman.gate.uncertainty import KIND, Measure, doubt, question
 from dragoman.models.part import Part
@@ -22,16 +22,16 @@ FILE = "drafts.jsonl"
 
 
 class InputTable(llm_scores.InputTable):
-    """What the model is asked: in which language, under which name."""
+    """Language and name in the prompt."""
 
     name: str = "Dragoman"
 
 
 class ModelTable(llm_scores.ModelTable):
-    """The language model that drafts, and what of a draft is measured."""
+    """Language model, and the measure of a draft."""
 
     measure: Measure = "mean"
-    max_tokens: int = Given(default=24, ge=1)
+    max_tokens: int = Setting(default=24, ge=1)
 
     def extra(self) -> dict[str, Any]:
         return {"least": True} if self.measure == "least" and self.kind.partition(".")[0] == "llamacpp" else {}
@@ -43,7 +43,7 @@ class ModelTable(llm_scores.ModelTable):
 
 @learners.register(KIND)
 class GateUncertainty:
-    """Asks a language model for a draft a turn, once; what is kept is how sure it was, never what it said."""
+    """Drafts one reply per turn and keeps its confidence, never its text."""
 
     def fit(self, job: Job) -> Part:
         table = typed(ModelTable, job.recipe.model, "model")

@@ -1,4 +1,4 @@
-"""Trains the joint scorer: which sentence answers, which fact bears on it, what both say, what a claim rests on."""
+"""Learner of the joint scorer: answer sentences, relevant facts, verdicts, and support of claims."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from dragoman.models.onnx.scorer import Scorer
 
 _CALIBRATED = 2_500
-"""So many rows of dev are read from the exported model for each head."""
+"""Dev rows per head for calibration of the exported model."""
 _TEMPERATURES = tuple(0.4 * 1.06**step for step in range(50))
 
 
 class JointInput(RecipeTable):
-    """How often the rows of each set come in an epoch, and how much the loss of each head counts."""
+    """Repeats of each set in an epoch, and weights of the heads' losses."""
 
     repeats: dict[str, int] = Field(default_factory=dict)
     weights: dict[str, float] = Field(default_factory=dict)
@@ -37,14 +37,14 @@ class JointInput(RecipeTable):
 
 @learners.register(KIND)
 class JointLearner:
-    """Makes a `joint` part from files of pair rows."""
+    """Trains a `joint` part from files of pair rows."""
 
     def fit(self, job: Job) -> Part:
         from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate
         from dragoman.train.joint_task import JointTask, texts_of
         from dragoman.train.loop.training_loop import fit
 
-        given, model = typed(JointInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        inputs, model = typed(JointInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         rows, dev = _rows(job.train, "training"), _rows(job.dev, "dev")
         trunk, tokens = model.open({name: len(labels) for name, labels in HEADS.items()}, seed=job.recipe.train.seed)
         task = JointTask(
@@ -54,8 +54,8 @@ class JointLearner:
             dev,
             recipe=job.recipe,
             device=job.device,
-            repeats=given.repeats,
-            weights=given.weights,
+            repeats=inputs.repeats,
+            weights=inputs.weights,
         )
         metrics = fit(task, job)
         held = {
@@ -95,28 +95,30 @@ class JointLearner:
 
 
 def _rows(corpus: Corpus, side: str) -> list[PairRow]:
-    found = [row_of(example.meta) for example in corpus.examples if "row" in example.meta]
-    if not found:
+    rows = [row_of(example.meta) for example in corpus.examples if "row" in example.meta]
+    if not rows:
         raise TrainingError(
             f"The {side} data holds no pair rows.", remedy="Give a file of them: see datasets/pair_rows.py."
         )
-    return found
+    return rows
 
 
 def _some(rows: Sequence[PairRow], head: str) -> list[PairRow]:
-    """Rows of dev that have a head's label, evenly taken where they are many."""
+    """Return dev rows with a head's label, evenly sampled."""
     having = [row for row in rows if getattr(row, head) is not None]
     step = max(1, len(having) // _CALIBRATED)
     return having[::step]
 
 
 def _accuracy(scores: FloatArray, truth: Sequence[int]) -> float:
-    said = scores.argmax(axis=-1)
-    return sum(int(given) == right for given, right in zip(said, truth, strict=True)) / max(1, len(truth))
+    predicted = scores.argmax(axis=-1)
+    return sum(int(prediction) == right for prediction, right in zip(predicted, truth, strict=True)) / max(
+        1, len(truth)
+    )
 
 
 def _temperature(scores: FloatArray, truth: Sequence[int]) -> float:
-    """The temperature with the least loss on dev."""
+    """Return the temperature with the least loss on dev."""
     import numpy as np
 
     from dragoman.models.joint import softmax
@@ -132,7 +134,7 @@ def _temperature(scores: FloatArray, truth: Sequence[int]) -> float:
 
 
 def _described(part: Part, rows: Sequence[PairRow], dev: Sequence[PairRow]) -> Part:
-    """The part with how many rows of which set it learned from, and under which licence each is."""
+    """Add the number of rows and the licence of each set to the part."""
     counts, devs = Counter(row.set for row in rows), Counter(row.set for row in dev)
     sets = {
         name: {"train": counts[name], "dev": devs[name], "licence": LICENCES.get(name, "")}

@@ -1,4 +1,4 @@
-"""A planner from a pre-trained encoder: one label a source, each with a threshold of its own."""
+"""Learner of a planner over a pre-trained encoder: one label per source, each with its threshold."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ class _Fitting:
 
 
 def source_names(corpus: Corpus) -> tuple[str, ...]:
-    """The sources that the training turns offer, in the order of the first that offers them: the labels.
+    """Return the labels: the sources of the training turns, in order of first occurrence.
 
-    A source that no plan asks has nothing to be learned of, and is left out; so it is never chosen.
+    A source in no plan has no positives; it is left out and never chosen.
     """
     offered = dict.fromkeys(source.name for example in corpus.examples for source in example.sources)
     planned = {name for example in corpus.examples for name in example.gold.plan or ()}

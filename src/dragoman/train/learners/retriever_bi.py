@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 KIND = "retriever.bi"
 _CANDIDATES = 12_000
-"""Candidates of dev by which the exported model is calibrated, and eight bits are judged."""
+"""Dev candidates for the calibration of the exported model and the choice of bits."""
 
 
 class BiModel(Model):
-    """The trunk as two towers: `listwise` weighs Eq. 5 over the turn's own candidates beside that over the batch."""
+    """Trunk as two towers; `listwise` is the weight of Eq. 5 over the turn's own candidates."""
 
     temperature: float = Field(default=0.05, gt=0)
-    """Where the learned temperature begins."""
+    """Initial temperature."""
     listwise: float = Field(default=1.0, ge=0)
     said: bool = False
-    """Learn, a source at a time, what a passage loses where the agent has said as much already."""
+    """Learn a repetition penalty for each source."""
 
 
 @learners.register(KIND)
 class BiEncoderLearner:
-    """Makes a part whose weights `encoder.onnx` runs, and which `retriever.dense` and `.hybrid` take as `part`."""
+    """Trains a part whose weights `encoder.onnx` runs, for `part` of `retriever.dense` and `.hybrid`."""
 
     auxiliary = True
 
@@ -98,10 +98,14 @@ class BiEncoderLearner:
 
 
 class _Reading:
-    """What the exported model makes of dev, on the runtime that it will run on."""
+    """Dev's scores by the exported model on its runtime."""
 
     def __init__(
-        self, dev: Pairs, spec: BiModel, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+        self,
+        dev: RankingPairs,
+        spec: BiModel,
+        shares: Mapping[str, float],
+        said: Mapping[SourceName, RepetitionPenalty],
     ) -> None:
         self._dev = dev
         self._spec = spec
@@ -111,7 +115,7 @@ class _Reading:
         self.last: list[float] = []
 
     def cosines(self, scorer: Scorer) -> FloatArray:
-        """The cosine of every question with each candidate that is offered, (N, 1)."""
+        """Return the cosines of questions with their offered candidates, (N, 1)."""
         import numpy as np
 
         vectors = self._vectors(scorer)
@@ -121,11 +125,11 @@ class _Reading:
         return np.array(self.last, dtype=np.float32).reshape(-1, 1)
 
     def hit(self, scorer: Scorer) -> float:
-        """Hit@1 over what is offered."""
+        """Return hit@1 over offered candidates."""
         return self._vectors(scorer).measured()["hit@1"]
 
     def _vectors(self, scorer: Scorer) -> PairVectors:
-        """What the scorer's model makes of dev, which it reads once."""
+        """Return dev's vectors by the scorer's model, computed once."""
         if scorer not in self._read:
             self._read[scorer] = self._encoded(scorer)
         return self._read[scorer]
@@ -151,6 +155,6 @@ def _shares(towers: Towers) -> dict[str, float]:
 
 
 def _told(towers: Towers) -> dict[str, object]:
-    """What the part's options say of passages that were said already; nothing where that was not learned."""
+    """Return the part's options of repetition penalties; empty if not learned."""
     penalties = {name: asdict(learned) for name, learned in towers.said().items()}
     return {"said": penalties} if penalties else {}

@@ -1,4 +1,4 @@
-"""The cross-encoder: what is asked and what could be taken are read together, and the pair is scored."""
+"""Learner of the cross-encoder, which reads query and passage together and scores the pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from dragoman.core.errors import ConfigError
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 KIND = "retriever.cross"
 _CANDIDATES = 6_000
-"""Candidates of dev by which the exported model is calibrated, and eight bits are judged."""
+"""Dev candidates for the calibration of the exported model and the choice of bits."""
 _MEASURED = 60_000
-"""Candidates of dev that are scored after each epoch."""
+"""Dev candidates that are scored after each epoch."""
 
 
 class CrossModel(Model):
-    """The trunk over pairs: `judging` weighs binary cross-entropy beside the list-wise loss."""
+    """Trunk over pairs; `judging` is the weight of binary cross-entropy beside the list-wise loss."""
 
     judging: float = Field(default=1.0, ge=0)
 
 
 @learners.register(KIND)
 class CrossEncoderLearner:
-    """Makes a part that `retriever.rerank` runs over another retriever's candidates."""
+    """Trains a part with which `retriever.rerank` reranks another retriever's candidates."""
 
     auxiliary = True
 
@@ -93,20 +93,20 @@ class CrossEncoderLearner:
 
 
 class ExportedReading:
-    """What the exported model makes of dev, on the runtime that it will run on."""
+    """Dev's scores by the exported model on its runtime."""
 
-    def __init__(self, dev: Pairs) -> None:
+    def __init__(self, dev: RankingPairs) -> None:
         self._dev = dev
         self.last: list[float] = []
 
     def scores(self, scorer: Scorer) -> FloatArray:
-        """The scores of the pairs that are offered, (N, 1)."""
+        """Return the scores of offered pairs, (N, 1)."""
         scores = self._all(scorer)[offered(self._dev)]
         self.last = scores[:, 0].tolist()
         return scores
 
     def hit(self, scorer: Scorer) -> float:
-        """Hit@1 over what is offered."""
+        """Return hit@1 over offered candidates."""
         from dragoman.train.ranking.cross_encoder import measured
 
         return measured(self._dev, self._all(scorer)[:, 0].tolist())["hit@1"]

@@ -1,6 +1,6 @@
-"""PK-ICR's persona model: does this persona, with the question, lead to the knowledge that is right? (Eq. 4-6)
+"""PK-ICR's persona model: whether a persona, with the question, fits the gold knowledge (Eq. 4-6).
 
-Trained with the true knowledge as it is used with the chosen one: the pair of "{persona} {question}" and the knowledge.
+Trained on pairs of "{persona} {question}" and the gold knowledge; in use the knowledge is the selected one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Passage
 from dragoman.models.part import Part
 from dragoman.retriever.joint import HEAD, KIND, Asking, asked
-from dragoman.retriever.search import Asked, search_text
+from dragoman.retriever.search import QueryKind, search_text
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
 from dragoman.train.registry import learners
@@ -26,9 +26,9 @@ LABEL = "grounded"
 
 
 class InputTable(RecipeTable):
-    """What of the dialogue is asked, with the persona or not at all; the paper reads the last turn alone."""
+    """Query text, with the question or the persona alone; the paper uses the last turn."""
 
-    query: Asked = "last"
+    query: QueryKind = "last"
     asking: Asking = "both"
 
 
@@ -41,8 +41,8 @@ class LabelledPairs:
     turns: Sequence[str]
 
 
-def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -> LabelledPairs:
-    """Every persona of every turn that needs knowledge, with the right knowledge; the label says if it was used."""
+def grounded(corpus: Corpus, query: QueryKind, side: str, asking: Asking = "both") -> LabelledPairs:
+    """Pair every persona of turns that need knowledge with the gold knowledge; the label tells if it was used."""
     shared = {passage.id: passage for passage in corpus.passages}
     pairs: list[Text] = []
     labels: list[float] = []
@@ -70,7 +70,7 @@ def grounded(corpus: Corpus, query: Asked, side: str, asking: Asking = "both") -
 
 @learners.register(KIND)
 class RetrieverJoint:
-    """Learns which persona a question and its knowledge rest on, as a cross-encoder."""
+    """Trains a cross-encoder that selects the persona for a question and its knowledge."""
 
     def fit(self, job: Job) -> Part:
         from dragoman.train.export.export_and_calibrate import Held, export_and_calibrate

@@ -1,7 +1,6 @@
-"""One trunk with several heads: a gate, a gate that reads a reply, relevance, consistency. What ships is made so.
+"""Learner of one trunk with several heads: gate, gate with reply, relevance, consistency; trains the shipped model.
 
-Each head learns from the examples that have its labels; the parts that come out lie in folders of their own, are used
-like any other part, and share one model file.
+Each head trains on the examples with its labels; the resulting parts have their own folders and share one model file.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DECIDING: Mapping[Name, str] = {"gate": "auc", "reply": "auc", "relevance": "hi
 
 
 class InputTable(RecipeTable):
-    """Which heads, how much each counts, and which recipe's tables each one takes (`tables.gate.input.turns = 4`)."""
+    """Heads, their weights, and their own recipe tables (`tables.gate.input.turns = 4`)."""
 
     heads: dict[Name, float] = Field(min_length=1)
     tables: dict[Name, dict[str, dict[str, Any]]] = Field(default_factory=dict)
@@ -44,7 +43,7 @@ class InputTable(RecipeTable):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One head: what its loop learns with how many rows, what it is calibrated on, how its part is used."""
+    """One head: its task and rows, calibration data, and options of its part."""
 
     task: Task
     rows: int
@@ -55,7 +54,7 @@ class Study:
 
 @learners.register(KIND)
 class SharedLearner:
-    """Makes a model with several heads, and a part for each."""
+    """Trains a model with several heads, and a part for each."""
 
     def fit(self, job: Job) -> Part:
         from dragoman.train.export.export_and_calibrate import export_and_calibrate
@@ -100,7 +99,7 @@ class SharedLearner:
 
 
 def _write(whole: Part, name: Name, study: Study) -> Part:
-    """The part of one head, beside the model that it shares."""
+    """Write the part of one head, which shares the model."""
     head = whole.head(_HEADS[name])
     own = {gate.HEAD: "reply"} if name == "reply" else {}
     inner = gate.HEAD if name == "reply" else _HEADS[name]
@@ -117,7 +116,7 @@ def _write(whole: Part, name: Name, study: Study) -> Part:
 
 
 def _own(job: Job, tables: Mapping[str, Mapping[str, Any]]) -> Job:
-    """The job with a head's own tables in the recipe."""
+    """Return the job with a head's own recipe tables."""
     recipe = job.recipe.model_copy(
         update={
             "input": dict(tables.get("input", {})),
@@ -160,7 +159,7 @@ def _reply(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
 
 
 def _replied(corpus: Corpus) -> Corpus:
-    """The turns of sets in which turns of both kinds have replies: elsewhere the reply itself gives the label away."""
+    """Return the turns of sets in which both classes have replies; elsewhere a reply reveals the label."""
     by_set: dict[str, set[bool]] = {}
     for example in corpus.examples:
         if example.gold.reply is not None and example.gold.retrieve is not None:

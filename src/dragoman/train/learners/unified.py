@@ -1,4 +1,4 @@
-"""The unified model: one language model learns to plan, to judge evidence and to answer (UniMS-RAG, SAFARI)."""
+"""Learner of the unified model: one language model plans, scores evidence and answers (UniMS-RAG, SAFARI)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from dragoman.train.contract import Job, Progress
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 from dragoman.train.unified.calibration import SIMILARITY, calibrated, plan_offsets, plan_share
-from dragoman.train.unified.source_names import check_names, renamed
-from dragoman.train.unified.sources import orders_of, sources_of
+from dragoman.train.unified.sources import check_names, orders_of, renamed, sources_of
 from dragoman.train.unified.tables import InputTable, ModelTable
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ _TRIAL = "work"
 
 @learners.register(KIND)
 class UnifiedLearner:
-    """Makes a part that planner.acting, retriever.evaluating and reader.unified run together.
+    """Trains a part that planner.acting, retriever.evaluating and reader.unified share.
 
     `torchrun --nproc-per-node N -m dragoman train ..`, or accelerate's launcher, trains it on several GPUs.
     """
@@ -52,7 +51,7 @@ class UnifiedLearner:
 
 
 class _Training:
-    """One training while it runs."""
+    """State of one training."""
 
     def __init__(self, job: Job) -> None:
         self._input = typed(InputTable, job.recipe.input, "input")
@@ -78,7 +77,7 @@ class _Training:
         self._labels = tuple(resolve(file) for file in files)
 
     def _named(self, job: Job) -> Job:
-        """The job with its sources by the names that the recipe gives them."""
+        """Return the job with sources renamed as the recipe sets."""
         names = self._input.sources
         if not names:
             return job
@@ -119,7 +118,7 @@ class _Training:
         return task, converters[-1], best
 
     def _task(self, run: int = 0) -> tuple[UnifiedTask, TurnTokens]:
-        """What is learned; another `run` of it begins with the same weights and takes turns in another order."""
+        """Return the task; each `run` starts from the same weights with another order of turns."""
         from dragoman.models.torch.causal_lm import load_causal
         from dragoman.models.torch.lora import LoraSpec
         from dragoman.models.unified.token_spelling import spell
@@ -201,7 +200,7 @@ class _Training:
         )
 
     def _talks(self) -> bool:
-        """Whether it learned replies to turns that ask no source, be it by plans that labels make likely."""
+        """Whether training had replies to turns without sources, also by likely plans from labels."""
         from dragoman.train.unified.candidates import likely
 
         relevance = self._relevance(self._unnamed)
@@ -217,14 +216,14 @@ class _Training:
         return read_relevance(self._labels, examples, partial=cut, gold=self._input.unlabelled == "gold")
 
     def _by_gold(self, examples: Sequence[Example], relevance: Relevance | None) -> frozenset[str]:
-        """The turns that no label file has, where those are learned from what is right."""
+        """Return the turns without relevance labels that are trained on gold."""
         if relevance is None or self._input.unlabelled != "gold":
             return frozenset()
         labelled = {turn for turn, _ in relevance}
         return frozenset(example.id for example in examples if example.id not in labelled)
 
     def _plan_weights(self, examples: Sequence[Example]) -> dict[Order, float]:
-        """How much the plan of each order counts: `balance.weight` is "none", "balanced", or a power between."""
+        """Return the weight of each plan: `balance.weight` is "none", "balanced", or a power between."""
         from dragoman.train.unified.losses import class_weights
 
         weight = self._job.recipe.balance.weight
@@ -238,7 +237,7 @@ class _Training:
         return class_weights(plans, power=power)
 
     def _light(self, turns: TurnTokens) -> tuple[str, ...]:
-        """Write the adapter for llama.cpp, where that can run the model."""
+        """Write the adapter for llama.cpp, if it can run the model."""
         from dragoman.models.llamacpp.gguf_adapter import write_gguf_adapter
 
         table, folder = self._model, self._job.folder
@@ -251,7 +250,7 @@ class _Training:
         return (LIGHT_ADAPTER,)
 
     def _calibrated(self, outcomes: Sequence[TurnOutcome], turns: TurnTokens, names: tuple[str, ...]) -> Part:
-        """The part with offsets and calibrations that were fitted on dev; it is not written yet."""
+        """Return the part with plan offsets and calibrations fitted on dev, before it is written."""
         from dragoman.train.export.export_and_calibrate import made_from
         from dragoman.train.unified.measures import measures
 

@@ -40,7 +40,7 @@ _WORDS_ONLY = {"about", "name", "licence", "export", "calibrate"}
 
 
 @dataclass(slots=True)
-class State:
+class TrainingState:
     """Where a training stands: `batch` batches into `epoch` (from 0), `step` steps of the optimiser in all."""
 
     step: int = 0
@@ -89,7 +89,7 @@ class Checkpoints:
             return "No checkpoint was written yet."
         return f"The last good checkpoint is kept in '{self._folder}'."
 
-    def load(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> State | None:
+    def load(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState | None:
         """Put a training back to where it was saved last; None where nothing was saved."""
         saved = self._newest()
         if saved is None:
@@ -97,7 +97,7 @@ class Checkpoints:
         with _readable(saved):
             table = json.loads((saved / _STATE).read_text(encoding="utf-8"))
             self._refuse_other(table)
-            state = State(**table["state"])
+            state = TrainingState(**table["state"])
             if state.finished:
                 return state
             if table["frozen"] != self._frozen_hash(model):
@@ -107,7 +107,7 @@ class Checkpoints:
             set_random_states(table["random"])
         return state
 
-    def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: State) -> None:
+    def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: TrainingState) -> None:
         """Write a checkpoint, then take the older ones away."""
         partial = self._place / f".partial-{os.getpid()}"
         target = self._place / f"{state.epoch:04d}-{state.step:08d}"
@@ -153,7 +153,7 @@ class Checkpoints:
         whole = [place for place in self._place.iterdir() if not place.name.startswith(".")]
         return max(whole, key=lambda place: place.name, default=None)
 
-    def _told(self, model: torch.nn.Module, state: State) -> str:
+    def _told(self, model: torch.nn.Module, state: TrainingState) -> str:
         table = {
             "format": FORMAT,
             "of": self._of,

@@ -56,18 +56,18 @@ def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
     }
 
 
-def decision_measures(said: Sequence[Sequence[bool]], true: Sequence[Sequence[bool]]) -> dict[str, float]:
+def decision_measures(predicted: Sequence[Sequence[bool]], true: Sequence[Sequence[bool]]) -> dict[str, float]:
     """Precision, recall and F1 over the decisions of all rows and labels together (micro), and the share of rows with
     every label right."""
-    pairs = [pair for row, truth in zip(said, true, strict=True) for pair in zip(row, truth, strict=True)]
+    pairs = [pair for row, truth in zip(predicted, true, strict=True) for pair in zip(row, truth, strict=True)]
     hits = sum(a and b for a, b in pairs)
     yes, positives = sum(a for a, _ in pairs), sum(b for _, b in pairs)
-    right = sum(list(row) == list(truth) for row, truth in zip(said, true, strict=True))
+    right = sum(list(row) == list(truth) for row, truth in zip(predicted, true, strict=True))
     return {
         "precision": hits / yes if yes else 0.0,
         "recall": hits / positives if positives else math.nan,
         "f1": 2 * hits / (yes + positives) if yes + positives else math.nan,
-        "exact": right / len(said) if said else math.nan,
+        "exact": right / len(predicted) if predicted else math.nan,
     }
 
 

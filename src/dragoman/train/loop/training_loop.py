@@ -16,7 +16,7 @@ import torch
 
 from dragoman.core.errors import TrainingError, UnknownNameError
 from dragoman.train.contract import Job, Progress, Task
-from dragoman.train.loop.checkpoint import Checkpoints, State, identity
+from dragoman.train.loop.checkpoint import Checkpoints, TrainingState, identity
 from dragoman.train.loop.logs import Logs, Silent
 from dragoman.train.loop.optimiser import adamw, factor, set_rate, trainable
 from dragoman.train.loop.out_of_memory import BATCH, is_out_of_memory, largest_fitting, release, told, told_of_dev
@@ -53,11 +53,11 @@ class _Loop:
         self._learned = list(trainable(self._model).values())
         self._optimiser = adamw(self._model, self._spec, getattr(task, "head_parameters", ()))
         self._saved = Checkpoints(folder, identity(job))
-        self._state = State()
+        self._state = TrainingState()
         self._total = 0
 
     def run(self) -> Mapping[str, float]:
-        self._state = state = self._saved.load(self._model, self._optimiser) or State()
+        self._state = state = self._saved.load(self._model, self._optimiser) or TrainingState()
         self._ranks.wait()  # until all have read what the first one will replace
         if not state.finished:
             began = monotonic() - state.seconds
@@ -93,7 +93,7 @@ class _Loop:
         state.seconds, state.log = monotonic() - began, logs.length()
         self._save()
 
-    def _logs(self, state: State) -> Logs | Silent:
+    def _logs(self, state: TrainingState) -> Logs | Silent:
         return Logs(self._folder, length=state.log, step=state.step) if self._ranks.is_first else Silent()
 
     def _save(self) -> None:

@@ -1,7 +1,7 @@
-"""The task of a bi-encoder: one trunk reads what is asked and what could be taken, and cosines rank.
+"""Training task of a bi-encoder: one trunk encodes queries and passages, and cosines rank them.
 
-A row is a question. A batch encodes each of its texts once: for every question what is right, its own candidates and
-mined negatives; what is right for one is a negative for the others of the same source.
+A row is a question. A batch encodes each text once: for every question its positives, its own candidates and mined
+negatives; a positive of one question is a negative for others of the same source.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from dragoman.retriever.repetition_penalty import RepetitionPenalty
 from dragoman.retriever.vectors import MIX
 from dragoman.train.ranking.losses import contrastive
 from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 from dragoman.train.ranking.vectors import PairVectors
 from dragoman.train.spec import Recipe
 
 _COLDEST = 100.0
-"""Cosines are multiplied by no more."""
+"""Largest factor of cosines."""
 _SLOPE, _BEYOND = 0.2, 0.5
-"""Where the learned loss of what was said already begins."""
+"""Initial values of the repetition penalty."""
 
 
 class Towers(Trunk):
-    """A trunk, and what only its training or its queries need: the temperature, the shares of a mix, and what
-    passages of some sources lose where they were `said` already.
+    """Trunk with the parameters of training and queries: temperature, weights of a mix, and repetition penalties of
+    the sources in `said`.
 
-    Both towers are the one trunk. What is `beside` is no part of the model that is exported.
+    Both towers share the trunk. Parameters in `beside` are not exported with the model.
     """
 
     def __init__(self, trunk: Trunk, *, temperature: float, mix: bool, said: Sequence[SourceName] = ()) -> None:
@@ -52,18 +52,18 @@ class Towers(Trunk):
 
     @property
     def coldness(self) -> Tensor:
-        """What cosines are multiplied by: one over the temperature."""
+        """Factor of cosines: one over the temperature."""
         factor: Tensor = self.beside["coldness"].exp().clamp(max=_COLDEST)
         return factor
 
     def shares(self) -> dict[str, Tensor]:
-        """What each part of a query weighs; those without a share weigh 1."""
+        """Weights of the components of a query; default 1."""
         if "mix" not in self.beside:
             return {}
         return dict(zip(MIX, torch.softmax(self.beside["mix"], 0), strict=True))
 
     def said(self) -> dict[SourceName, RepetitionPenalty]:
-        """What was learned of each source's passages that were said already."""
+        """Learned repetition penalty by source."""
         if not self.sources:
             return {}
         learned = zip(self.beside["slope"].tolist(), self.beside["beyond"].tolist(), strict=True)
@@ -72,7 +72,7 @@ class Towers(Trunk):
         }
 
     def lost(self, nearness: Tensor, sources: Sequence[SourceName]) -> Tensor:
-        """What texts lose of their cosines, (Q, P), by how near the nearest reply is to them, (Q, P)."""
+        """Return the penalties of texts, (Q, P), from their cosines with the nearest reply, (Q, P)."""
         places = [self.sources.index(name) for name in sources]
         slope, beyond = self.beside["slope"][places], self.beside["beyond"][places]
         loss: Tensor = slope[:, None] * (nearness - beyond[:, None]).clamp(min=0)
@@ -81,8 +81,8 @@ class Towers(Trunk):
 
 @dataclass(frozen=True, slots=True)
 class Negatives:
-    """Which negatives a question meets: of its own candidates, of those that words find, of those that the model
-    itself finds from epoch `after` on (and its `ceiling`)."""
+    """Numbers of negatives per question: own candidates, by BM25, and mined by the model from epoch `after` on (with
+    its `ceiling`)."""
 
     own: int
     words: int
@@ -92,7 +92,7 @@ class Negatives:
 
 
 class BiTask:
-    """Learn vectors by Eq. 5 over the batch, and by the same over each question's own candidates (`listwise`)."""
+    """Contrastive training by Eq. 5 over the batch, and over each question's own candidates (`listwise`)."""
 
     head_parameters = ("beside",)
 
@@ -100,8 +100,8 @@ class BiTask:
         self,
         towers: Towers,
         tokens: Tokens,
-        train: Pairs,
-        dev: Pairs,
+        train: RankingPairs,
+        dev: RankingPairs,
         *,
         recipe: Recipe,
         negatives: Negatives,
@@ -139,7 +139,7 @@ class BiTask:
         return self._towers
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """The questions by chance; from the epoch on that the recipe says, negatives are mined anew before."""
+        """Return shuffled questions; from epoch `after` on, negatives are mined first."""
         self._epoch = epoch
         if self._negatives.mined and epoch >= self._negatives.after:
             negatives = self._mined.get(epoch, self._mine)
@@ -165,7 +165,7 @@ class BiTask:
         return loss
 
     def _taken(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What a question brings into its batch: its own (right and wrong), and mined ones."""
+        """Return the texts of a question in its batch: positives, own negatives and mined ones."""
         question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")
         gold = sorted(question.gold)
@@ -175,10 +175,13 @@ class BiTask:
         return (*right, *own), others
 
     def _masks(
-        self, questions: Sequence[Question], taken: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], places: list[int]
+        self,
+        questions: Sequence[RankingQuestion],
+        taken: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+        places: list[int],
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """What is right, wrong and a question's own, each (Q, P). A text is a negative only for questions of a source
-        that brought it: what a turn needs of another source is right there."""
+        """Return the masks of positives, negatives and own candidates, each (Q, P). A text is a negative only for
+        questions of its source, since it may be a positive of another source."""
         column = {place: i for i, place in enumerate(places)}
         by_source = {question.source: torch.zeros(len(places), dtype=torch.bool) for question in questions}
         for question, (mine, others) in zip(questions, taken, strict=True):
@@ -190,21 +193,21 @@ class BiTask:
         wrong = torch.stack([by_source[question.source] for question in questions]) & ~right
         return right.to(self._device), wrong.to(self._device), own.to(self._device)
 
-    def _queries(self, said: Sequence[Mapping[str, Encoded]]) -> Tensor:
-        """The unit vectors of queries: of their parts, each by its share."""
-        encodings = [encoding for parts in said for encoding in parts.values()]
+    def _queries(self, query_parts: Sequence[Mapping[str, Encoded]]) -> Tensor:
+        """Return the unit vectors of queries: the weighted sum of their components."""
+        encodings = [encoding for parts in query_parts for encoding in parts.values()]
         vectors = iter(self._vectors(encodings))
         shares = self._towers.shares()
-        mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in said]
+        mixed = [torch.stack([shares.get(name, 1.0) * next(vectors) for name in parts]).sum(0) for parts in query_parts]
         return nn.functional.normalize(torch.stack(mixed), dim=-1)
 
     def _replies(self, batch: Sequence[int]) -> Tensor | None:
-        """The unit vectors of the earlier replies of a batch, (R, D); None where there are none."""
+        """Return the unit vectors of the batch's earlier replies, (R, D); None if there are none."""
         replied = [encoding for row in batch for encoding in self._replied[row]]
         return self._vectors(replied) if replied else None
 
     def _lost(self, batch: Sequence[int], replies: Tensor | None, vectors: Tensor) -> Tensor | float:
-        """What the batch's texts lose of their cosines with its questions, (Q, P): by the nearest earlier reply."""
+        """Return the penalties of the batch's texts for its questions, (Q, P), by the nearest earlier reply."""
         if replies is None:
             return 0.0
         replied = [self._replied[row] for row in batch]
@@ -215,7 +218,7 @@ class BiTask:
         return self._towers.lost(torch.stack(nearest), [self._train.questions[row].source for row in batch])
 
     def _vectors(self, encodings: Sequence[Encoded]) -> Tensor:
-        """Unit vectors with their gradients, (N, D)."""
+        """Return unit vectors with gradients, (N, D)."""
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
         vectors = []
         size = at_once(self._device)
@@ -227,13 +230,13 @@ class BiTask:
         return torch.cat(vectors)[back]
 
     def _mine(self) -> Hard:
-        """What this model takes for right and is not."""
+        """Mine the texts that this model ranks high and that are wrong."""
         vectors = self.embedded(self._train)
         count, ceiling = self._negatives.mined, self._negatives.ceiling
         return by_vectors(self._train, vectors.queries.numpy(), vectors.texts.numpy(), count, ceiling=ceiling)
 
-    def embedded(self, pairs: Pairs) -> PairVectors:
-        """What the model makes of some pairs as it is now."""
+    def embedded(self, pairs: RankingPairs) -> PairVectors:
+        """Encode pairs by the present model."""
 
         def read(texts: Sequence[str]) -> Tensor:
             return embed(self._towers, self.tokens, texts, device=self._device)

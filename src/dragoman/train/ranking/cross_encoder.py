@@ -1,7 +1,7 @@
-"""The task of a cross-encoder: one trunk reads what is asked together with what could be taken, and scores the pair.
+"""Training task of a cross-encoder: one trunk reads query and passage together and scores the pair.
 
-A row is a question with its list: what is right, its own candidates and mined negatives. The list-wise loss makes the
-right one win, binary cross-entropy makes the score a log-odds, so that it can be calibrated.
+A row is a question with its list: positives, own candidates and mined negatives. The list-wise loss ranks the
+positives first, binary cross-entropy makes the score a log-odds, so that it can be calibrated.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from dragoman.retriever.trained import HEAD
 from dragoman.train.ranking.bi_encoder import Negatives
 from dragoman.train.ranking.losses import contrastive, first_right, judging, ranked
 from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_words, drawn
-from dragoman.train.ranking.pairs import Pairs
+from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.spec import Recipe
 
 _WIDEST = 64
-"""Own candidates of a question that the model looks at when it mines: more of them by chance."""
+"""Own candidates of a question that the model scores in mining; a random sample if there are more."""
 
 
 class CrossTask:
-    """Learn the score of pairs: Eq. 5 over each question's list, and `judging` times binary cross-entropy."""
+    """Training of pair scores: Eq. 5 over each question's list, plus `judging` times binary cross-entropy."""
 
     def __init__(
         self,
         trunk: Trunk,
         tokens: Tokens,
-        train: Pairs,
-        dev: Pairs,
+        train: RankingPairs,
+        dev: RankingPairs,
         *,
         recipe: Recipe,
         negatives: Negatives,
@@ -69,7 +69,7 @@ class CrossTask:
         return self._trunk.head_parameters
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """The questions by chance, those with long texts together."""
+        """Return shuffled questions, grouped by length."""
         self._epoch = epoch
         if self._negatives.mined and epoch >= self._negatives.after:
             negatives = self._mined.get(epoch, self._mine)
@@ -105,7 +105,7 @@ class CrossTask:
         return loss + self._judging * judging(scores, right, counted) if self._judging else loss
 
     def _taken(self, row: int) -> tuple[int, ...]:
-        """A question's list in this epoch."""
+        """Return a question's list in this epoch."""
         question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")
         gold = sorted(question.gold)
@@ -115,7 +115,7 @@ class CrossTask:
         return (*right, *own, *others)
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
-        """The scores of pairs with their gradients, (N,)."""
+        """Return the scores of pairs with gradients, (N,)."""
         encodings = self.tokens.encode(pairs)
         order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
         scores = []
@@ -128,7 +128,7 @@ class CrossTask:
         return torch.cat(scores)[back]
 
     def _mine(self) -> Hard:
-        """Of each question's own candidates, those that this model takes for right and are not."""
+        """Mine the own candidates of each question that this model ranks high and that are wrong."""
         looked: list[tuple[int, int]] = []
         for row, question in enumerate(self._train.questions):
             wrong = question.wrong
@@ -149,12 +149,12 @@ class CrossTask:
         return measured(self._dev, score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist())
 
 
-def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
-    """Every question with every candidate, in order."""
+def pair_texts(pairs: RankingPairs) -> list[tuple[str, str]]:
+    """Return every question with every candidate, in order."""
     return [(question.text, pairs.texts[place]) for question in pairs.questions for place in question.candidates]
 
 
-def measured(pairs: Pairs, scores: Sequence[float]) -> dict[str, float]:
+def measured(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
     """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: over all candidates;
     the losses of the lists and of the pairs. `scores` are those of `pair_texts`."""
     ranks: dict[str, list[int | None]] = {"": []}

@@ -1,4 +1,4 @@
-"""Losses and measures of ranking: what is right against what it stands beside. Pure functions of scores and masks."""
+"""Losses and measures of ranking, as pure functions of scores and masks."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def judging(scores: Tensor, right: Tensor, counted: Tensor) -> Tensor:
 
 
 def first_right(scores: Sequence[float], right: Sequence[bool]) -> int | None:
-    """The rank of the best that is right, from 1; among equal scores the wrong come first. None where none is."""
+    """Return the rank of the best positive, from 1; in ties negatives come first. None without a positive."""
     order = sorted(range(len(scores)), key=lambda place: (-scores[place], right[place]))
     return next((rank for rank, place in enumerate(order, start=1) if right[place]), None)
 
 
 def ranked(ranks: Iterable[int | None]) -> dict[str, float]:
-    """`hit@1` and `mrr` of questions by the rank of the best that is right; one that is not there is a miss."""
+    """Return `hit@1` and `mrr` from the ranks of the best positives; None counts as a miss."""
     values = list(ranks)
     if not values:
         return {"hit@1": math.nan, "mrr": math.nan}

@@ -1,8 +1,8 @@
 """Hard negatives: by BM25, and by the model's own cosines.
 
-In-batch negatives need no mining: `train/ranking/losses.py` masks what is right. Everything here depends on the data,
-the seed and, where the model mines, its weights at the beginning of an epoch; `Mined` keeps that on the disk, so that a
-training which was stopped in the middle goes on with the same negatives.
+In-batch negatives need no mining: `train/ranking/losses.py` masks positives. Results depend on the data, the seed and,
+if the model mines, its weights at the start of an epoch; `Mined` stores them on disk, so that a resumed training has
+the same negatives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 Hard: TypeAlias = Mapping[int, tuple[int, ...]]
-"""For a question, by its place: the texts that look right, the most so first."""
+"""Hard negatives by question index, hardest first."""
 FOLDER = "mined"
 _AT_ONCE = 512
 
 
-def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int, ...]]:
-    """The texts of a question's source with the highest BM25 that are not right, at most `count` each."""
+def by_words(pairs: RankingPairs, analyse: Analyse, count: int) -> dict[int, tuple[int, ...]]:
+    """Return the wrong texts of each question's source with the highest BM25, at most `count` each."""
     from dragoman.stores.bm25 import Bm25
 
     negatives: dict[int, tuple[int, ...]] = {}
@@ -48,12 +48,12 @@ def by_words(pairs: Pairs, analyse: Analyse, count: int) -> dict[int, tuple[int,
 
 
 def by_vectors(
-    pairs: Pairs, queries: Floats, texts: Floats, count: int, *, ceiling: float = 1.0
+    pairs: RankingPairs, queries: Floats, texts: Floats, count: int, *, ceiling: float = 1.0
 ) -> dict[int, tuple[int, ...]]:
-    """The texts of a question's source with the highest cosine that are not right, at most `count` each.
+    """Return the wrong texts of each question's source with the highest cosine, at most `count` each.
 
-    `queries` are the questions' unit vectors, `texts` those of `pairs.texts`. What comes nearer than `ceiling` times
-    the cosine of what is right is left out: nobody labelled it, and it may well be right too.
+    `queries` are the questions' unit vectors, `texts` those of `pairs.texts`. Texts above `ceiling` times
+    the positive's cosine are left out, since they are unlabelled and may be right too.
     """
     import numpy as np
 
@@ -74,7 +74,7 @@ def by_vectors(
 
 
 def drawn(
-    question: Question, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
+    question: RankingQuestion, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The negatives of a question for one epoch: of its own candidates and of the mined ones, without repetition.
 
@@ -92,8 +92,8 @@ def drawn(
     return tuple(wrong), tuple(others[:mined])
 
 
-def narrowed(pairs: Pairs, analyse: Analyse, most: int) -> Pairs:
-    """The same with no more than about `most` candidates a question: what is right, and what words find."""
+def narrowed(pairs: RankingPairs, analyse: Analyse, most: int) -> RankingPairs:
+    """Limit the pairs to about `most` candidates per question: positives, and the best by BM25."""
     if all(len(question.candidates) <= most for question in pairs.questions):
         return pairs
     likely = by_words(pairs, analyse, most)
@@ -107,14 +107,14 @@ def narrowed(pairs: Pairs, analyse: Analyse, most: int) -> Pairs:
 
 
 class Mined:
-    """Mined negatives by epoch in a training's folder: found once, and read where the training goes on."""
+    """Mined negatives by epoch in a training's folder: mined once, read by a resumed training."""
 
     def __init__(self, folder: Path, of: Mapping[str, str]) -> None:
         self._folder = folder / FOLDER
         self._of = hashlib.sha256(json.dumps(dict(of), sort_keys=True).encode()).hexdigest()
 
     def get(self, epoch: int, mine: Callable[[], Hard]) -> dict[int, tuple[int, ...]]:
-        """The negatives of an epoch; `mine` is asked where they are not there, or are another training's."""
+        """Return the negatives of an epoch; call `mine` if they are missing or belong to another training."""
         file = self._folder / f"{epoch}.json"
         negatives = self._read(file)
         if negatives is None:
@@ -134,15 +134,15 @@ class Mined:
             return None
         return {int(place): tuple(texts) for place, texts in table["mined"].items()}
 
-    def _write(self, file: Path, found: Hard) -> None:
+    def _write(self, file: Path, negatives: Hard) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
-        table = {"of": self._of, "mined": {str(place): list(texts) for place, texts in found.items()}}
+        table = {"of": self._of, "mined": {str(place): list(texts) for place, texts in negatives.items()}}
         partial.write_text(json.dumps(table), encoding="utf-8")
         partial.replace(file)
 
 
-def _by_source(pairs: Pairs) -> dict[str, list[int]]:
+def _by_source(pairs: RankingPairs) -> dict[str, list[int]]:
     by_source: dict[str, list[int]] = {}
     for place, question in enumerate(pairs.questions):
         by_source.setdefault(question.source, []).append(place)
@@ -150,9 +150,9 @@ def _by_source(pairs: Pairs) -> dict[str, list[int]]:
 
 
 def _best(
-    scores: NDArray[np.floating], rows: Sequence[int], question: Question, count: int, *, floor: float
+    scores: NDArray[np.floating], rows: Sequence[int], question: RankingQuestion, count: int, *, floor: float
 ) -> tuple[int, ...]:
-    """The best rows above a score that are not right; of equal ones the earlier."""
+    """Return the best wrong rows above a score; ties go to the earlier."""
     import numpy as np
 
     most = min(len(rows), count + len(question.gold))

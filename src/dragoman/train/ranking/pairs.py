@@ -1,7 +1,7 @@
-"""From labelled turns to what a retriever learns: what is asked, what is right, what else could have been taken.
+"""Training data of retrievers from labelled turns: queries, positives and candidates.
 
-One question is one search of a turn in one source, made by the retrievers' own code, so that what is trained is what
-is used. Passages with the same text are one and the same, so that nothing that is right is ever taught as wrong.
+One question is one search of a turn in one source, built by the retrievers' own code, so that training and use agree.
+Passages with equal texts are merged, so that no positive becomes a negative.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.retriever.linked import Titles
 from dragoman.retriever.repetition_penalty import replies
-from dragoman.retriever.search import Asked, Dependency, SourceSearch, searches
+from dragoman.retriever.search import Dependency, QueryKind, SourceSearch, searches
 from dragoman.retriever.vectors import spoken
 from dragoman.train.contract import Corpus
 
@@ -26,8 +26,8 @@ what stands under the titles that the dialogue names, as `retriever.linked` offe
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One search of a turn in one source; passages by their place in `Pairs.texts`.
+class RankingQuestion:
+    """One search of a turn in one source; passages are indices into `RankingPairs.texts`.
 
     `said` are the texts whose vectors make up the query's, `text` is what is read together with a passage. `candidates`
     is everything that the turn could take, `offered` what is left of it for this search: the children of the right
@@ -42,38 +42,44 @@ class Question:
     candidates: tuple[int, ...]
     offered: tuple[int, ...]
     replied: tuple[str, ...] = ()
-    """What the agent has said before."""
+    """Earlier replies of the agent."""
 
     @property
     def wrong(self) -> tuple[int, ...]:
-        """The candidates that are not right."""
+        """Candidates that are not gold."""
         return tuple(place for place in self.candidates if place not in self.gold)
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """The questions of some turns, and every text that they speak of, each once."""
+class RankingPairs:
+    """Questions of turns with their distinct texts."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[RankingQuestion, ...]
     texts: tuple[str, ...]
 
     @property
-    def answered(self) -> tuple[Question, ...]:
-        """Those where something is right."""
+    def answered(self) -> tuple[RankingQuestion, ...]:
+        """Questions with a gold passage."""
         return tuple(question for question in self.questions if question.gold)
 
     def of(self, source: SourceName) -> tuple[int, ...]:
-        """The texts that any question could take from a source."""
+        """Return the candidate texts of a source over all questions."""
         pools = {id(q.candidates): q.candidates for q in self.questions if q.source == source}
         return tuple(dict.fromkeys(place for pool in pools.values() for place in pool))
 
 
 def pairs(
-    corpus: Corpus, *, query: Asked, dependency: Dependency, pool: Pool = "source", empty: bool = False, side: str = ""
-) -> Pairs:
-    """The questions of a corpus. With `empty`, turns and sources where nothing is right are questions too.
+    corpus: Corpus,
+    *,
+    query: QueryKind,
+    dependency: Dependency,
+    pool: Pool = "source",
+    empty: bool = False,
+    side: str = "",
+) -> RankingPairs:
+    """Return the questions of a corpus; `empty` includes turns and sources without gold.
 
-    The given evidence of a dependent source is the gold of those it needs. `side` names the data in errors.
+    A dependent source gets the gold of the sources it needs as given evidence. `side` names the data in errors.
     """
     making = _Making(corpus.passages, query=query, dependency=dependency, pool=pool, empty=empty)
     questions = [
@@ -84,11 +90,11 @@ def pairs(
             f"No turn of the {side or 'given'} data says which of its passages is right.",
             remedy="A retriever learns from turns with candidates and `evidence`: give a set that has both.",
         )
-    return Pairs(tuple(questions), tuple(making.texts))
+    return RankingPairs(tuple(questions), tuple(making.texts))
 
 
-def joined(first: Pairs, second: Pairs) -> Pairs:
-    """The questions of both, with every text once."""
+def joined(first: RankingPairs, second: RankingPairs) -> RankingPairs:
+    """Join two sets of pairs, with distinct texts."""
     places = {text: place for place, text in enumerate(first.texts)}
     new = [places.setdefault(text, len(places)) for text in second.texts]
     pools: dict[int, tuple[int, ...]] = {}  # questions share theirs, and keep sharing them
@@ -105,14 +111,14 @@ def joined(first: Pairs, second: Pairs) -> Pairs:
         )
         for question in second.questions
     ]
-    return Pairs((*first.questions, *questions), tuple(places))
+    return RankingPairs((*first.questions, *questions), tuple(places))
 
 
 class _Making:
-    """The numbering of texts, and what all turns share, while questions are made."""
+    """Builder of questions: indices of texts, and passages shared by all turns."""
 
     def __init__(
-        self, shared: Sequence[Passage], *, query: Asked, dependency: Dependency, pool: Pool, empty: bool
+        self, shared: Sequence[Passage], *, query: QueryKind, dependency: Dependency, pool: Pool, empty: bool
     ) -> None:
         self._empty = empty
         self._query = query
@@ -130,8 +136,8 @@ class _Making:
     def texts(self) -> Iterable[str]:
         return self._places
 
-    def questions(self, example: Example) -> Iterator[Question]:
-        """A turn's questions, one a source; none where the set does not say what is right."""
+    def questions(self, example: Example) -> Iterator[RankingQuestion]:
+        """Yield a turn's questions, one per source; none without evidence labels."""
         if example.gold.evidence is None:
             return
         by_id = {passage.id: passage for passage in example.candidates}
@@ -142,11 +148,11 @@ class _Making:
             if not mine and not self._empty:
                 continue
             own = tuple(passage for passage in example.candidates if passage.source == source.name)
-            given = _given(source, gold, by_id, self._by_id)
-            request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in given))
+            parents = _given(source, gold, by_id, self._by_id)
+            request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in parents))
             search = searches([request], analyse=_no_words, dependency=self._dependency, query=self._query)[0]
             candidates, offered = self._pools(search, own, mine)
-            yield Question(
+            yield RankingQuestion(
                 f"{example.id} {source.name}",
                 source.name,
                 spoken(search),
@@ -160,7 +166,7 @@ class _Making:
     def _pools(
         self, search: SourceSearch, own: Sequence[Passage], gold: Sequence[Passage]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """All candidates, and what is offered of them."""
+        """Return all candidates and the offered ones."""
         name = search.source.name
         about = () if own or self._pool == "source" else self._about(search)
         if not own and not about:
@@ -172,7 +178,7 @@ class _Making:
         return candidates, tuple(dict.fromkeys(self._numbers(_filtered(search, rows))))
 
     def _about(self, search: SourceSearch) -> tuple[str, ...]:
-        """The titles that the dialogue names."""
+        """Return the titles that the dialogue names."""
         titles = self._titles.get(search.source.name)
         return titles.about(search.request.context) if titles is not None else ()
 
@@ -182,7 +188,7 @@ class _Making:
         return [self._by_id[key] for key in sorted(inside)]
 
     def _everything(self, source: SourceName) -> tuple[int, ...]:
-        """A whole source, numbered once and shared by all questions."""
+        """Return the indices of a whole source, shared by all questions."""
         if source not in self._numbered:
             self._numbered[source] = tuple(dict.fromkeys(self._numbers(self._shared.get(source, []))))
         return self._numbered[source]
@@ -193,14 +199,14 @@ class _Making:
 
 
 def _given(
-    source: Source, gold: Sequence[Passage], known: Mapping[str, Passage], shared: Mapping[str, Passage]
+    source: Source, gold: Sequence[Passage], candidates: Mapping[str, Passage], shared: Mapping[str, Passage]
 ) -> list[Passage]:
-    """The right evidence of the sources that this one needs; where none is named, the parents of what is right."""
+    """Return the gold of the sources that this one needs; without any, the parents of its gold."""
     needed = [passage for passage in gold if passage.source in source.needs]
     if needed:
         return needed
     parents = dict.fromkeys(passage.parent for passage in gold if passage.source == source.name and passage.parent)
-    passages = [known.get(key) or shared.get(key) for key in parents]
+    passages = [candidates.get(key) or shared.get(key) for key in parents]
     return [passage for passage in passages if passage is not None and passage.source in source.needs]
 
 

@@ -1,4 +1,4 @@
-"""What bi- and cross-encoders share: the tables of their recipes, and the calibration of their parts by source."""
+"""Shared parts of bi- and cross-encoder training: recipe tables, and calibration by source."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from dragoman.models.part import Head, Part
-from dragoman.retriever.search import Asked, Dependency
+from dragoman.retriever.search import Dependency, QueryKind
 from dragoman.retriever.trained import HEAD
 from dragoman.train.calibration.fitting import fit_calibration
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.ranking.negatives import Analyse, narrowed
-from dragoman.train.ranking.pairs import Pairs, Pool, joined, pairs
+from dragoman.train.ranking.pairs import Pool, RankingPairs, joined, pairs
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 LABEL = "relevant"
 _WIDEST = 256
-"""Candidates of a question that are measured: what words find of a source with more."""
+"""Most candidates of a question in measures; of larger sources the best by BM25."""
 _ENOUGH = 50
-"""Right and wrong candidates of a source from which on it is calibrated by itself."""
+"""Least number of right and of wrong candidates for a source's own calibration."""
 
 
 class Input(RecipeTable):
-    """What is asked, and of what; stored with the part, which is used as it was trained."""
+    """Query options, stored with the part so that use and training agree."""
 
-    query: Asked = "standalone"
+    query: QueryKind = "standalone"
     dependency: Dependency = "filter"
     pool: Pool = "source"
     empty: bool = False
@@ -40,22 +40,22 @@ class Input(RecipeTable):
 
 
 class Model(TrunkTable):
-    """The trunk, and which negatives it meets."""
+    """Trunk and negatives."""
 
     max_tokens: int = Field(default=256, ge=8)
     runs: int = Field(default=1, ge=1)
-    """So many trainings from the same weights, each with its own order and chance; the part is their mean."""
+    """Number of trainings from the same weights with different seeds; the part is their mean."""
     positives: int = Field(default=4, ge=1)
-    """Right ones of a question in one epoch, where it has more."""
+    """Most positives of a question in one epoch."""
     own: int = Field(default=32, ge=1)
-    """Wrong candidates of the turn itself in one epoch, where it has more."""
+    """Most wrong candidates of the turn itself in one epoch."""
     words: int = Field(default=0, ge=0)
-    """Hard negatives of the whole training part by BM25."""
+    """Number of hard negatives by BM25."""
     mined: int = Field(default=0, ge=0)
-    """Hard negatives by the model itself, found anew before each epoch from `after` (counted from 0) on."""
+    """Number of hard negatives by the model, mined before each epoch from `after` (counted from 0) on."""
     after: int = Field(default=1, ge=0)
     ceiling: float = Field(default=0.95, gt=0)
-    """What comes nearer than this share of the right one's cosine is not mined: it may be right too. 1: all is."""
+    """Share of the positive's cosine above which texts are not mined, since they may be right too. 1: no limit."""
 
     def negatives(self) -> Negatives:
         from dragoman.train.ranking.bi_encoder import Negatives
@@ -63,9 +63,9 @@ class Model(TrunkTable):
         return Negatives(self.own, self.words, self.mined, self.after, self.ceiling)
 
 
-def asked(job: Job, given: Input) -> tuple[Pairs, Pairs]:
-    """The questions of both sides; those of auxiliary data, where there is any, are learned beside training's own."""
-    options = {"query": given.query, "dependency": given.dependency, "pool": given.pool, "empty": given.empty}
+def asked(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
+    """Return the questions of both sides; auxiliary ones are added to training's."""
+    options = {"query": inputs.query, "dependency": inputs.dependency, "pool": inputs.pool, "empty": inputs.empty}
     train = pairs(job.train, side="training", **options)  # type: ignore[arg-type]  # checked by `Input`
     dev = pairs(job.dev, side="dev", **options)  # type: ignore[arg-type]
     if job.aux is not None:
@@ -73,8 +73,8 @@ def asked(job: Job, given: Input) -> tuple[Pairs, Pairs]:
     return train, dev
 
 
-def small(dev: Pairs, analyse: Analyse, *, most: int, seed: int) -> Pairs:
-    """Questions of dev, by chance, with no more than `most` candidates in all: what an exported model is read off."""
+def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> RankingPairs:
+    """Draw questions of dev with at most `most` candidates in all, for measures of an exported model."""
     wide = narrowed(dev, analyse, _WIDEST)
     order = list(range(len(wide.questions)))
     random.Random(seed).shuffle(order)
@@ -97,11 +97,11 @@ def small(dev: Pairs, analyse: Analyse, *, most: int, seed: int) -> Pairs:
         )
         for question in chosen
     )
-    return Pairs(moved, tuple(wide.texts[old] for old in numbers))
+    return RankingPairs(moved, tuple(wide.texts[old] for old in numbers))
 
 
-def offered(dev: Pairs) -> list[int]:
-    """Of all candidates of all questions, in order, the numbers of those that are offered: what use meets."""
+def offered(dev: RankingPairs) -> list[int]:
+    """Return the indices of the offered candidates among all candidates of all questions."""
     numbers, at = [], 0
     for question in dev.questions:
         open_ones = set(question.offered)
@@ -110,13 +110,13 @@ def offered(dev: Pairs) -> list[int]:
     return numbers
 
 
-def labels(dev: Pairs) -> list[bool]:
-    """Whether each candidate that is offered is right, in order."""
+def labels(dev: RankingPairs) -> list[bool]:
+    """Return whether each offered candidate is right, in order."""
     return [right for _, right in _judged(dev)]
 
 
-def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part:
-    """The part with a calibration of its own for each source that dev has enough of; scores are of the offered."""
+def by_source(part: Part, dev: RankingPairs, scores: Sequence[float], job: Job) -> Part:
+    """Add a calibration for each source with enough dev data; `scores` are those of offered candidates."""
     rows = _judged(dev)
     head = part.head(HEAD)
     calibrations = dict(head.calibrations)
@@ -129,8 +129,8 @@ def by_source(part: Part, dev: Pairs, scores: Sequence[float], job: Job) -> Part
     return replace(part, heads=heads)
 
 
-def _judged(dev: Pairs) -> list[tuple[str, bool]]:
-    """The source of each candidate that is offered, and whether it is right."""
+def _judged(dev: RankingPairs) -> list[tuple[str, bool]]:
+    """Return the source of each offered candidate, and whether it is right."""
     rows = []
     for question in dev.questions:
         open_ones = set(question.offered)
@@ -139,7 +139,7 @@ def _judged(dev: Pairs) -> list[tuple[str, bool]]:
 
 
 def analyser(corpus: Corpus) -> Analyse:
-    """Words for BM25 in the language of the data."""
+    """Return the analyser for BM25 in the language of the data."""
     from dragoman.text.analyse import SNOWBALL, Analyser
 
     language = corpus.sets[0].language if corpus.sets else "auto"

@@ -1,4 +1,4 @@
-"""What a bi-encoder makes of some pairs: vectors, the scores of questions, and what those are worth."""
+"""Vectors of a bi-encoder for pairs, with the scores and measures of questions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import Tensor, nn
 from dragoman.core.values import SourceName
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
 from dragoman.train.ranking.losses import contrastive, first_right, ranked
-from dragoman.train.ranking.pairs import Pairs, Question
+from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 Embed = Callable[[Sequence[str]], Tensor]
-"""The unit vectors of texts, (N, D)."""
+"""Function from texts to unit vectors, (N, D)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairVectors:
-    """The unit vectors of the questions of some pairs, (Q, D), of their texts, (N, D), and of earlier replies."""
+    """Unit vectors of questions, (Q, D), of texts, (N, D), and of earlier replies."""
 
-    pairs: Pairs
+    pairs: RankingPairs
     queries: Tensor
     texts: Tensor
     replies: Mapping[str, Tensor]
@@ -29,9 +29,13 @@ class PairVectors:
 
     @classmethod
     def of(
-        cls, pairs: Pairs, embed: Embed, shares: Mapping[str, float], said: Mapping[SourceName, RepetitionPenalty]
+        cls,
+        pairs: RankingPairs,
+        embed: Embed,
+        shares: Mapping[str, float],
+        said: Mapping[SourceName, RepetitionPenalty],
     ) -> PairVectors:
-        """Encode what the pairs speak of; a query's parts weigh their shares, those without one weigh 1."""
+        """Encode the texts of pairs; the components of a query have the weights `shares`, by default 1."""
         parts = _by_text(embed, (text for question in pairs.questions for text in question.said.values()))
         replies = (text for question in pairs.questions if question.source in said for text in question.replied)
         rows = [
@@ -42,7 +46,7 @@ class PairVectors:
         return cls(pairs, queries, embed(pairs.texts), _by_text(embed, replies), said)
 
     def scores(self, nth: int, places: Sequence[int]) -> Tensor:
-        """The nth question's cosines with some texts, less what those lose that were said already."""
+        """Return the nth question's cosines with texts, minus repetition penalties."""
         question, among = self.pairs.questions[nth], self.texts[list(places)]
         cosines = among @ self.queries[nth]
         penalty = self.said.get(question.source)
@@ -75,7 +79,7 @@ class PairVectors:
                 losses.append(float(contrastive(scores, right, ~right)))
         return sum(losses) / max(1, len(losses))
 
-    def _rank(self, nth: int, question: Question, places: Sequence[int]) -> int | None:
+    def _rank(self, nth: int, question: RankingQuestion, places: Sequence[int]) -> int | None:
         return first_right(self.scores(nth, places).tolist(), [place in question.gold for place in places])
 
 

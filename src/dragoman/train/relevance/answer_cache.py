@@ -1,4 +1,4 @@
-"""A language model's answers on disk, by the hash of what was asked and whom: nothing is asked, or paid for, twice."""
+"""Disk cache of a language model's answers by hash of prompt and model, so that no prompt is paid for twice."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Prompt
 
 _AT_ONCE = 16
-"""Prompts that are asked before their answers are on the disk: what a kill can cost."""
+"""Prompts per write to disk, and so the most that a kill can lose."""
 _PATIENCE = 60.0
 
 
 def default_file() -> Path:
-    """Where answers are kept unless told otherwise."""
+    """Return the default file of the cache."""
     return home() / "answers.db"
 
 
 class AnswerCache:
-    """Asks a model what is not known yet. `identity` tells one model from another; prompts are kept as hashes only.
+    """Model with cached answers. `identity` names the model; prompts are stored as hashes only.
 
     Several processes may use one file at a time.
     """
@@ -38,14 +38,14 @@ class AnswerCache:
         self._identity = identity
         self._database: sqlite3.Connection | None = None
         self.paid = 0
-        """Prompts that went to the model."""
+        """Number of prompts that went to the model."""
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[Mapping[str, float]]:
-        """As the model's own `choose`."""
+        """Return the probabilities of `choose`, cached."""
         return self._known(prompts, ["choose", list(options)], lambda new: list(self._model.choose(new, options)))
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int) -> list[str]:
-        """The texts that the model's own `generate` gives."""
+        """Return the texts of `generate`, cached."""
 
         def ask(new: Sequence[Prompt]) -> list[str]:
             return [draft.text for draft in self._model.generate(new, max_tokens=max_tokens)]
@@ -53,7 +53,7 @@ class AnswerCache:
         return self._known(prompts, ["generate", max_tokens], ask)
 
     def close(self) -> None:
-        """Close the file; the model is left as it is."""
+        """Close the file, not the model."""
         if self._database is not None:
             self._database.close()
             self._database = None

@@ -1,4 +1,4 @@
-"""Labels by a language model that is asked (UniMS-RAG Fig. 4): one candidate at a time by `choose`, or a list at once.
+"""Labels by a prompted language model (UniMS-RAG Fig. 4): one candidate at a time by `choose`, or a list at once.
 
 `choose` reads the model's own probabilities of the eleven scores, and nothing has to be parsed. The list is the paper's
 way: one prompt a pool, cheap where a call costs money. Its answer is read strictly; one that cannot be read is shown to
@@ -22,15 +22,15 @@ from dragoman.train.relevance.methods import Judged, Unanswered
 
 CHOOSE, LIST, AGAIN = "relevance.v1", "relevance-list.v1", "relevance-list-again.v1"
 _MOST_NOTES = 20
-"""Candidates in one prompt; a pool with more is asked in several."""
+"""Most candidates in one prompt; larger pools take several."""
 _MOST_TOKENS = 12 * (_MOST_NOTES + 1)
-"""The same for every prompt: it is part of what an answer is kept under."""
+"""Equal for every prompt, since it is part of the cache key."""
 _SHOWN = 600
-"""Characters of an answer that is shown to the model again."""
+"""Most characters of an answer that is shown to the model again."""
 _BETWEEN = re.compile(r"[,，;；\n]")
 _ENTRY = re.compile(r"\[(\d{1,4})\] ?[:：] ?(0(?:\.\d)?|1(?:\.0)?)")
 _SPEED = frozenset({"timeout", "retries", "concurrency", "threads", "parallel", "batch", "device", "key_env"})
-"""Options of a model that say how fast, or by whose leave, it answers, not what."""
+"""Options of a model that do not change its answers."""
 
 
 class ChosenLabels:
@@ -71,7 +71,7 @@ class ChosenLabels:
 
 
 class ListedLabels:
-    """The scores that the model writes down for a numbered list; asked again at most `retries` times."""
+    """Scores that the model writes for a numbered list, with at most `retries` repetitions."""
 
     def __init__(
         self, answers: AnswerCache, *, model: Mapping[str, Json], language: str, turns: int = 3, retries: int = 2
@@ -114,7 +114,7 @@ class ListedLabels:
         return list(judged)
 
     def _read(self, asked: Sequence[Prompt], counts: Sequence[int]) -> list[list[float] | Unanswered]:
-        """The scores of each prompt; those that cannot be read are asked for again, all at once."""
+        """Return the scores of each prompt; unreadable answers are requested again together."""
         results: list[list[float] | Unanswered] = [Unanswered("not asked")] * len(asked)
         waiting = dict(enumerate(asked))
         for _ in range(self._retries + 1):
@@ -137,7 +137,7 @@ class ListedLabels:
         )
 
     def _again(self, prompt: Prompt, text: str, count: int) -> Prompt:
-        """The prompt, the answer that could not be read, and the form once more."""
+        """Return the prompt with the unreadable answer and the expected form."""
         correction = prompts.get(AGAIN, self._language).format(count=str(count))
         answer = Message("assistant", prompts.neutral(text[:_SHOWN]) or "-")
         return Prompt((*prompt.messages, answer, *correction.messages), prompt.name)
@@ -157,7 +157,7 @@ def parse(text: str, count: int) -> list[float] | Unanswered:
 
 
 def identity(table: Mapping[str, Json]) -> dict[str, Json]:
-    """What tells a language model apart: its options but for those of speed, weights and adapter by name and hash."""
+    """Return the identity of a language model: options without those of speed, weights and adapter by name and hash."""
     options_by_name: dict[str, Json] = {}
     for name, value in sorted(table.items()):
         if name in ("weights", "adapter") and value:
@@ -168,11 +168,11 @@ def identity(table: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _hashes(language: str, *names: str) -> Json:
-    """The prompts that are asked with, by name, and the beginning of their hashes."""
+    """Return the names of the prompts and the start of their hashes."""
     templates = [prompts.get(name, language) for name in names]
     return {f"{template.language}/{template.name}": template.sha256[:16] for template in templates}
 
 
 def _line(passage: Passage) -> str:
-    """A passage on one line, under its title and headings."""
+    """Return a passage on one line with its title and headings."""
     return " ".join(passage.indexed.split())

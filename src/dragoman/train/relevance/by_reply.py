@@ -1,4 +1,4 @@
-"""Labels by what was answered: for sets that have replies, and do not say what they rest on."""
+"""Labels by similarity to the reply, for sets with replies and without evidence labels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from dragoman.train.relevance.methods import Judged, Unanswered
 
 
 class ReplyLabels:
-    """The cosine of a candidate and the reply that was given, by a sentence encoder; below 0 is 0.
+    """Cosine of candidate and gold reply by a sentence encoder, at least 0.
 
-    The reply stands there in training alone. What is close to it was most likely what it was said from: ConvAI2's
-    replies to their persona, for one.
+    Only training has the reply. A candidate close to it is most likely its evidence, as in ConvAI2's personas.
     """
 
     def __init__(self, weights: str = "all-minilm-l6-v2-int8") -> None:

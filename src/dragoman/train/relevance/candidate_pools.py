@@ -1,4 +1,4 @@
-"""What is labelled: the candidates of a turn, source by source, and the hash of all that their labels rest on."""
+"""Candidates to label: by turn and source, with a hash of everything that the labels depend on."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dragoman.core.examples import Example
 from dragoman.core.values import Passage, Source
 
 Which: TypeAlias = Literal["plan", "all"]
-"""Of which sources candidates are labelled: those of the turn's right plan, or all of them."""
+"""Sources whose candidates are labelled: those of the gold plan, or all."""
 _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """What one source offers a turn: candidates that are judged side by side."""
+    """Candidates of one source for a turn, which are scored together."""
 
     example: Example
     source: Source
@@ -27,13 +27,13 @@ class CandidatePool:
 
     @property
     def gold(self) -> frozenset[str] | None:
-        """The ids of what is right; None where the set does not say."""
+        """Ids of the gold evidence; None without a label."""
         evidence = self.example.gold.evidence
         return None if evidence is None else frozenset(evidence)
 
     @property
     def given(self) -> tuple[Passage, ...]:
-        """What a dependent source is asked with: the right evidence of those it needs, else the parents of its own."""
+        """Given evidence of a dependent source: the gold of the sources it needs, else the parents of its own gold."""
         right = [passage for passage in self.example.candidates if passage.id in (self.gold or ())]
         needed = tuple(passage for passage in right if passage.source in self.source.needs)
         if needed:
@@ -48,7 +48,7 @@ class CandidatePool:
 
 @dataclass(frozen=True, slots=True)
 class TurnToLabel:
-    """A turn that has something to label, and the hash by which its labels are known to be its own."""
+    """Turn with candidates to label, and the hash that ties labels to it."""
 
     example: Example
     pools: tuple[CandidatePool, ...]
@@ -56,12 +56,12 @@ class TurnToLabel:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The passages that are labelled, in order."""
+        """Ids of the labelled passages, in order."""
         return tuple(passage.id for pool in self.pools for passage in pool.candidates)
 
 
 def asked(example: Example, which: Which) -> TurnToLabel | None:
-    """What of a turn is labelled; None where that is nothing, as of a turn whose plan is NULL."""
+    """Return the part of a turn that is labelled; None if there is nothing, as for the plan NULL."""
     sources = [source for source in example.sources if which == "all" or source.name in (example.gold.plan or ())]
     pools = []
     for source in sources:
@@ -80,7 +80,7 @@ def asked(example: Example, which: Which) -> TurnToLabel | None:
 
 
 def whole(turns: Iterable[tuple[str, str]]) -> str:
-    """The hash of a whole file's turns, from the id and the hash of each, in order."""
+    """Return the hash of a file's turns from their ids and hashes, in order."""
     digest = hashlib.sha256()
     for key, sha256 in turns:
         digest.update(json.dumps([key, sha256]).encode() + b"\n")
@@ -88,7 +88,7 @@ def whole(turns: Iterable[tuple[str, str]]) -> str:
 
 
 def _digest(example: Example, pools: Iterable[CandidatePool]) -> str:
-    """Turns, candidates as search reads them, plan, evidence, reply: where one changes, labels may be wrong."""
+    """Return the hash of everything that labels depend on: turns, indexed candidates, plan, evidence, reply."""
     content = [
         [[turn.speaker, turn.text] for turn in example.context.turns],
         [[pool.source.name, passage.id, passage.indexed] for pool in pools for passage in pool.candidates],

@@ -1,7 +1,7 @@
-"""A file of relevance labels: a header that says of what and by what, then a line a turn.
+"""File of relevance labels: a header with data and method, then one line per turn.
 
-It is written under the name `OUT.part` and gets its own when it is whole, so that a file of that name is complete. The
-reader holds it against the turns that are trained on: labels of other data are refused.
+It is written as `OUT.part` and renamed when complete. The reader compares it with the training turns; labels of other
+data are an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Strict(BaseModel):
 
 
 class DataOf(_Strict):
-    """What was labelled: the files by name and hash, how many turns and candidates, and the hash over all of them."""
+    """Labelled data: files by name and hash, numbers of turns and candidates, and the hash over all."""
 
     files: tuple[dict[str, str], ...]
     turns: int
@@ -51,11 +51,11 @@ class Header(_Strict):
 
     format: Literal[1]
     by: dict[str, Any]
-    """What the method says of itself: its name, version, settings and model."""
+    """Description of the method: name, version, settings and model."""
     sources: Which
     data: DataOf
     dragoman: str
-    """The version that began the file; another one may go on with it."""
+    """Version that began the file; another may resume it."""
 
 
 class _First(_Strict):
@@ -63,7 +63,7 @@ class _First(_Strict):
 
 
 class LabelRow(_Strict):
-    """The labels of a turn; `failed` says why a source has none."""
+    """Labels of a turn; `failed` holds the reason by source without labels."""
 
     id: str
     sha256: str
@@ -73,7 +73,7 @@ class LabelRow(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class LabelFile:
-    """A whole label file, read and found sound by itself."""
+    """Complete and validated label file."""
 
     path: Path
     header: Header
@@ -88,7 +88,7 @@ def header_of(
     files: Iterable[Mapping[str, str]],
     version: str,
 ) -> Header:
-    """The header for some turns."""
+    """Return the header for turns."""
     data = DataOf(
         files=tuple(dict(file) for file in files),
         turns=len(turns),
@@ -113,17 +113,17 @@ def _line(value: object) -> bytes:
 
 
 def read_header(line: bytes) -> Header:
-    """The first line as a header; raises a ValidationError."""
+    """Parse the first line as a header; raises a ValidationError."""
     return _First.model_validate_json(line).relevance
 
 
 def read_row(line: bytes) -> LabelRow:
-    """Another line as labels; raises a ValidationError."""
+    """Parse another line as labels; raises a ValidationError."""
     return LabelRow.model_validate_json(line)
 
 
 def read_labels(path: str | Path) -> LabelFile:
-    """A label file, checked by itself: its format, each line, and that no line is missing, changed or moved."""
+    """Read and validate a label file: format, lines, and that no line is missing, changed or moved."""
     place = Path(path)
     file_lines = lines(place)
     _, line = next(file_lines, (1, b""))
@@ -145,8 +145,8 @@ def read_labels(path: str | Path) -> LabelFile:
     return LabelFile(place, header, rows)
 
 
-def _rows(path: Path, found: Iterator[tuple[int, bytes | None]]) -> Iterator[LabelRow]:
-    for number, line in found:
+def _rows(path: Path, lines: Iterator[tuple[int, bytes | None]]) -> Iterator[LabelRow]:
+    for number, line in lines:
         try:
             yield read_row(line or b"")
         except ValidationError as error:
@@ -161,11 +161,11 @@ def _rows(path: Path, found: Iterator[tuple[int, bytes | None]]) -> Iterator[Lab
 def read_relevance(
     path: str | Path | Sequence[str | Path], examples: Iterable[Example], *, partial: bool = False, gold: bool = False
 ) -> dict[tuple[str, str], float]:
-    """The relevance of each labelled candidate, by the ids of turn and passage; one file, or one a set.
+    """Return the relevance of candidates by ids of turn and passage, from one file or one per set.
 
-    Every turn must be labelled, as it is now, and no other. With `partial` the examples may be some of those that were
-    labelled, as one side of a cut is. With `gold` a turn that says its evidence may have no labels. Where labelling
-    failed, a candidate is not in it: nothing is known of it.
+    Labels must match the turns exactly. With `partial` the examples may be a subset of the labelled ones, such as one
+    side of a split. With `gold` a turn with gold evidence may lack labels. Candidates whose labelling failed are left
+    out.
     """
     by_id = {example.id: example for example in examples}
     files = [read_labels(place) for place in ([path] if isinstance(path, str | Path) else path)]
@@ -195,7 +195,7 @@ def read_relevance(
 
 
 def _checked(file: LabelFile, row: LabelRow, example: Example) -> Mapping[str, float]:
-    """The scores of a turn, if they are of this turn as it is."""
+    """Return the scores of a turn after checking that they belong to it."""
     turn = asked(example, file.header.sources)
     candidates = frozenset(turn.ids) if turn is not None else frozenset()
     strange = next((key for key in row.scores if key not in candidates), None)

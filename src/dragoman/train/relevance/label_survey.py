@@ -1,4 +1,4 @@
-"""How labels are distributed: counts by tenth and source, and how well they tell what is right from what is not."""
+"""Distribution of labels: counts by tenth and source, and how well they separate gold from other candidates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HALF = 5
 
 @dataclass(frozen=True, slots=True)
 class LabelSpread:
-    """How many labels there are of 0.0, 0.1 .. 1.0: in all, of what is right, and of what is known to be wrong."""
+    """Counts of labels 0.0, 0.1 .. 1.0: in all, of gold candidates, and of wrong ones."""
 
     counts: tuple[int, ...]
     gold: tuple[int, ...]
@@ -26,18 +26,18 @@ class LabelSpread:
 
     @property
     def high(self) -> int:
-        """Labels of 0.5 and more."""
+        """Number of labels of 0.5 and more."""
         return sum(self.counts[_HALF:])
 
     @property
     def gold_among_high(self) -> float:
-        """Of the labels of 0.5 and more whose truth is known, the share that is right; NaN where there are none."""
+        """Share of gold among labels of 0.5 and more with known truth; NaN without any."""
         right, wrong = sum(self.gold[_HALF:]), sum(self.wrong[_HALF:])
         return right / (right + wrong) if right + wrong else math.nan
 
     @property
     def auc(self) -> float:
-        """ROC-AUC: the chance that a right one is labelled above a wrong one, ties half; NaN without one of each."""
+        """ROC-AUC of labels against gold; ties count half; NaN without both classes."""
         won, below = 0.0, 0
         for right, wrong in zip(self.gold, self.wrong, strict=True):
             won += right * (below + wrong / 2)
@@ -48,14 +48,14 @@ class LabelSpread:
 
 @dataclass(frozen=True, slots=True)
 class LabelSurvey:
-    """The labels of a file, in all and by source."""
+    """Labels of a file, in all and by source."""
 
     all: LabelSpread
     sources: dict[str, LabelSpread]
 
 
 def survey(turns: Sequence[TurnToLabel], rows: Sequence[LabelRow]) -> LabelSurvey:
-    """Count the labels of some turns; rows are theirs, in order."""
+    """Count the labels of turns; `rows` are theirs, in order."""
     by_source: dict[str, list[tuple[int, bool | None]]] = {}
     for turn, row in zip(turns, rows, strict=True):
         for pool in turn.pools:
@@ -70,9 +70,9 @@ def survey(turns: Sequence[TurnToLabel], rows: Sequence[LabelRow]) -> LabelSurve
     return LabelSurvey(_spread(everything), {name: _spread(entries) for name, entries in by_source.items()})
 
 
-def _spread(found: Iterable[tuple[int, bool | None]]) -> LabelSpread:
+def _spread(steps: Iterable[tuple[int, bool | None]]) -> LabelSpread:
     counts, gold, wrong = [0] * 11, [0] * 11, [0] * 11
-    for step, right in found:
+    for step, right in steps:
         counts[step] += 1
         if right is not None:
             (gold if right else wrong)[step] += 1

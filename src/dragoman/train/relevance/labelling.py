@@ -1,4 +1,4 @@
-"""Labelling from end to end: turns in, a label file out, which a run that was stopped goes on with."""
+"""Labelling from turns to a label file, which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dragoman.train.relevance.methods import Judged, RelevanceMethod, Unanswered
 from dragoman.train.relevance.unfinished_file import BATCH, Growing
 
 Report: TypeAlias = Callable[[int, int], None]
-"""Told after each batch: turns done, turns in all."""
+"""Callback after each batch: turns done, turns in all."""
 Method: TypeAlias = Callable[[], AbstractContextManager[RelevanceMethod]]
-"""Makes a method, in a worker."""
+"""Factory of a method in a worker."""
 Judgement: TypeAlias = tuple[list[Judged], int]
-"""What a method says of some pools, and how many prompts it paid for."""
+"""Labels of pools, and the number of prompts paid for."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabellingResult:
-    """What came out: the turns, their labels, and how many of them an earlier run had made."""
+    """Result of labelling: turns, labels, and the number that an earlier run had made."""
 
     path: Path
     turns: tuple[TurnToLabel, ...]
@@ -37,7 +37,7 @@ class LabellingResult:
 
     @property
     def failed(self) -> int:
-        """Turns of which a source has no labels."""
+        """Turns with a source without labels."""
         return sum(bool(row.failed) for row in self.rows)
 
 
@@ -54,7 +54,7 @@ def label_relevance(
     made: Method | None = None,
     paid: Callable[[int], None] = lambda prompts: None,
 ) -> LabellingResult:
-    """Label the candidates of every turn. The same call goes on after a kill, and does nothing once all is done.
+    """Label the candidates of every turn. The same call resumes after a kill, and does nothing when all is done.
 
     A pool that the method cannot judge stops it, with what was done kept; `skip_failed` leaves that pool without labels
     and goes on. `workers` that are elsewhere make the method themselves, by `made`, and `paid` is told what it costs.
@@ -103,7 +103,7 @@ def _judged(method: RelevanceMethod, pools: Sequence[CandidatePool], tell: Tell)
 
 
 def to_label(corpus: Corpus, which: Which) -> tuple[TurnToLabel, ...]:
-    """The turns that have something to label."""
+    """Return the turns with candidates to label."""
     turns = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
     if turns:
         return turns

@@ -1,6 +1,6 @@
-"""How relevant is each candidate? UniMS-RAG's ways to say so without a trained model: hard labels, TF-IDF and BM25.
+"""UniMS-RAG's labelling methods without a trained model: hard labels, TF-IDF and BM25.
 
-Every method is one small class; a trained part is in `relevance_parts`, a language model in `relevance_prompted`.
+Every method is one small class; trained parts are in `by_retriever.py`, language models in `by_language_model.py`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dragoman.train.relevance.candidate_pools import CandidatePool
 TENTHS = tuple(step / 10 for step in range(11))
 Query: TypeAlias = Literal["standalone", "last", "history"]
 _SLACK = 1e-6
-"""How far outside of [0, 1] a number may be by rounding."""
+"""Tolerance of rounding outside of [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A pool that a method could not judge, and why."""
+    """Failure of a method on a pool, with its reason."""
 
     why: str
 
@@ -34,25 +34,25 @@ Judged: TypeAlias = Sequence[float] | Unanswered
 
 
 class RelevanceMethod(Protocol):
-    """Judges pools: a relevance in [0, 1] for each candidate, not yet rounded, in order."""
+    """Labelling method: a relevance in [0, 1] for each candidate of a pool, in order, not rounded."""
 
     @property
     def about(self) -> Mapping[str, Json]:
-        """What a label file says of it: name, version, settings, model. What is equal here gives equal labels."""
+        """Description in label files: name, version, settings, model. Equal descriptions give equal labels."""
         ...
 
     def judge(self, pools: Sequence[CandidatePool]) -> Sequence[Judged]: ...
 
 
 def tenth(relevance: float) -> float:
-    """The nearest of 0.0, 0.1 .. 1.0; half way between two, the higher one."""
+    """Round to tenths; halves round up."""
     if not -_SLACK <= relevance <= 1 + _SLACK:  # not a number is not in it either
         raise ModelError(f"A relevance is {relevance}, not between 0 and 1.", remedy="Check the model or part.")
     return TENTHS[min(10, max(0, math.floor(relevance * 10 + 0.5)))]
 
 
 class HardLabels:
-    """1 for what the set says was used, 0 for every other candidate."""
+    """Hard labels: 1 for gold evidence, 0 for other candidates."""
 
     @property
     def about(self) -> Mapping[str, Json]:
@@ -100,6 +100,6 @@ class LexicalLabels:
 
 
 def shares(scores: Sequence[float]) -> list[float]:
-    """Each score over the best one; what is below zero, and everything where none is above, is 0."""
+    """Divide scores by the best one; negative ones are 0, as are all if none is positive."""
     best = max(scores, default=0.0)
     return [max(0.0, score) / best if best > 0 else 0.0 for score in scores]

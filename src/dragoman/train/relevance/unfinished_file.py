@@ -1,4 +1,4 @@
-"""The label file while it is being made: a kill at any moment costs a few turns, and the bytes come out the same."""
+"""Label file in the making: a kill loses at most one batch, and the resumed file has the same bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPOKEN = 4
 
 
 class Growing:
-    """`OUT.part`, opened by one process at a time, cut back to its last whole batch, and `OUT` in the end."""
+    """`OUT.part`, locked by one process, truncated to its last whole batch, and renamed to `OUT` at the end."""
 
     def __init__(self, out: Path, header: Header, turns: Sequence[TurnToLabel], *, fresh: bool = False) -> None:
         self._out = out
@@ -42,7 +42,7 @@ class Growing:
         self._fresh = fresh
         self._file: IO[bytes] | None = None
         self.rows: list[LabelRow] = []
-        """What is there, in the order of the turns."""
+        """Rows of the file, in the order of the turns."""
         self.is_finished = False
 
     def __enter__(self) -> Growing:
@@ -80,7 +80,7 @@ class Growing:
         self.rows += new
 
     def finish(self) -> None:
-        """Bring everything to the disk and give the file its name."""
+        """Flush everything to the disk and rename the file."""
         assert self._file is not None
         assert len(self.rows) == len(self._turns)
         with writing(self._out):
@@ -94,7 +94,7 @@ class Growing:
         self.rows, self.is_finished = list(labels.rows), True
 
     def _take_part(self, file: IO[bytes]) -> None:
-        """Keep the whole batches of what an earlier run left behind."""
+        """Keep the whole batches of an earlier run."""
         file.seek(0)
         first = file.readline()
         try:
@@ -121,7 +121,7 @@ class Growing:
         file.seek(0, os.SEEK_END)
 
     def _refuse_other(self, header: Header, place: Path) -> None:
-        """Labels of other turns, or by another method, are neither gone on with nor written over."""
+        """Raise an error if the file holds labels of other turns or by another method."""
         before, now = (each.model_dump(mode="json", exclude={"dragoman"}) for each in (header, self._header))
         differences = list(_unequal(before, now))
         if differences:
@@ -135,7 +135,7 @@ class Growing:
 
 
 def _sound(line: bytes, turn: TurnToLabel) -> LabelRow | None:
-    """A line as the labels of the turn that stands at its place; None where it was cut off or is something else."""
+    """Parse a line as the labels of the turn at its index; None if it is truncated or of another turn."""
     try:
         row = read_row(line) if line.endswith(b"\n") else None
     except ValidationError:
@@ -157,7 +157,7 @@ def _short(value: object) -> str:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Hold the file alone; the lock ends with the process."""
+    """Lock the file; the lock ends with the process."""
     with suppress(FileNotFoundError):  # finished and renamed a moment ago
         if try_lock(file) and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
             return

@@ -1,4 +1,4 @@
-"""What a sweep tries, and what came of one try."""
+"""Settings of a sweep, and the result of one trial."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SweepSpec(_Strict):
     trials: int | None = Field(default=None, ge=1)
     seed: int = 1
     metric: str | None = None
-    """The measure on dev that decides; `train.metric` where it is not given, but see `deciding`."""
+    """Measure on dev that selects the best trial; default: `train.metric`, but see `deciding`."""
 
     @property
     def is_grid(self) -> bool:
@@ -61,7 +61,7 @@ class SweepSpec(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One training of a sweep: what was set, what came out; `failed` says why nothing did."""
+    """One training of a sweep: settings and score; `failed` is the reason of a failure."""
 
     number: int
     folder: Path

@@ -5,7 +5,7 @@
     DIR/trials/000/ ...   a training folder each, which goes on by itself after a kill
     DIR/                  the best one's part
 
-What is asked for again goes on: trials that are done are read, the one that was killed is gone on with.
+The same sweep resumes: finished trials are read, an interrupted one continues.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def sweep(
 
 
 def deciding(recipe: Recipe, spec: SweepSpec) -> str:
-    """The measure that trials are compared by: the sweep's, the recipe's, or, where that is the loss or the last epoch
-    and the kind of part does not hold it, the one that suits the kind."""
+    """Return the measure that compares trials: the sweep's, the recipe's, or the kind's own if that is the loss or the
+    last epoch and parts of the kind do not record it."""
     named = spec.metric or recipe.train.metric
     return _INSTEAD.get(recipe.kind, named) if named in _NO_FIGURES else named
 
@@ -172,7 +172,7 @@ def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, f
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Whether a sweep was tried, and no trial learned anything or is about to, as where its settings were refused."""
+    """Whether a sweep has no trained or running trial, for instance because its settings were wrong."""
     trials = folder / TRIALS
     if (folder / PART).is_file() or not trials.is_dir():
         return False
@@ -180,7 +180,7 @@ def _holds_nothing(folder: Path) -> bool:
 
 
 def _other(before: object, asked: Mapping[str, Any]) -> list[str]:
-    """What a folder was asked for that is not what is asked for now; an older version said nothing of the data."""
+    """Return the differences between a folder's sweep and this one; older versions recorded no data."""
     if not isinstance(before, Mapping):
         return [SWEEP]
     return [name for name in asked if before.get(name) != asked[name] and (name in before or name not in _OF_DATA)]

@@ -1,4 +1,4 @@
-"""What a turn has to offer for learning: its candidates with their labels, and which of them an epoch sees."""
+"""Candidates of training turns with their labels, and their sampling by epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.models.unified.model import Order
 from dragoman.sources.graph import SourceGraph
 
 Relevance: TypeAlias = Mapping[tuple[str, str], float]
-"""How relevant a passage is to a turn, by the ids of both."""
+"""Relevance of passages, by ids of turn and passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Candidates:
 
 
 class CandidateSampler:
-    """The candidates of turns.
+    """Sampler of the candidates of turns.
 
     Inputs:
         sources: those that have a token.
@@ -74,13 +74,13 @@ class CandidateSampler:
         return [by_id[passage.id] for passage in ordered(offer.passage for offer in by_text.values())]
 
     def right(self, example: Example) -> list[Passage]:
-        """The gold evidence of a turn, as far as it can be found."""
+        """Return the gold evidence of a turn that is among its passages."""
         own = {passage.id: passage for passage in example.candidates}
         passages = (own.get(key) or self._by_id.get(key) for key in example.gold.evidence or ())
         return [passage for passage in passages if passage is not None]
 
     def _more(self, example: Example, wanted: Iterable[SourceName], dice: random.Random) -> Iterator[Passage]:
-        """Passages by chance of shared sources that a turn has no candidates of."""
+        """Draw passages of shared sources without candidates in the turn."""
         own = {passage.source for passage in example.candidates}
         for source in wanted:
             pool = self._shared.get(source, [])
@@ -118,7 +118,7 @@ def capped(offers: Sequence[Candidates], most: int, dice: random.Random) -> list
     taken: dict[str, Candidates] = {}
 
     def line(offer: Candidates) -> list[Candidates]:
-        """An offer and all that it depends on, of what is not taken yet."""
+        """Return a candidate and its parents that are not taken yet."""
         chain = [offer]
         while (above := by_id.get(chain[-1].passage.parent or "")) is not None and above not in chain:
             chain.append(above)

@@ -1,4 +1,4 @@
-"""The losses of a unified model as pure functions of tensors (UniMS-RAG, Eq. 7, and what is beside it).
+"""Losses of a unified model as pure functions of tensors (UniMS-RAG, Eq. 7, and further terms).
 
 Every mean is over places or groups, not over their weights, so that one counts the same in whichever batch it stands.
 """

@@ -73,11 +73,11 @@ def fit_offsets(chances: Chances, gold: Sequence[Order], *, groups: Sequence[Has
     return Fitted(rounded, before, _macro((table + own).argmax(1), truth, decisions), across)
 
 
-def macro_f1(said: Sequence[Order], gold: Sequence[Order]) -> float:
+def macro_f1(predicted: Sequence[Order], gold: Sequence[Order]) -> float:
     """The mean F1 of the decisions (sets of sources) that occur in gold; NaN of nothing."""
     if not gold:
         return math.nan
-    sets = [frozenset(order) for order in said]
+    sets = [frozenset(order) for order in predicted]
     right = [frozenset(order) for order in gold]
     scores = []
     for decision in dict.fromkeys(right):
@@ -157,22 +157,22 @@ def _calibrated(table: Floats, truth: Numbers, decisions: Numbers) -> Floats:
     return likely
 
 
-def _expected(said: Numbers, likely: Floats, truth: Numbers, decisions: Numbers) -> float:
+def _expected(predicted: Numbers, likely: Floats, truth: Numbers, decisions: Numbers) -> float:
     """The macro F1 that is to be expected of the orders said, over the decisions that occur in gold."""
     import numpy as np
 
-    sets = decisions[said]
+    sets = decisions[predicted]
     hits = np.bincount(sets, weights=likely[np.arange(len(sets)), sets], minlength=likely.shape[1])
     total = np.bincount(sets, minlength=likely.shape[1]) + likely.sum(0)
     occurs = np.unique(truth)
     return float((2 * hits[occurs] / total[occurs]).mean())
 
 
-def _macro(said: Numbers, truth: Numbers, decisions: Numbers) -> float:
+def _macro(predicted: Numbers, truth: Numbers, decisions: Numbers) -> float:
     """Macro F1 of the orders said, over the decisions that occur in gold."""
     import numpy as np
 
-    sets = decisions[said]
+    sets = decisions[predicted]
     size = int(max(sets.max(initial=0), truth.max(initial=0))) + 1
     hits = np.bincount(truth[sets == truth], minlength=size)
     total = np.bincount(sets, minlength=size) + np.bincount(truth, minlength=size)

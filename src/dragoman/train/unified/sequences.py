@@ -1,4 +1,4 @@
-"""A labelled turn as a tree of tokens with the places where something is learned (UniMS-RAG, section III; SAFARI).
+"""Labelled turns as token trees with the positions of their losses (UniMS-RAG, section III; SAFARI).
 
 Learned are acting tokens (`plan`, and `check` after all candidates were read), evaluation tokens (`similarity`) and the
 `response` with its end; everything else, dialogue, evidence and indicators, is only read. No torch here.
@@ -66,7 +66,7 @@ class Sequences:
         self._choices: dict[tuple[tuple[Order, ...], bool], _Choices] = {}
 
     def tree(self, example: Example, epoch: int, *, whole: bool = False) -> TrainingTree:
-        """A turn as it is learned in an epoch; what the example has no label for is not learned.
+        """Return the training tree of a turn in an epoch; missing labels have no loss.
 
         Where it is asked for `whole`, it is as in the epochs that learn all of it.
         """
@@ -132,7 +132,7 @@ class Sequences:
         )
 
     def answered(self, example: Example) -> Writing | None:
-        """What the response of a dev turn is written from, if all was right before it; None where it has none."""
+        """Return the prompt of a dev turn's response with gold plan and evidence; None without a response."""
         plan = self._plan_of(example)
         if plan is None or not (example.gold.reply or "").strip():
             return None
@@ -143,7 +143,7 @@ class Sequences:
         return writing
 
     def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
-        """The legal orders of a turn in tokens; those of equal sources are made once."""
+        """Return the legal orders of a turn as tokens, cached by sources."""
         if example.sources not in self._known_orders:
             self._known_orders[example.sources] = tuple(self._orders(example.sources))
         orders = self._known_orders[example.sources]
@@ -153,7 +153,7 @@ class Sequences:
         return self._choices[orders, after]
 
     def _plan_of(self, example: Example) -> Order | None:
-        """The plan of a turn; one that is no legal order cannot be learned."""
+        """Return the plan of a turn, or None; raise an error if it is no legal order."""
         plan = example.gold.plan
         if plan is None:
             return None
@@ -168,7 +168,7 @@ class Sequences:
     def _shown(
         self, example: Example, plan: Order | None, offers: Sequence[Candidates], dice: random.Random
     ) -> list[Shown]:
-        """The evidence that the response is learned from: what is right, and distractors of the same sources."""
+        """Return the evidence before the response: gold, and distractors of the same sources."""
         by_id = {offer.passage.id: offer for offer in offers}
         right = [by_id.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
@@ -177,7 +177,7 @@ class Sequences:
         return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
 
     def _said(self, one: Candidates, dice: random.Random, *, exact: bool) -> int | None:
-        """The tenths after a piece of evidence: the label where they are learned, else a little beside it."""
+        """Return the similarity token after a piece of evidence: the label if it is trained, else with noise."""
         if not self._judges:
             return None
         label = tenths(float(one.is_gold) if one.value is None else one.value)
@@ -189,7 +189,7 @@ class Sequences:
     def _written(
         self, example: Example, plan: Order | None, shown: Sequence[Shown]
     ) -> tuple[WrittenSequence | None, tuple[int, ...]]:
-        """What stands before the response, cut to the window, and the response; nothing where there is no plan."""
+        """Return the tokens before the response, cut to the window, and the response; empty without a plan."""
         if plan is None:
             return None, ()
         writing = Writing(example.context, WrittenSequence(plan, tuple(shown)))
@@ -200,7 +200,7 @@ class Sequences:
     def _room(
         self, example: Example, written: WrittenSequence | None, offered: Sequence[Candidates], after: Sequence[int]
     ) -> int:
-        """The tokens of the longest line after the dialogue."""
+        """Return the length of the longest line after the dialogue."""
         turns = self._turns
         line = 0
         if written is not None:
@@ -217,13 +217,13 @@ class Sequences:
         return max(line, deep)
 
     def _plan(self, growing: _Growing, example: Example, plan: Order) -> None:
-        """[SOURCE] K.. [EOS], learned after [SOURCE]; its segment is the last one."""
+        """Add [SOURCE] K.. [EOS] as the last segment, with losses after [SOURCE]."""
         begun = len(self._turns.ids((SOURCE,)))
         growing.plans = growing.add(self._turns.plan(plan), 0)
         growing.places += self._acting(growing.plans, self._chosen(example), plan, begun, "plan")
 
     def _check(self, growing: _Growing, example: Example, plan: Order) -> None:
-        """[CHECK] [SOURCE] K.. [EOS] on the trunk, seeing all candidates."""
+        """Add [CHECK] [SOURCE] K.. [EOS] to the trunk, with attention to all candidates."""
         begun = len(self._turns.check(())) - len(self._turns.plan(())) + len(self._turns.ids((SOURCE,)))
         segment = growing.add(self._turns.check(plan), 0, tuple(growing.candidates))
         growing.places += self._acting(segment, self._chosen(example, after=True), plan, begun, "check")
@@ -241,7 +241,7 @@ class Sequences:
         self._judged(growing, offered, [(place, len(growing.segments[place].tokens) - 1) for place in places])
 
     def _judged(self, growing: _Growing, offered: Sequence[Candidates], after: Sequence[tuple[int, int]]) -> None:
-        """Similarities are learned after [EOE], and candidates of a source are compared."""
+        """Add losses on similarities after [EOE], and comparisons of the candidates of a source."""
         lists: dict[SourceName, list[tuple[int, bool]]] = {}
         for one, (segment, offset) in zip(offered, after, strict=True):
             if one.value is not None:
@@ -255,7 +255,7 @@ class Sequences:
     def _line(
         self, growing: _Growing, written: WrittenSequence | None, after: tuple[int, ...], *, judging: bool = False
     ) -> None:
-        """Evidence in a line after the plan, then the response; with `judging` similarities are learned in it."""
+        """Add evidence in a line after the plan, then the response; `judging` adds losses on similarities."""
         if written is None or not (after or judging):
             return
         turns = self._turns
@@ -283,7 +283,7 @@ class Sequences:
     def _paper(
         self, growing: _Growing, offered: Sequence[Candidates], written: WrittenSequence | None, after: tuple[int, ...]
     ) -> None:
-        """Each piece of evidence is a branch on the plan; the response is one that sees those that were taken."""
+        """Add each piece of evidence as a branch on the plan; the response attends to those that were used."""
         if written is None:
             return
         turns, on = self._turns, growing.plans
@@ -310,7 +310,7 @@ class Sequences:
 
 
 class _Choices:
-    """The orders of sources as token sequences, and what may follow each of their beginnings."""
+    """Orders of sources as token sequences, with the legal next tokens of each prefix."""
 
     def __init__(self, sequences: Mapping[Order, tuple[int, ...]]) -> None:
         self.sequences = dict(sequences)
@@ -321,7 +321,7 @@ class _Choices:
                 self._next.setdefault(ids[:end], {})[ids[end]] = None
 
     def path(self, order: Order, begun: int) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-        """For each token of an order from `begun` on: the offset before it, itself, and what else might stand there."""
+        """Yield for each token of an order from `begun` on: the offset before it, the token, and its alternatives."""
         ids = self.sequences[order]
         for place in range(begun, len(ids)):
             yield place - 1, ids[place], tuple(self._next[ids[:place]])
@@ -329,7 +329,7 @@ class _Choices:
 
 @dataclass(slots=True)
 class _Growing:
-    """A tree while it is made."""
+    """Builder of a tree."""
 
     turns: TurnTokens
     branch: Callable[[SourceName, str], tuple[int, ...]]
@@ -364,7 +364,7 @@ class _Growing:
         return first
 
     def branches(self, passages: Sequence[Passage], on: int) -> list[int]:
-        """Candidates as branches, each on the one that it depends on where the layout has that."""
+        """Add candidates as branches, each on its parent if the layout has such branches."""
         segments: list[int] = []
         for candidate in placed(passages):
             parent = on

@@ -1,4 +1,4 @@
-"""The task of a unified model: turns as trees, several in a row, all that they teach in one pass.
+"""Training task of a unified model: turns as token trees, packed into rows, with all losses in one pass.
 
 Hidden states come from the base; the vocabulary is only computed at labelled places. The same turn, packed with
 others or alone, on a CPU or a GPU, gives the same loss.
@@ -44,15 +44,15 @@ from dragoman.train.unified.training_trees import TargetPlace, TrainingTree
 T = TypeVar("T")
 Over: TypeAlias = Literal["vocabulary", "options"]
 _CHUNK = 2048
-"""Places whose logits over the whole vocabulary are in memory at a time."""
+"""Positions whose full-vocabulary logits are in memory at a time."""
 _DRAWN = 8
-"""So many batches' turns are drawn at a time and sorted by length."""
+"""Number of batches whose turns are drawn together and sorted by length."""
 _AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How turns are batched and what counts how much.
+    """Options of batching and weights of losses.
 
     `tokens` is what a batch holds at most, `batch` its turns, `epoch` the turns that an epoch draws (0: all). Another
     `run` takes turns in another order; dev's are drawn by the seed alone. `over`
@@ -78,7 +78,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Lessons packed into rows; for each place its row and column."""
+    """Training trees packed into rows, with the row and column of each position."""
 
     packed: Packed
     places: tuple[TargetPlace, ...]
@@ -89,7 +89,7 @@ class _Batch:
 
 
 class UnifiedTask:
-    """Learn plans, similarities and responses; `sequences` makes the trees of an epoch."""
+    """Task of plans, similarities and responses; `sequences` builds the trees of an epoch."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class UnifiedTask:
         self._waiting: dict[tuple[int, ...], Future[_Batch]] = {}
         self._following: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         self.tokens = 0
-        """Tokens that went through the model in training, padding left out."""
+        """Tokens of training so far, without padding."""
 
     @property
     def model(self) -> torch.nn.Module:
@@ -137,7 +137,7 @@ class UnifiedTask:
 
     @property
     def head_parameters(self) -> frozenset[str]:
-        """New rows of the vocabulary: they learn from nothing, and may be given `train.head_rate`."""
+        """New rows of the vocabulary, trained from scratch at `train.head_rate`."""
         return frozenset(name for name, _ in self.model.named_parameters() if name.endswith(".rows"))
 
     @property
@@ -147,11 +147,11 @@ class UnifiedTask:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """About how many tokens each turn has."""
+        """Return the approximate number of tokens of each turn."""
         return self._sizes
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """Turns by chance, those of like length together, as many as a batch's tokens hold; seed and epoch decide."""
+        """Return shuffled batches of turns of similar length within the token limit, determined by seed and epoch."""
         self._epoch = epoch
         self._waiting.clear()
         batches = token_batches(self._rows, self._sizes, self._settings, epoch)
@@ -164,7 +164,7 @@ class UnifiedTask:
         return together(losses, self._settings.weights)
 
     def losses(self, batch: Sequence[int]) -> dict[str, Tensor]:
-        """The mean loss of each kind, over its places in the batch."""
+        """Return the mean loss of each kind over its positions in the batch."""
         packed_batch = self._made(tuple(batch))
         self.tokens += sum(len(layout.tokens) for _, _, layout in packed_batch.packed.starts)
         hidden = states(
@@ -203,13 +203,13 @@ class UnifiedTask:
         return measures(self._latest, self._settings.weights)
 
     def final(self, best: Mapping[str, float]) -> list[TurnOutcome]:
-        """What the model as it is makes of dev; where the last measures were the `best`, it was read already."""
+        """Return dev's outcomes by the present model; cached if the last measures were the `best`."""
         if self._latest and measures(self._latest, self._settings.weights) == dict(best):
             return self._latest
         return self.outcomes(self._dev)
 
     def outcomes(self, examples: Sequence[Example]) -> list[TurnOutcome]:
-        """What the model makes of some turns, in order."""
+        """Return the model's outcomes on turns, in order."""
         settings = self._settings
         whole = {example.id for example in _some(examples, settings.whole, settings.seed)}
         turns = [
@@ -221,27 +221,27 @@ class UnifiedTask:
         return examining.outcomes(turns)
 
     def answered(self, count: int) -> list[tuple[Writing, str]]:
-        """Up to so many of dev's responses: what they are written from, and what people wrote."""
+        """Return dev's prompts and gold responses, at most this many."""
         pairs = ((self._sequences.answered(example), example.gold.reply or "") for example in self._dev)
         answered = [(writing, reply) for writing, reply in pairs if writing is not None]
         return list(_some(answered, count, self._settings.seed))
 
     def _learnable(self, example: Example) -> int:
-        """About the tokens of a turn, 0 where no epoch has anything to learn of it."""
+        """Return the approximate tokens of a turn; 0 if it has no loss in any epoch."""
         lesson = self._sequences.tree(example, 0)
         if not lesson.places:  # it may be one of those that are learned whole in other epochs alone
             lesson = self._sequences.tree(example, 0, whole=True)
         return lesson.size if lesson.places else 0
 
     def _coming_back(self) -> Iterator[Layout]:
-        """Trees that are the same in every epoch: those of a plan alone, in which nothing is drawn by chance."""
+        """Return the trees that repeat in every epoch: those with a plan alone, without random draws."""
         for row in self._rows:
             lesson = self._sequences.tree(self._examples[row], 0)
             if all(place.kind == "plan" for place in lesson.places):
                 yield laid_out(lesson.segments)
 
     def _made(self, batch: tuple[int, ...]) -> _Batch:
-        """A batch as tensors; on a GPU the next ones are made while it is learned."""
+        """Return a batch as tensors; on a GPU the next ones are built in the background."""
         waiting = self._waiting.pop(batch, None)
         if self._ahead is not None:
             for key in self._following.get(batch, ()):
@@ -254,11 +254,11 @@ class UnifiedTask:
         return batched(lessons, self._width())
 
     def _width(self) -> int | None:
-        """How wide rows are: on FlexAttention all alike, so that they are compiled once."""
+        """Return the width of rows; equal for all on FlexAttention, so that kernels compile once."""
         return -(-self._settings.tokens // BLOCK) * BLOCK if self.attention == "flex" else None
 
     def _tokens_said(self, places: Sequence[TargetPlace], at: Tensor) -> Tensor:
-        """-log p of the target of each place, among its options or all tokens."""
+        """Return -log p of the target of each position, over its options or all tokens."""
         targets = torch.tensor([[place.target or 0] for place in places], device=self._device)
         costs_by_place = torch.zeros(len(places), device=self._device)
         closed = [i for i, place in enumerate(places) if self._settings.over == "options" and place.options]
@@ -307,7 +307,7 @@ class UnifiedTask:
 
 
 def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSettings, epoch: int) -> list[list[int]]:
-    """Batches within both limits, turns of like length together; a turn longer than a batch is one alone."""
+    """Return batches of turns of similar length within both limits; a longer turn is a batch alone."""
     dice = random.Random(f"{settings.seed + settings.run}/{epoch}")
     order = list(rows)
     dice.shuffle(order)
@@ -330,7 +330,7 @@ def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSetti
 
 
 def batched(lessons: Sequence[TrainingTree], width: int | None) -> _Batch:
-    """Lessons as rows, with every place and every list of all of them."""
+    """Pack training trees into rows, with all their positions and lists."""
     packed = pack([lesson.segments for lesson in lessons], width=width)
     places: list[TargetPlace] = []
     spots: list[tuple[int, int]] = []
@@ -358,7 +358,7 @@ def _attention(wanted: str, device: str) -> Attention:
 
 
 def _some(examples: Sequence[T], count: int, seed: int) -> Sequence[T]:
-    """So many turns by chance, in their order; all where it is 0."""
+    """Draw this many turns, in order; 0: all."""
     if not count or count >= len(examples):
         return examples
     places = set(random.Random(seed).sample(range(len(examples)), count))

@@ -1,4 +1,4 @@
-"""A turn as it is learned from: its tree, the places where something is learned, and the candidates to compare."""
+"""Training trees of turns: segments, positions with a loss, and candidates that are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = ("plan", "similarity", "response", "check")
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is drawn by chance for each turn anew in each epoch.
+    """Options of the random draws for each turn and epoch.
 
     `most_candidates` are judged at a time, the right ones always; up to `distractors` wrong ones stand among the
     evidence that a response is learned from, with a similarity that is off by up to `noise` tenths. `closed` leaves
@@ -38,9 +38,9 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class TargetPlace:
-    """After the token `offset` of `segment`, `target` is to be said, or a similarity of `value` in [0, 1].
+    """Position with a loss: after token `offset` of `segment` comes `target`, or a similarity of `value` in [0, 1].
 
-    `options` are the tokens that may stand there; none: any.
+    `options` are the legal tokens there; none: any.
     """
 
     segment: int
@@ -54,7 +54,7 @@ class TargetPlace:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The judged candidates of one source, by their number among a tree's places, and which of them are right."""
+    """Candidates of one source, by index among a tree's positions, and which of them are right."""
 
     source: SourceName
     places: tuple[int, ...]
@@ -63,7 +63,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class TrainingTree:
-    """A turn to learn from: segments, the places where it is learned, lists of candidates that are compared."""
+    """Training tree of a turn: segments, positions with a loss, lists of compared candidates."""
 
     id: str
     segments: tuple[Segment, ...]
@@ -77,7 +77,7 @@ class TrainingTree:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A turn of dev with all that is asked of it in one pass.
+    """Dev turn with everything that one pass evaluates.
 
     `plan` and `check` are the trees of orders, and where they begin among the segments; `candidates` are the judged
     segments, each with its source and whether it is right; `places` are those of a loss on the response.

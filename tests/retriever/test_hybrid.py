@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.retriever.fusion import reciprocal_ranks
+from dragoman.retriever.hybrid import reciprocal_ranks
 
 
 def test_a_worked_example():

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dragoman.models.torch.tf32 import allow_tf32  # noqa: E402
+from dragoman.models.torch.process_wide import allow_tf32  # noqa: E402
 from dragoman.models.unified.packed import plain_attention  # noqa: E402
 
 

@@ -1,0 +1,381 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
+"""Does a Chinese rule apply to this user? Its clauses against the user's facts, for what a question asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from dragoman.decision.applies import applies
+from dragoman.decision.categories import categories
+from dragoman.decision.chinese_rules import Group, RuleClause, groups_of, matches, rule_clauses
+from dragoman.decision.chinese_words import canonical, content, tokens
+from dragoman.decision.compare import compare
+from dragoman.decision.comparisons import Condition, comparisons
+from dragoman.decision.conditions import Clause
+from dragoman.decision.conditions import _things as things_of
+from dragoman.decision.facts import Situation, situation
+from dragoman.decision.moments import spread
+from dragoman.decision.numerals import normalise
+from dragoman.decision.quantities import quantities
+from dragoman.decision.subjects import USER, is_person, same, subject_of_fact
+from dragoman.decision.values import Decision, Verdict
+
+Target: TypeAlias = Literal["discount", "free", "pay", "price", "require", "permit", "choice", "other"]
+
+_TARGETS: tuple[tuple[Target, re.Pattern[str]], ...] = (
+    ("price", re.compile("多少钱|多少元|几块钱|价格|租金.{0,6}多少|[费票金].{0,4}多少|要给多少|得花多少|花多少|怎么收费|怎么卖|几折")),
+    ("discount", re.compile("优惠|打折|折扣|半价|(?<!最)便宜")),
+    ("pay", re.compile("(?:要|用|得|需要)(?:不要|不用)?(?:另外|再|额外)?(?:买|购|付|花|交|收|给)[^，。]{0,4}[票钱费]|收费|收钱|要钱|要票|要付|花钱|用买")),
+    ("free", re.compile("免费|免票|不要钱|不收钱")),
+    ("choice", re.compile("哪|什么[^，。]{0,6}(?:适合|合适)|(?:适合|合适)[^，。]{0,6}什么")),
+    ("other", re.compile("几点|什么|谁|为什么|怎么|多久|多长|多远|几[个天次岁]|多大|多高")),
+    ("require", re.compile("必须|需要|要不要|需不需要|用不用|得不得|(?<!想)(?<!只)要[^，。]{1,10}[吗么不]")),
+)  # fmt: skip
+_CLOSED = re.compile("停航|停运|封闭|停课|检修|停业|不营业|不开门?")
+_ALONE = re.compile("自己|独自|单独|一个人|没有?大人")
+_LEVEL = re.compile(r"(?P<number>\d+)级")
+_ASKED_FIRST = ("age", "height", "count", "weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The user's facts as one question needs them."""
+
+    situation: Situation
+    facts: tuple[str, ...]
+    """The facts about whom the question is about."""
+    question: str
+    everything: tuple[str, ...] = ()
+    """All facts, also those about others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    holds: bool | None
+    fact: str = ""
+    missing: str = ""
+    ask: str = ""
+    by_bound: bool = False
+
+
+def target(question: str) -> Target:
+    """What a Chinese question asks for."""
+    plain = normalise(question)
+    return next((name for name, pattern in _TARGETS if pattern.search(plain)), "permit")
+
+
+@lru_cache(maxsize=64)
+def told(facts: tuple[str, ...], question: str) -> Told:
+    """The facts about whom a question is about; 他 and 她 are whoever the last fact about somebody else was about."""
+    read = situation(facts, question)
+    subjects = [subject_of_fact(normalise(fact), read.people, USER) for fact in facts]
+    subject = read.subject
+    others = [keys for keys in subjects if keys != USER]
+    if subject == USER and re.search("[他她它]", question) and others:
+        subject = others[-1]
+    anyone = subject == USER and not re.search("我|咱|本人", question)
+    chosen = tuple(
+        fact
+        for fact, keys in zip(facts, subjects, strict=True)
+        if same(keys, subject)
+        or (anyone and keys != USER)
+        or (subject == USER and fact.startswith("我") and not is_person(keys, read.people))
+    )
+    own = tuple(part for part in re.split("[，,。]", question)[:-1] if re.match("我|咱", part))
+    return Told(replace(read, subject=subject), (*chosen, *own), question, facts)
+
+
+def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = "") -> Decision:
+    """What a sentence of the documents decides for a question and the user's facts.
+
+    `path` are the headings above the sentence. The verdict is "none" where the sentence does not speak to the question.
+    """
+    known = told(tuple(facts), question)
+    wanted = target(question)
+    if not _is_about(f"{path} {sentence}", question):
+        return Decision("none", reason="another topic", confidence=0.1)
+    rulings = [ruling for clause in rule_clauses(sentence) if (ruling := _ruling(clause, wanted, known)) is not None]
+    if not rulings:
+        return _by_calendar(sentence, facts, question)
+    # Of two clauses of equal weight the refusal counts, since every rule must be met.
+    return max(rulings, key=lambda ruling: (ruling[0], ruling[1].verdict == "no"))[1]
+
+
+def _by_calendar(sentence: str, facts: Sequence[str], question: str) -> Decision:
+    """Days, months and times, which the rules of both languages compare alike."""
+    plain = _CLOSED.sub("关闭", sentence.replace("次年", ""))
+    conditions, _, unreadable = comparisons(spread(normalise(plain)))
+    if unreadable or not any(condition.attribute in ("date", "weekday", "time") for condition in conditions):
+        return Decision("none", reason="no rule", confidence=0.1)
+    decision = applies(plain, facts, question)
+    return decision if decision.verdict in ("yes", "no") else Decision("none", reason="no rule", confidence=0.1)
+
+
+def _ruling(clause: RuleClause, wanted: Target, known: Told) -> tuple[float, Decision] | None:
+    if not clause.groups and not clause.exceptions and _has_calendar(clause.text):
+        return None
+    truth = _truth(clause, known)
+    excepted = next((t for group in clause.exceptions if (t := _group(group, known, calendar=True)).holds), None)
+    if excepted is not None:
+        truth = _Truth(None if truth.holds is None and clause.groups else False, excepted.fact)
+        if clause.effect in ("forbid", "require"):
+            return _decision(clause, "yes" if clause.effect == "forbid" else "no", truth, 3.0)
+        return _decision(clause, "no", truth, 3.0)
+    if truth.holds is None:
+        if truth.missing and clause.effect != "none":
+            return _open(clause, truth, wanted)
+        return None
+    return _RULINGS.get(wanted, _permission)(clause, truth, known)
+
+
+def _permission(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:  # noqa: PLR0911 - one return an effect
+    grouped = bool(clause.groups)
+    match clause.effect, clause.only:
+        case "permit", "what":
+            if not truth.holds:
+                return None
+            allowed = content(clause.allowed)
+            free = bool(allowed) and allowed <= content(known.question)
+            return _decision(clause, "yes" if free else "no", truth, 3.0)
+        case "permit", "who":
+            return _decision(clause, "yes" if truth.holds else "no", truth, 3.0)
+        case "permit", _:
+            return _decision(clause, "yes", truth, 2.5 if grouped else 1.0) if truth.holds else None
+        case "forbid", _:
+            if truth.holds:
+                return _decision(clause, "no", truth, 3.0 if grouped or truth.fact else 1.0)
+            return _decision(clause, "yes", truth, 1.5) if truth.by_bound and len(clause.groups) == 1 else None
+        case "require", _:
+            if truth.holds and grouped:
+                alone = _ALONE.search(known.question) and re.search("大人|家长|成人|陪", clause.text)
+                return _decision(clause, "no" if alone else "yes", truth, 1.2)
+            return None
+        case _:
+            return None
+
+
+def _duty(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:
+    if clause.effect == "require":
+        if truth.holds:
+            return _decision(clause, "yes", truth, 3.0 if clause.groups else 1.0)
+        return _decision(clause, "no", truth, 1.5) if truth.by_bound else None
+    if clause.effect in ("waive", "free") and truth.holds:
+        return _decision(clause, "no", truth, 3.0 if clause.groups else 1.0)
+    return None
+
+
+def _money(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:  # noqa: PLR0911 - one return an effect
+    wanted = target(known.question)
+    weight = 3.0 if clause.groups or truth.fact else 0.8
+    if clause.effect == "free":
+        if truth.holds:
+            verdict: Verdict = "no" if wanted == "pay" else "yes"
+            return _decision(clause, verdict, truth, weight + 0.1)
+        return None
+    if clause.effect == "discount":
+        if truth.holds and wanted in ("discount", "price"):
+            return _decision(clause, "yes", truth, weight)
+        return None
+    if clause.effect == "forbid" and truth.holds and (clause.groups or truth.fact) and wanted in ("discount", "free"):
+        return _decision(clause, "no", truth, 2.8)
+    if clause.effect == "price" and truth.holds and clause.groups:
+        verdict = "yes"
+        return _decision(clause, verdict, truth, 2.0) if wanted in ("price", "pay", "discount") else None
+    return None
+
+
+def _fitting(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:
+    """For "which": what is open to the user, or the only thing that is."""
+    if clause.only == "what" and truth.holds:
+        return _decision(clause, "yes", truth, 3.0)
+    if clause.effect in ("permit", "price") and clause.groups:
+        return _decision(clause, "yes" if truth.holds else "no", truth, 2.0)
+    if clause.effect == "forbid" and clause.groups and truth.holds:
+        return _decision(clause, "no", truth, 2.0)
+    return None
+
+
+def _plain(clause: RuleClause, truth: _Truth, known: Told) -> tuple[float, Decision] | None:
+    """For open questions: a clause that is about the user by a fact."""
+    return _decision(clause, "yes", truth, 2.0) if truth.holds and truth.fact and clause.groups else None
+
+
+_RULINGS = {
+    "permit": _permission, "require": _duty, "pay": _money, "free": _money, "discount": _money, "price": _money,
+    "choice": _fitting, "other": _plain,
+}  # fmt: skip
+
+
+def _is_about(text: str, question: str) -> bool:
+    """Whether a sentence, under its headings, shares a word or a matter with the question."""
+    both = tokens(question) & tokens(text)
+    return any(len(token) > 1 and token[0] != "@" for token in both) or len(both) > 1
+
+
+def _has_calendar(text: str) -> bool:
+    conditions, _, _ = comparisons(spread(normalise(text.replace("次年", ""))))
+    return any(condition.attribute in ("date", "weekday", "time") for condition in conditions)
+
+
+def _truth(clause: RuleClause, known: Told) -> _Truth:
+    if not clause.groups:
+        named = _named(clause, known)
+        return named if named is not None else _Truth(True)
+    truths = [_group(group, known) for group in clause.groups]
+    merged: list[_Truth] = []
+    for group, truth in zip(clause.groups, truths, strict=True):
+        if merged and clause.groups[clause.groups.index(group) - 1].all_of:
+            merged[-1] = _both(merged[-1], truth)
+        else:
+            merged.append(truth)
+    for truth in merged:
+        if truth.holds:
+            return truth
+    missing = [truth for truth in merged if truth.holds is None and truth.missing]
+    if missing:
+        return min(missing, key=lambda truth: _ASKED_FIRST.index(truth.missing) if truth.missing in _ASKED_FIRST else 9)
+    denied = [truth for truth in merged if truth.holds is False]
+    if len(denied) == len(merged):
+        return denied[0]
+    return _Truth(None)
+
+
+def _both(one: _Truth, other: _Truth) -> _Truth:
+    for truth in (one, other):
+        if truth.holds is False:
+            return truth
+    return one if one.holds is None else other
+
+
+def _named(clause: RuleClause, known: Told) -> _Truth | None:
+    """Whether the noun that a clause opens with is the user's: "月卡不能带人" to who has a 月卡, or a 季卡."""
+    subject = content(clause.subject)
+    if not 2 <= len(subject) <= _LONGEST_SUBJECT:
+        return None
+    for fact in reversed(known.facts):
+        truth = matches(clause.subject, fact)
+        if truth is not None:
+            return _Truth(truth, fact if fact in known.facts else "")
+    return None
+
+
+_LONGEST_SUBJECT = 5
+
+
+def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:
+    if calendar and {token for token in tokens(group.text) & tokens(known.question) if token[0] == "@"}:
+        return _Truth(True)
+    if not group.bounds:
+        if calendar and content(group.description) and content(group.description) <= content(known.question):
+            return _Truth(True)
+        for fact in reversed(known.facts):
+            truth = matches(group.description, fact, known.question)
+            if truth is not None:
+                return _Truth(truth, fact)
+        return _Truth(None)
+    things = things_of(normalise(group.text), "zh")
+    clause = Clause(group.text, "permit", things=things, language="zh")
+    outcomes = []
+    for bound in group.bounds:
+        level = _level(bound.text, known)
+        if level is not None:
+            outcomes.append(level)
+            continue
+        if things:
+            outcomes.append(_of_thing(bound, things, known))
+            continue
+        outcome = compare(bound, clause, known.situation)
+        if outcome.missing == "weight":
+            outcome = replace(outcome, ask=_ask_weight(outcome.ask, known))
+        outcomes.append(_Truth(outcome.truth, outcome.fact, outcome.missing, outcome.ask, by_bound=True))
+    return next((each for holds in (False, None, True) for each in outcomes if each.holds is holds), _Truth(None))
+
+
+def _ask_weight(ask: str, known: Told) -> str:
+    """The question for somebody's weight; a rule about people never asks for that of a thing."""
+    height = compare(Condition("height", ""), Clause("", "permit", language="zh"), known.situation).ask
+    return height.replace("身高", "体重") or ask
+
+
+def _of_thing(bound: Condition, things: Sequence[str], known: Told) -> _Truth:
+    """A bound on an animal or a thing against what the user told of theirs: "十公斤以上的狗" and "我的金毛三十公斤"."""
+    kind = {"weight": "mass", "height": "length", "age": "age", "count": "count"}[bound.attribute]
+    for fact in reversed(known.everything):
+        plain = canonical(fact)
+        values = [quantity.value for quantity in quantities(plain) if quantity.kind == kind]
+        if values and any(thing in plain for thing in things):
+            above = bound.low is None or values[0] >= bound.low
+            below = bound.high is None or values[0] <= bound.high
+            return _Truth(above and below, fact, by_bound=True)
+    ask = (
+        categories("zh")
+        .ask.get(bound.attribute, "")
+        .replace("{它}", f"您的{things[0]}")
+        .replace("{您}", f"您的{things[0]}")
+    )
+    return _Truth(None, missing=bound.attribute, ask=ask, by_bound=True)
+
+
+def _level(bound: str, known: Told) -> _Truth | None:
+    """A grade against a grade that the user has passed: "五级以上" and "我的钢琴是三级"."""
+    wanted = _LEVEL.search(normalise(bound))
+    if wanted is None:
+        return None
+    for fact in reversed(known.facts):
+        own = _LEVEL.search(normalise(fact))
+        if own:
+            enough = int(own["number"]) >= int(wanted["number"])
+            return _Truth(enough != ("以下" in bound), fact, by_bound=True)
+    return _Truth(None, missing="level", ask="您过了几级？", by_bound=True)
+
+
+def _open(clause: RuleClause, truth: _Truth, wanted: Target) -> tuple[float, Decision] | None:
+    rank = {"permit": ("permit", "forbid"), "require": ("require", "waive"), "pay": ("free", "price"), "free": ("free",),
+            "discount": ("discount", "free"), "price": ("free", "discount", "price"), "choice": ("permit", "price")}  # fmt: skip
+    if clause.effect not in rank.get(wanted, ()):
+        return None
+    decision = Decision(
+        "unknown",
+        missing=truth.missing,
+        ask=truth.ask,
+        clause=clause.text,
+        reason=f"{truth.missing} missing",
+        confidence=0.8,
+    )
+    return 1.1, decision
+
+
+def _decision(clause: RuleClause, verdict: Verdict, truth: _Truth, weight: float) -> tuple[float, Decision]:
+    confidence = 0.9 if truth.fact else 0.7
+    return weight, Decision(verdict, fact=truth.fact, clause=clause.text, reason=clause.effect, confidence=confidence)
+
+
+def eligible(cell: str, facts: Sequence[str], question: str) -> Decision:
+    """Whether a cell such as "7到12岁" or "18岁以上，不考试" fits the user."""
+    known = told(tuple(facts), question)
+    parts = [part for part in re.split("[，,；;]", cell) if part.strip()]
+    truths = [
+        truth
+        for part in parts
+        if (groups := groups_of(part, described=True))
+        for truth in (_any([_group(group, known) for group in groups]),)
+    ]
+    for truth in truths:
+        if truth.holds is False:
+            return Decision("no", fact=truth.fact, clause=cell, reason="bound", confidence=0.9)
+    fitting = [truth for truth in truths if truth.holds]
+    if fitting and fitting[0].fact:
+        return Decision("yes", fact=fitting[0].fact, clause=cell, reason="bound", confidence=0.9)
+    missing = [truth for truth in truths if truth.missing]
+    if missing:
+        return Decision("unknown", missing=missing[0].missing, ask=missing[0].ask, clause=cell, confidence=0.8)
+    return Decision("none", clause=cell, confidence=0.1)
+
+
+def _any(truths: Sequence[_Truth]) -> _Truth:
+    """The truth of alternatives."""
+    return next(each for holds in (True, None, False) for each in truths if each.holds is holds)

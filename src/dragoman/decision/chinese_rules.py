@@ -1,0 +1,244 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
+"""Chinese rules as clauses, and whom they are about: "16岁以下的孩子、孕妇和有心脏病的人不能进桑拿房".
+
+A clause has an effect (permits, forbids, demands, waives, is free, is reduced) and groups of people, of which one is
+enough. A group is a bound on a number ("16岁以下"), which is compared, or a description ("有心脏病的人"), which is
+found in the user's own words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from dragoman.decision.chinese_words import canonical, content, is_negated
+from dragoman.decision.comparisons import Condition, comparisons
+from dragoman.decision.moments import spread
+from dragoman.decision.numerals import normalise
+
+Effect: TypeAlias = Literal["permit", "forbid", "require", "waive", "free", "discount", "price", "none"]
+
+PERSON = "人员|人|者|客人|学员|会员|儿童|孩子|老人|选手|学生|乘客|读者|游客|住客|旅客|顾客|患者|病人|居民|市民|女士|男士|男生|女生|同学|朋友|家长|员工|老师|教师|宝宝|婴儿|用户|车主|考生|参赛者|观众|宾客|成员|客户|新生"
+_NAMED = re.compile(
+    rf"(?:{PERSON}|孕妇|军人|消防员|警察|医生|护士|残疾人|研究生|大学生|中学生|小学生|博士|子女|家属|校友|志愿者|[^的]{{1,3}}病人|[^的]{{2,6}}患者|[^的]{{1,4}}[员生兵]|司机)$"
+)
+_GENERIC = re.compile(
+    rf"^(?:所有|全部|每位|每个|每名|各位|一位|1位)?(?:的)?(?:未成年人|小|大)?(?:{PERSON})?(?:们|凭证?件?)?$|^[大家都]+$"
+)
+_EFFECTS: tuple[tuple[Effect, str], ...] = (
+    ("free", "免费|免票|免门票|免收|不收(?:钱|费|取|押金|学费|门票)?(?![^，。]{0,4}(?:孩子|人))|不要钱|不花钱|不用付"),
+    ("waive", "不用|不必|不需要?|无需|不要求|免预约"),
+    ("forbid", "不能|不可以?(?!少)|不得|不准|不许|不让|禁止|严禁|谢绝|不建议|不要|请勿|不接待|不进场?|不开放|不出租|不补|不退|不参加|拒绝|不适合|不宜|不算|不行|不打折|不破格|不外借|停航|停运|停课|封闭|不办|不收|不卖|不送|不借|不接|不上"),
+    ("discount", r"半价|半票|打?\d+(?:\.\d)?折|打折|优惠(?!不|只)|减\d+元|减半|买.{1,4}送"),
+    ("require", "必须|须(?!知)|需要|需(?!求)|要求?(?=有|带|戴|先|提前|出示|穿|由|会|买|交|登记|家长|重新|另|抱|换|看|凭|打|满)|应当|请(?=先|带|提前|换|出示|在|停|到|坐)"),
+    ("permit", "可以|能(?!力)|可(?=进|用|带|借|退|换|选|住|参)|欢迎|允许|对[^，。]{1,12}开放|适合|招收|面向|照常|有效|才开|开放|例外|算(?=请假|出勤|有效)|例外"),
+    ("price", r"\d+元|按[^，。]{1,8}[票价]"),
+)  # fmt: skip
+_EFFECT = tuple((name, re.compile(pattern)) for name, pattern in _EFFECTS)
+_ONLY_FOR = re.compile(
+    r"(?:只|仅|限)(?:对|给|限|向|招收|接待|面向|收)+(?P<who>[^，。；]{2,24}?)(?:开放|使用|用|参加|报名|进入|进|入场|购买|提供|$)"
+)
+_ONLY_WHO = re.compile(r"(?:只有|仅限?|限)(?P<who>[^，。；]{2,20}?)(?:才?可以?|才?能|使用|方可|参加|进)")
+_ONLY_DO = re.compile(r"只能|只可以|只可|只准|只许")
+_MIN_ONLY = re.compile(r"才能|才可以?|方可|起才|以上才")
+_EXCEPTION = re.compile(
+    r"^(?P<last>[^，。；]{1,20})除外$|^(?:但是?|不过|只是)?除了?(?P<what>[^，。；]{1,20}?)(?:之外|以外|外)"
+    r"|^(?:但是?|不过|只有)?(?P<may>[^，。；]{2,24}?)(?:可以)?(?:例外|不受此限|不在此限)$"
+)
+_JOIN = re.compile(r"、|和|或者?|以及|及|与|还有")
+_TRIM = re.compile(
+    r"^(?:凡是?|如果|若|对于?|但是?|不过|另外|其中|而|即使|凭[^，。]{1,6}|由)|(?:凭[^，。]{1,8}|本人|一律|都|也|也都|请|还|只|均|暂时|期间|全部|最好|或者|要|每[月年周天次]|每人|可以)+$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """People whom a clause is about: `bounds` must all hold; `description` is found in the user's words, or empty."""
+
+    text: str
+    bounds: tuple[Condition, ...] = ()
+    description: str = ""
+    all_of: bool = False
+    """Whether the next group must hold too: "年满16岁、有经验的人"."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleClause:
+    """One statement of a rule. `groups` are alternatives; none means everyone."""
+
+    text: str
+    effect: Effect
+    groups: tuple[Group, ...] = ()
+    exceptions: tuple[Group, ...] = ()
+    only: Literal["", "who", "what"] = ""
+    """`who`: only these people may ("只对会员开放"); `what`: these people may only do this ("只能在绿道上滑")."""
+    allowed: str = ""
+    """What `only="what"` leaves: "在绿道上滑"."""
+    subject: str = ""
+    """What stands before the verb: "单板" in "单板不能上小松鼠道"."""
+
+
+@lru_cache(maxsize=2048)
+def rule_clauses(sentence: str) -> tuple[RuleClause, ...]:
+    """The clauses of a Chinese sentence, in its own words."""
+    parts = [part.strip() for part in re.split(r"[，,；;。]|(?<=[！!])", sentence.strip("。！!- ")) if part.strip()]
+    found: list[RuleClause] = []
+    waiting = ""
+    for part in parts:
+        exception = _EXCEPTION.match(part)
+        if exception and found:
+            who = exception["last"] or exception["what"] or exception["may"]
+            found[-1] = replace(
+                found[-1],
+                text=f"{found[-1].text}，{part}",
+                exceptions=(*found[-1].exceptions, *groups_of(who, described=True)),
+            )
+            rest = part[exception.end() :]
+            if not rest:
+                continue
+        elif exception and exception["what"]:
+            waiting = f"{waiting}{part}，"
+            continue
+        clause = _clause(f"{waiting}{part}")
+        if clause.effect == "none" and found and not clause.groups and not waiting:
+            found[-1] = replace(found[-1], text=f"{found[-1].text}，{part}")
+            continue
+        if clause.effect == "none":
+            waiting = f"{waiting}{part}，"
+            continue
+        before = found[-1] if found else None
+        if before and not clause.groups and (not content(clause.subject) or re.search("他们|她们|对其", part)):
+            clause = replace(clause, groups=before.groups, subject=before.subject, text=f"{before.text}，{clause.text}")
+        waiting = ""
+        found.append(clause)
+    if waiting and found:
+        found[-1] = replace(found[-1], text=f"{found[-1].text}，{waiting.rstrip('，')}")
+    return tuple(found)
+
+
+def _clause(text: str) -> RuleClause:
+    plain = normalise(text)
+    exceptions: tuple[Group, ...] = ()
+    before = re.match(r"除了?(?P<what>[^，。；]{1,20}?)(?:之外|以外|外)[，,]?", plain)
+    if before:
+        exceptions = groups_of(before["what"], described=True)
+        plain = plain[before.end() :]
+    only_for = _ONLY_FOR.search(plain) or _ONLY_WHO.search(plain)
+    if only_for and not _ONLY_DO.search(plain):
+        groups = groups_of(only_for["who"], described=True)
+        if groups:
+            return RuleClause(text, "permit", groups, exceptions, "who")
+    effect, place = _effect(plain)
+    only_do = _ONLY_DO.search(plain)
+    if only_do and (effect in ("none", "permit") or only_do.start() < place):
+        groups = groups_of(plain[: only_do.start()])
+        allowed = plain[only_do.end() :]
+        return RuleClause(text, "permit", groups, exceptions, "what" if groups else "", allowed)
+    if effect == "none":
+        return RuleClause(text, "none", groups_of(plain), exceptions)
+    groups = groups_of(plain[:place]) or _after(plain[place:])
+    only: Literal["", "who"] = "who" if groups and _MIN_ONLY.search(plain) else ""
+    return RuleClause(text, effect, groups, exceptions, only, subject=_subject(plain[:place]))
+
+
+def _subject(region: str) -> str:
+    """What a clause is about, where it stands before the verb."""
+    return _TRIM.sub("", _TRIM.sub("", re.split(r"[,，;；]", region)[-1].strip()))
+
+
+def _effect(plain: str) -> tuple[Effect, int]:
+    """The first effect of a clause; a denial or a price before a mere "可以"."""
+    places = [(match.start(), name) for name, pattern in _EFFECT if (match := pattern.search(plain))]
+    if not places:
+        return "none", len(plain)
+    first = min(place for place, _ in places)
+    names = {name: place for place, name in reversed(places)}
+    for name in ("free", "waive", "forbid", "discount"):
+        if name in names:
+            return name, names[name]
+    if "require" in names and names["require"] <= names.get("permit", len(plain)):
+        return "require", names["require"]
+    name = next(name for place, name in places if place == first)
+    return name, first
+
+
+def _after(rest: str) -> tuple[Group, ...]:
+    """Groups behind the verb: "不适合孕妇", "招收8到12岁的孩子"."""
+    match = re.match(r"(?:不适合|不宜|谢绝|不接待|适合|招收|面向|欢迎|不收)(?P<who>[^,，。；]{2,24})", rest)
+    return groups_of(match["who"], described=True) if match else ()
+
+
+def groups_of(text: str, *, described: bool = False) -> tuple[Group, ...]:
+    """The people that a text names, by its last part that names some; with `described` any noun counts."""
+    for part in reversed(re.split(r"[,，;；]", text)):
+        found = _groups(part, described=described)
+        if found:
+            return found
+    return ()
+
+
+def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
+    cuts = list(_JOIN.finditer(text))
+    starts = [0, *(cut.end() for cut in cuts)]
+    ends = [*(cut.start() for cut in cuts), len(text)]
+    last = _TRIM.sub("", _TRIM.sub("", text[starts[-1] :].strip()))
+    people = described or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", normalise(last)) is not None
+    found: list[Group] = []
+    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        piece = _TRIM.sub("", _TRIM.sub("", text[start:end].strip()))
+        plain = spread(normalise(piece))
+        conditions, spans, _ = comparisons(plain)
+        bounds = tuple(c for c in conditions if c.attribute in ("age", "height", "weight", "count"))
+        for span in sorted(spans, key=lambda span: -span.start):
+            plain = f"{plain[: span.start]}◇{plain[span.end :]}"
+        description = _description(plain)
+        if bounds:
+            joined = i < len(cuts) and cuts[i][0] == "、" and not re.search(PERSON, plain)
+            found.append(Group(piece, bounds, "", all_of=joined))
+        elif description and (people or re.search(rf"的(?:{PERSON})|{_NAMED.pattern}", plain)):
+            found.append(Group(piece, (), description))
+    return tuple(found)
+
+
+def _description(plain: str) -> str:
+    """What a group is described by, without the noun for people and without what was compared."""
+    text = plain.replace("◇", "")
+    relative = re.match(rf"(?P<what>.{{1,20}}?)的(?:{PERSON}|子女|家属|$)", text)
+    if relative and not _GENERIC.match(relative["what"]):
+        return relative["what"]
+    inner = re.match(r"(?P<who>.{2,6}?(?:会员|客人|学员|学生|居民|读者))带?", text)
+    text = inner["who"] if inner else text
+    shorter = re.sub(r"(?<=..)(?:会员|客人|学员|用户|患者|人)$", "", text)
+    text = shorter if shorter != text and not re.search("军$|残疾$|盲$", shorter) else text
+    return "" if _GENERIC.match(text) else text
+
+
+def matches(description: str, fact: str, question: str = "") -> bool | None:
+    """Whether a fact says what describes a group; False where it denies it, None where it does not speak of it.
+
+    What the question names already ("鹰岩步道") need not stand in the fact.
+    """
+    wanted = content(description)
+    rest = wanted - content(question)
+    wanted = rest if len(rest) > 1 else wanted
+    if not wanted:
+        return None
+    told = canonical(fact)
+    held = sum(1 for token in wanted if token in told)
+    if held < _LEAST_HELD * len(wanted) or (len(wanted) == 1 and canonical(description) not in told):
+        return _sibling(description, told)
+    return is_negated(canonical(description)) == is_negated(told)
+
+
+def _sibling(description: str, told: str) -> bool | None:
+    """False where a fact names another card or ticket of the same kind: whoever has a 季卡 is no holder of a 月卡."""
+    own = re.search(r"(?P<which>[^的有买办持]{1,2})(?P<kind>[卡票证板])", canonical(description))
+    if own is None:
+        return None
+    other = re.search(rf"(?P<which>[一-龥]){own['kind']}(?!车)", told)
+    return False if other and other["which"] != own["which"][-1] else None
+
+
+_LEAST_HELD = 0.75

@@ -1,0 +1,117 @@
+"""Full sentences for what people leave out: "Son Sam, 9" is "My son Sam is 9", "Got asthma" is "I have asthma".
+
+Two kinds of rewrites stand in `patterns/en.toml`. An elliptic rewrite fits a whole sentence without its subject or
+verb. An embedded rewrite fits a phrase inside a sentence, mostly a question, that says something about the user: "As a
+student, do I pay less?". Either kind may only state facts of the slots that it names, since what it completes could
+mean something else: "Have fun" owns nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dragoman.memory.chunks import is_question
+from dragoman.memory.patterns import REWRITES, Rewrite
+from dragoman.memory.roles import singular
+
+_FULL = re.compile(
+    r"(?:I|my|we|our|me and|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there"
+    r"|what|who|whom|whose|where|when|which|why|how|is|are|was|were|am|will|would|could|should|may|must|if|please)\b",
+    re.IGNORECASE,
+)
+_PLEASE = re.compile(r"\bplease\b|^\S+ tickets?\b", re.IGNORECASE)
+_TRAILING = re.compile(
+    r"(?:,?(?<!\s)\s++(?:here|btw|by the way|though|tho|too|as well|actually|sadly|unfortunately|I am afraid"
+    r"|you know|lol|haha)"
+    r"|(?<!\s)\s*+[:;]-?[)(DP]|(?<!\s)\s++<3){1,3}$",
+    re.IGNORECASE,
+)
+_NAMED_AGE = (
+    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who is |is |aged )?\d{1,2}"
+    r"(?: (?:years?|months?)(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))"
+)
+_LISTED = re.compile(
+    rf"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|grandsons|granddaughters|nephews"
+    rf"|nieces|dogs|cats|brothers|sisters|siblings|friends)(?: are| called| named|,|:)* "
+    rf"(?P<list>{_NAMED_AGE}(?:(?:,| and|, and| &) {_NAMED_AGE})+)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
+    r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
+_SPACES = re.compile(r"\s{2,}")
+LONGEST_FRAGMENT = 160
+"""A sentence of more characters is no fragment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A full sentence and the slots of the facts that it may state."""
+
+    text: str
+    slots: frozenset[str]
+
+    def allows(self, relation: str) -> bool:
+        """Whether a fact of a relation may be learned from it."""
+        return relation.rstrip("!") in self.slots
+
+
+def completed(text: str, *, asks: bool = False) -> Completed | None:
+    """The full sentence that an elliptic one stands for; of a question, only the part before it is read."""
+    part = _statement(text) if asks else text
+    part = _TRAILING.sub("", part).strip(" ,.!")
+    if not part or len(part) > LONGEST_FRAGMENT or _FULL.match(part) or _PLEASE.search(part):
+        return None
+    for spelling in dict.fromkeys((part[:1].lower() + part[1:], part)):  # a name keeps its capital
+        for rewrite in REWRITES["elliptic"]:
+            match = rewrite.pattern.fullmatch(spelling)
+            if match is not None:
+                return _filled(rewrite, match)
+    return None
+
+
+def embedded(text: str) -> Iterator[Completed]:
+    """The statements that phrases inside a sentence make about the user."""
+    if len(text) > LONGEST_FRAGMENT:
+        return
+    for rewrite in REWRITES["embedded"]:
+        match = rewrite.pattern.search(text)
+        if match is not None:
+            yield _filled(rewrite, match)
+
+
+def named_with_ages(text: str) -> tuple[list[Completed], str]:
+    """What a list of names with ages says of each, and the text without the ages: "two kids, Ben (4) and Lea (7)"."""
+    match = _LISTED.search(text)
+    if match is None:
+        return [], text
+    role = singular(match["role"].lower())
+    named = [(one["name"], one["age"] or one["age2"]) for one in _NAMED.finditer(match["list"])]
+    statements = [Completed(f"My {role} {name} is {age}", frozenset(("age",))) for name, age in named]
+    names = " and ".join(filter(None, (", ".join(name for name, _ in named[:-1]), named[-1][0])))
+    return statements, f"{text[: match.start('list')]}{names}{text[match.end('list') :]}"
+
+
+def _lowered(match: re.Match[str]) -> str:
+    return match[0].lower()
+
+
+def _statement(text: str) -> str:
+    """What stands before the question of a sentence: "coeliac here" in "coeliac here, any bread?"."""
+    for cut in _PART.finditer(text):
+        rest = text[cut.end() :].split()
+        if rest and (is_question(rest) or rest[0].lower() in ("any", "anything")):
+            return text[: cut.start()]
+    return ""
+
+
+def _filled(rewrite: Rewrite, match: re.Match[str]) -> Completed:
+    groups = {name: re.sub("^(?:My|Our) ", _lowered, value or "") for name, value in match.groupdict().items()}
+    if rewrite.sentence.startswith("{"):
+        groups["who"] = groups["who"][:1].upper() + groups["who"][1:]
+    return Completed(_SPACES.sub(" ", rewrite.sentence.format(**groups)).strip(), rewrite.slots)

@@ -1,0 +1,321 @@
+"""Decide what a reply in Chinese says. The default encoder and the trained scorer read English, so code decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from dragoman.core.values import Context, Evidence
+from dragoman.decision.cells import Row, read_row, row_sentence
+from dragoman.decision.chinese_applies import Target, target
+from dragoman.decision.chinese_rules import rule_clauses
+from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
+from dragoman.decision.chinese_words import content, shares, tokens
+from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.tables import pick
+from dragoman.decision.values import Decision
+from dragoman.reader.compose import Answer
+from dragoman.text.form import form
+from dragoman.text.query import standalone
+from dragoman.text.sentences import sentences
+
+_NEAR = 0.45
+"""How far below the best option's score a rule may stand that a fact decides."""
+_NEAR_OPEN = 0.35
+"""The same for a rule that lacks a fact, which is asked for."""
+_ANSWERS = 0.25
+_PLAIN = 0.55
+_MOST_ROWS = 4
+_BETTER = 0.1
+_HALF = 0.5
+_LOOKED_AT = 8
+_SUPERLATIVE = re.compile("最(?!近的|多能|多可|少要)[长短高低贵大小快慢重轻远]|最便宜|最[早晚]的|哪些|几[个条种家班]")
+_REDIRECT = re.compile("按(?P<as>[^，。]{1,6}?)(?:票|价)")
+_VERB_NOT = re.compile(r"(?P<verb>[开收卖送借租让行])不(?P=verb)")
+_ASKED_FIRST = {"age": 0, "height": 1, "count": 2, "weight": 3}
+_POLAR = re.compile("能|可以|行|要|让|吗")
+MayAsk = Callable[[Decision], bool]
+
+
+def decide_chinese(
+    context: Context, options: Sequence[Option], facts: Sequence[Evidence], *, floor: float, may_ask: MayAsk
+) -> Answer | None:
+    """The answer to a Chinese question, or None where plain quoting is better."""
+    ranked = _by_sentence(options)
+    if not ranked:
+        return None
+    query = standalone(context)
+    turn = query.turn
+    question, wanted = turn if _POLAR.search(turn) else query.text, target(turn)
+    if query.is_follow_up and wanted == "permit" and not _POLAR.search(turn):
+        before = _question_before(context)  # "那索道呢？" asks the same of something else
+        question, wanted = f"{before}，{turn}", target(before)
+    texts = tuple(fact.text for fact in facts)
+    answer = None
+    if wanted in ("price", "choice", "other"):
+        answer = _by_table(ranked, facts, question, turn, wanted)
+    if answer is None:
+        answer = _by_rule(ranked, facts, question, wanted, floor, may_ask)
+    if answer is None and wanted not in ("price", "choice", "other"):
+        answer = _by_row(ranked, facts, question, texts, floor)
+    return answer
+
+
+def _question_before(context: Context) -> str:
+    """The user's last question before this turn."""
+    said = [turn.text for turn in context.history if turn.speaker == "user" and form(turn.text).act == "question"]
+    return said[-1] if said else context.last
+
+
+def _by_sentence(options: Sequence[Option]) -> list[Option]:
+    """The options, each sentence once, by the score of the sentence alone and what code decides of it."""
+    best: dict[tuple[str, str], Option] = {}
+    for option in options:
+        key = (option.evidence.id, option.sentence)
+        if key not in best:
+            best[key] = option
+    return sorted(best.values(), key=lambda option: -option.score)
+
+
+def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
+    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, wanted: Target, floor: float, may_ask: MayAsk
+) -> Answer | None:
+    best = ranked[0]
+    near = [option for option in ranked if option.score >= best.score - _NEAR]
+    told = {fact.text for fact in facts}
+    decided = [
+        option
+        for option in near
+        if option.decision is not None and option.decision.verdict in ("yes", "no") and option.decision.fact in told
+    ]
+    decided.sort(key=lambda option: (_rank(option, wanted), -option.score))
+    if decided and decided[0].probability >= floor:
+        return _answer(decided[0], facts, question, wanted)
+    for option in ranked[:4]:
+        inline, missing = inline_options(question, option.sentence, [fact.text for fact in facts])
+        if inline is not None and inline.decision is not None:
+            used = tuple(fact for fact in facts if fact.text == inline.decision.fact)
+            return Answer((replace(option, sentence=inline.text),), used)
+        if missing is not None and may_ask(missing) and wanted == "choice":
+            return Answer((option,), (), missing)
+    unknown = [
+        (_ASKED_FIRST.get(decision.missing, len(_ASKED_FIRST)), option, decision)
+        for option in near
+        if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
+        if option.score >= best.score - _NEAR_OPEN and option.probability >= floor and best.probability >= _ANSWERS
+    ]
+    if unknown:
+        _, option, missing_fact = min(unknown, key=lambda each: each[0])
+        return Answer((replace(option, sentence=_quoted(option)),), (), missing_fact)
+    decision = best.decision
+    if (
+        decision is None
+        or decision.verdict not in ("yes", "no")
+        or decision.fact
+        or wanted in ("price", "other", "choice")
+    ):
+        return None
+    if best.probability >= _PLAIN and _covers(question, best):
+        return _answer(best, facts, question, wanted)
+    return None
+
+
+def _rank(option: Option, wanted: Target) -> tuple[bool, bool]:
+    """Refusals first where permission is asked, and sentences before rows of a table."""
+    permits = option.decision is not None and option.decision.verdict != "no"
+    return wanted == "permit" and permits, read_row(option.sentence) is not None
+
+
+def _covers(question: str, option: Option) -> bool:
+    """Whether a sentence under its headings holds nearly all that the question names."""
+    passage = option.evidence.passage
+    asked = content(question)
+    held = content(f"{passage.title} {' '.join(passage.headings)} {option.sentence}")
+    return len(asked & held) >= _MOST_HELD * len(asked)
+
+
+_MOST_HELD = 0.7
+
+
+def _by_row(
+    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, texts: Sequence[str], floor: float
+) -> Answer | None:
+    """Yes or no by the row that the question names: "架子鼓: 最小年龄 7岁"."""
+    for option, rows in _tables(ranked):
+        if option.probability < floor:
+            continue
+        found = named_row(question, rows, ())
+        if found is None:
+            continue
+        decision = fits(question, found[0], texts)
+        if decision is None or decision.verdict not in ("yes", "no") or decision.fact not in texts:
+            continue
+        used = tuple(fact for fact in facts if fact.text == decision.fact)
+        text = next(row for row in rows if (parsed := read_row(row)) is not None and parsed == found[0])
+        return Answer(
+            (replace(option, sentence=row_sentence(text)),), used, decision, opening(question, "permit", decision)
+        )
+    return None
+
+
+def _tables(ranked: Sequence[Option]) -> list[tuple[Option, list[str]]]:
+    """The tables of the best passages, each with the best option of its passage."""
+    tables: dict[str, tuple[Option, list[str]]] = {}
+    for option in ranked:
+        if option.evidence.id in tables:
+            continue
+        rows = [unit for unit in sentences(option.evidence.text) if read_row(unit) is not None]
+        if len(rows) > 1:
+            tables[option.evidence.id] = (option, rows)
+    return list(tables.values())
+
+
+def _by_table(
+    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, turn: str, wanted: Target
+) -> Answer | None:
+    told = [fact.text for fact in facts]
+    tables = _tables(ranked)
+    if not tables:
+        return None
+    near = shares(question, [f"{_path(option)} {' '.join(rows)}" for option, rows in tables])
+    order = sorted(range(len(tables)), key=lambda i: -near[i])
+    superlative = _SUPERLATIVE.search(question) is not None
+    for i in order:
+        option, rows = tables[i]
+        if option.score < ranked[0].score - _NEAR and near[i] < near[order[0]]:
+            continue
+        if superlative:
+            choice = pick(question, rows)
+            if choice is not None and choice.kind != "count" and 0 < len(choice.rows) <= _MOST_ROWS:
+                lines = [row_sentence(row) for row in choice.rows]
+                if choice.kind == "superlative" and len(choice.labels) == 1:
+                    lines = [f"{choice.labels[0]}：{choice.column}{choice.answer}"]
+                return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines))
+            continue
+        if wanted == "choice":
+            fitting, _ = fitting_rows(question, rows, told)
+            if fitting:
+                row, decision = fitting[0]
+                used = tuple(fact for fact in facts if fact.text == decision.fact)
+                text = next(line for line in rows if read_row(line) == row)
+                return Answer((replace(option, sentence=row_sentence(text)),), used)
+            continue
+        answer = _cell(option, rows, ranked, facts, question, turn, wanted)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _cell(  # noqa: PLR0917 - the parts of one decision
+    option: Option,
+    rows: Sequence[str],
+    ranked: Sequence[Option],
+    facts: Sequence[Evidence],
+    question: str,
+    turn: str,
+    wanted: Target,
+) -> Answer | None:
+    """The cell that a question asks for, unless a rule of the user's own says otherwise."""
+    own = [each for each in ranked if _is_own(each) and each.score >= ranked[0].score - _NEAR]
+    told = [fact.text for fact in facts]
+    asked = question
+    used: tuple[Evidence, ...] = ()
+    if own:
+        redirected = _REDIRECT.search(own[0].sentence)
+        if redirected is None or wanted != "price":
+            return None
+        asked = f"{redirected['as']}{question}"
+        used = tuple(fact for fact in facts if own[0].decision is not None and fact.text == own[0].decision.fact)
+        rows = [row for row in rows if redirected["as"] in row] or rows
+    elif read_row(ranked[0].sentence) is None and ranked[0].score > option.score + _BETTER:
+        return None  # a sentence says it better than any cell
+    # In "那索道呢？" the turn names the row, and the question before it the column.
+    found = (named_row(turn, rows, ()) if turn != question and asked == question else None) or named_row(
+        asked, rows, told
+    )
+    if found is None:
+        best = sorted(rows, key=lambda row: -len(tokens(row) & tokens(asked)))
+        sizes = [len(tokens(row) & tokens(asked)) for row in best]
+        row = read_row(best[0])
+        if row is None or (len(sizes) > 1 and sizes[0] == sizes[1]) or not _names(asked, row):
+            return None
+        found = (row, "")
+    season = _on_that_day(question, found[0], ranked)
+    if season is not None:
+        return Answer((season,), used)
+    text = cell(question, found[0])
+    if text is None:
+        return None
+    if found[1]:
+        used = tuple(fact for fact in facts if fact.text == found[1])
+    return Answer((replace(option, sentence=text),), used)
+
+
+def _on_that_day(question: str, row: Row, ranked: Sequence[Option]) -> Option | None:
+    """A sentence that gives another value for the day or season of the question, which the row does not speak of."""
+    days = {token for token in tokens(question) if token[0] == "@"}
+    columns = tokens(" ".join(name for name, _ in row.cells) + row.label)
+    if not days or days & columns:
+        return None
+    label = content(row.label)
+    for option in ranked[:_LOOKED_AT]:
+        if read_row(option.sentence) is None and days & tokens(option.sentence) and label <= content(option.sentence):
+            return option
+    return None
+
+
+def _is_own(option: Option) -> bool:
+    """Whether a sentence is about the user by one of their facts."""
+    decision = option.decision
+    return (
+        decision is not None and bool(decision.fact) and decision.verdict == "yes" and read_row(option.sentence) is None
+    )
+
+
+def _names(question: str, row: Row) -> bool:
+    """Whether a question holds most of a row's label."""
+    label = content(row.label)
+    return len(label & content(question)) > _HALF * len(label)
+
+
+def _path(option: Option) -> str:
+    passage = option.evidence.passage
+    return " ".join((passage.title, *passage.headings))
+
+
+def _answer(option: Option, facts: Sequence[Evidence], question: str, wanted: Target) -> Answer:
+    decision = option.decision
+    assert decision is not None
+    used = tuple(fact for fact in facts if fact.text == decision.fact)
+    shown = replace(option, sentence=_quoted(option))
+    if wanted in ("price", "choice", "other"):
+        return Answer((shown,), used)
+    return Answer((shown,), used, decision, opening(question, wanted, decision))
+
+
+def _quoted(option: Option) -> str:
+    """The clause that decided, where a sentence has several for different people; with the exception after it."""
+    clauses = rule_clauses(option.sentence)
+    clause = option.decision.clause if option.decision is not None else ""
+    text = option.sentence
+    if len(clauses) > 1 and clause and clause in text and not re.match("但|不过|也|还", clause):
+        chosen = next((each for each in clauses if each.text == clause), None)
+        if chosen is not None and chosen.groups and any(each.groups != chosen.groups for each in clauses):
+            text = f"{clause}。"
+    if option.following and EXCEPTION.match(option.following):
+        text = f"{text}{option.following}"
+    return text
+
+
+def opening(question: str, wanted: Target, decision: Decision) -> str:
+    """The word that answers yes or no, as the question puts it: 可以, 不用, 有优惠."""
+    yes = decision.verdict == "yes"
+    verb = _VERB_NOT.search(question)
+    if verb:
+        return f"{verb['verb']}的。" if yes else f"不{verb['verb']}。"
+    if wanted == "discount" and not re.search("能|可以|半价", question):
+        return "有优惠。" if yes else "没有优惠。"
+    if wanted in ("pay", "require"):
+        return "要的。" if yes else "不用。"
+    return "可以。" if yes else "不行。"

@@ -1,0 +1,58 @@
+"""What the user said earlier in this dialogue, as facts for its questions, where memory did not take it up.
+
+Memory keeps what will still matter next year, and rather too little than too much. A question of the same dialogue may
+rest on any sentence before it: "Son Sam, 9." - "May he use the big slide?".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from dragoman.core.values import Context, Evidence, Passage, SourceName
+from dragoman.text.form import form
+from dragoman.text.language import language
+from dragoman.text.quotations import own_words
+from dragoman.text.reference import content_words, zh_content
+from dragoman.text.sentences import sentences
+
+_MOST = 8
+"""How many sentences count: the newest."""
+_LONGEST = 240
+_MOSTLY_KNOWN = 0.2
+"""Up to which share of new words a sentence says nothing that memory does not hold."""
+_WISH = re.compile(
+    r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
+)
+"""What somebody wants belongs to the question, not to who they are."""
+TOLD = "told"
+"""The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
+
+
+def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
+    """The user's statements before the last turn that add something to the `facts` that memory holds."""
+    known = {word for fact in facts for word in _words(fact.text)}
+    told: dict[str, Evidence] = {}
+    for turn in context.history:
+        if turn.speaker != "user":
+            continue
+        if form(turn.text).act == "forget":
+            told.clear()  # whatever it was, it must not come back from the dialogue
+            continue
+        for sentence in sentences(own_words(turn.text)):
+            words = _words(sentence)
+            new = len(words - known) / len(words) if words else 0.0
+            if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
+                continue
+            if _WISH.match(sentence):
+                continue
+            name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
+            passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
+            told[sentence] = Evidence(passage, 0.0)
+    return list(told.values())[-_MOST:]
+
+
+def _words(text: str) -> set[str]:
+    words = zh_content(text) if language(text) == "zh" else content_words(text)
+    return {word.casefold() for word in words}
