@@ -14,7 +14,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 	$$name -c '$(RECENT)' 2>/dev/null && { echo $$name; break; }; done)
 
-.PHONY: chat serve test slow trust fuzz sbom audit check bench bench-peers results docs-help screenshots clean help
+.PHONY: site chat serve test slow trust fuzz sbom audit check bench bench-peers results docs-help screenshots clean help
 
 help:
 	@echo "make chat       set up, and talk to the sample agent"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
 	@echo "make results    run every experiment on the data in DRAGOMAN_DATA, write docs/results (an hour)"
 	@echo "make docs-help  write docs/cli and docs/metrics.md anew from the commands' --help"
+	@echo "make site       the documents as a site, in dist/site"
 	@echo "make screenshots  take the pictures of the page in docs/images anew"
 	@echo "make clean      remove the environment and what tools left behind"
 
@@ -93,6 +94,9 @@ results: $(VENV)/.dev $(VENV)/.weights
 docs-help: $(VENV)/.dev
 	@$(BIN)/python docs/generate_help.py
 	@$(BIN)/python docs/generate_metrics.py
+
+site: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # Chinese letters need a font that has them, such as Debian's fonts-noto-cjk.
 screenshots: $(VENV)/.dev $(VENV)/.weights $(VENV)/.chromium

@@ -137,3 +137,20 @@ def test_closed_standard_input_is_an_empty_pipe(stub_file):
         ["sh", "-c", 'exec "$0" "$1" chat <&-', sys.executable, stub_file], capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_chat_takes_the_agent_as_an_argument(invoke, stub):
+    assert invoke("chat", "pier.dragoman", stdin="hello\n").exit_code == 0
+    assert stub.loaded[-1][0] == "pier.dragoman"
+    assert "Two agents" in str(invoke("chat", "a", "--agent", "b", stdin="x\n").exception)
+
+
+def test_pack_writes_one_file_and_says_how_to_talk_to_it(invoke, tmp_path):
+    done = invoke("pack", "harbour", "--out", str(tmp_path / "h"))
+    assert done.exit_code == 0 and f"dragoman chat {tmp_path / 'h.dragoman'}" in done.stdout
+    assert (tmp_path / "h.dragoman").is_file()
+
+
+def test_parts_list_names_the_shipped_parts(invoke):
+    out = invoke("parts", "list").stdout
+    assert "english-unified" in out and "gate.encoder" in out

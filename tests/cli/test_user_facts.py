@@ -67,3 +67,20 @@ def test_ingest_names_each_failed_file_and_fails(invoke):
     done = invoke("ingest", "a.md", "empty.md")
     assert done.exit_code == 1
     assert done.stderr == "Failed: empty.md: It is empty.\n"
+
+
+def test_ingest_takes_addresses_with_their_limits(invoke, stub):
+    assert invoke("ingest", "https://example.org/a", "notes", "--pages", "7").exit_code in (0, 1)
+    assert stub.ingested[0] == ("https://example.org/a", "notes")
+    assert stub.web.pages == 7 and not stub.web.allow_private
+
+
+def test_ingest_watch_reads_again_at_every_change(invoke, stub, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.sources.watch.changes", lambda paths, follow_links: iter([None, None]))
+    done = invoke("ingest", str(tmp_path), "https://example.org/a", "--watch")
+    assert "Watching for changes" in done.stdout and done.stdout.count(" added, ") == 2
+    assert stub.ingested[0] == (str(tmp_path),)  # pages are not fetched again
+
+
+def test_ingest_watch_needs_something_to_watch(invoke):
+    assert "--watch needs a file" in str(invoke("ingest", "https://example.org/a", "--watch").exception)

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
+from dragoman.sources import files
+from dragoman.sources.document import Document, DocumentBlock, Section
 from dragoman.sources.files import find, load, parse, read
 from dragoman.sources.passages import cut
 
@@ -87,7 +89,10 @@ def test_missing_path_in_a_missing_folder_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("a.docx", b"PK", r"kind '.docx' cannot be read. Kinds that can: .txt"),
+        ("a.png", b"\x89PNG", r"kind '.png' cannot be read. Kinds that can: .txt"),
+        ("a.docm", b"PK", r"'a.docm' cannot be read. It may contain macros"),
+        ("a.XLS", b"PK", r"'a.XLS' cannot be read. It is in an old binary format"),
+        ("a.docx", b"PK", "'a.docx' is damaged"),
         ("a.md", b"", "'a.md' is empty"),
         ("a.md", b" \n\t\n", "'a.md' is empty"),
         ("a.txt", b"\x7fELF\x00\x01", "binary"),
@@ -158,3 +163,16 @@ def test_importing_ingest_loads_no_parser():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_installed_package_brings_a_reader(tmp_path, monkeypatch):
+    def read_picture(content, name):
+        return Document(name, (Section((DocumentBlock(content.decode()),)),))
+
+    monkeypatch.setattr(files, "plugins", lambda role: [("PNG", read_picture)] if role == "format" else [])
+    files.readers.cache_clear()
+    try:
+        (tmp_path / "sign.png").write_text("No dogs on the beach.")
+        assert read(tmp_path / "sign.png").sections[0].blocks[0].text == "No dogs on the beach."
+    finally:
+        files.readers.cache_clear()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dragoman.core.workers import Workers
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import IngestProgress, IngestReport
+    from dragoman.sources.web.site import WebLimits
 
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
@@ -296,11 +297,12 @@ class Assistant:
         follow_links: bool = False,
         progress: IngestProgress | None = None,
         workers: Workers | None = None,
+        web: WebLimits | None = None,
     ) -> IngestReport:
-        """Read files and folders into a source; a private source's rows become the user's.
+        """Read files, folders, web pages and Git repositories into a source; a private source's rows become the user's.
 
         With `sync`, what came from files that are gone from the folders is removed. Links that lead out of a folder are
-        skipped unless `follow_links` is set. `workers` read and encode.
+        skipped unless `follow_links` is set. `workers` read and encode. `web` limits what is fetched from addresses.
         """
         from dragoman.agent.encoding import encoder_of
         from dragoman.sources.ingest import ingest
@@ -320,6 +322,7 @@ class Assistant:
             base=self._folder,
             workers=workers,
             made=partial(encoder_of, self.config, self._folder),
+            web=web,
         )
 
     def _source(self, name: str) -> Source:

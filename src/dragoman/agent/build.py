@@ -12,6 +12,7 @@ from dragoman.agent.assistant import Assistant
 from dragoman.agent.create import Creator, parameters
 from dragoman.agent.declared import read_declared
 from dragoman.agent.design import design_of
+from dragoman.agent.packing import is_packed, unpack
 from dragoman.agent.refine import Refiner
 from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
@@ -75,6 +76,9 @@ def shipped() -> dict[str, Path]:
 def locate(agent: str | Path) -> tuple[Path, Path]:
     """The agent.toml that is meant, and the folder for its state."""
     path = Path(agent)
+    if is_packed(path):
+        folder = unpack(path)
+        return folder / FILE_NAME, home() / "agents" / f"packed-{folder.name}"
     if path.is_file():
         return path, path.parent / STATE_FOLDER
     if (path / FILE_NAME).is_file():

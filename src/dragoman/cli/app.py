@@ -23,6 +23,8 @@ from dragoman.cli import (
     keys,
     mcp,
     models,
+    pack,
+    parts,
     recall,
     remember,
     report,
@@ -66,6 +68,8 @@ app.add_typer(
 )
 app.add_typer(data.app, name="data", help="Show, check, split and convert data sets.")
 app.add_typer(copies.app, name="store", help="Copy, back up, restore, check and index an agent's store.")
+pack.add_to(app)
+app.add_typer(parts.app, name="parts", help="List trained parts; share them on a model hub.")
 app.add_typer(models.app, name="models", help="List, download and locate model weights; distil an encoder.")
 
 

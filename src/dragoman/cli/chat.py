@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ from dragoman.cli.terminal.agent_options import (
     opened,
     piped,
 )
-from dragoman.core.errors import DragomanError
+from dragoman.core.errors import ConfigError, DragomanError
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -35,6 +35,10 @@ def add_to(app: typer.Typer) -> None:
 
 def chat(
     *,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[AGENT]", help="A packed agent, or what --agent takes.", show_default=False),
+    ] = None,
     agent: Agent = None,
     user: User = "me",
     dialogue: Dialogue = None,
@@ -49,7 +53,9 @@ def chat(
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
 
-    with opened(agent, settings=settings, state=state, talks=True) as assistant:
+    if file is not None and agent is not None:
+        raise ConfigError("Two agents are named.", remedy="Name one.")
+    with opened(file or agent, settings=settings, state=state, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
             ChatLoop(assistant, user=user, dialogue=name).run()

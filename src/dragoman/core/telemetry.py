@@ -13,6 +13,7 @@ SWITCHES = {
     "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime: device id in the cache folder, events to Microsoft
     "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub, which transformers, peft and accelerate load
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray: usage reports of every cluster it starts
+    "HAYSTACK_TELEMETRY_ENABLED": "False",  # Haystack: which components a pipeline has
     "ONEDNN_JIT_PROFILE": "0",  # torch: a map of its generated code in the system's temporary folder
 }
 

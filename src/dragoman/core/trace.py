@@ -98,6 +98,12 @@ class Trace:
     def to_json(self) -> list[Json]:
         return [note.to_json() for note in self.notes]
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from dragoman.core.html import trace_html
+
+        return trace_html(self)
+
     @classmethod
     def from_json(cls, data: Json) -> Trace:
         if not isinstance(data, list):
@@ -129,6 +135,12 @@ class Reply:
     evidence: tuple[Evidence, ...]
     trace: Trace
     confidence: float = 1.0
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from dragoman.core.html import reply_html
+
+        return reply_html(self)
 
 
 def reply_to_json(reply: Reply) -> dict[str, Json]:

@@ -210,6 +210,12 @@ class Plan:
     def is_null(self) -> bool:
         return not self.steps
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from dragoman.core.html import plan_html
+
+        return plan_html(self)
+
 
 NULL_PLAN = Plan()
 

@@ -97,6 +97,12 @@ class Table:
     problems: tuple[str, ...] = ()
     skipped: int = 0
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from dragoman.evaluate.show.notebook import table_html
+
+        return table_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -135,3 +141,9 @@ class Result:
     manifest: Mapping[str, Json]
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from dragoman.evaluate.show.notebook import result_html
+
+        return result_html(self)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dragoman.core.errors import UnknownNameError, WeightsError
+from dragoman.core.file_lock import wait_for_lock
 from dragoman.core.home import home
 from dragoman.models.wheels import download
 
@@ -288,14 +289,9 @@ def _is_sound(place: Path, file: WeightsFile) -> bool:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Hold a file lock that ends with the process; without locks, the atomic rename alone keeps files whole."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
+    """Hold a file lock that ends with the process."""
     with place.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        wait_for_lock(lock)
         yield
 
 

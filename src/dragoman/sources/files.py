@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 from dragoman.core.errors import InputError
+from dragoman.core.registry import plugins
 from dragoman.sources.document import Document
 
 READERS = {
@@ -27,8 +29,26 @@ READERS = {
     ".tsv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".docx": "docx",
+    ".pptx": "pptx",
+    ".xlsx": "xlsx",
+    ".odt": "odt",
+    ".epub": "epub",
+    ".eml": "eml",
+    ".ipynb": "ipynb",
 }
 """The module in `formats/` that reads each suffix."""
+
+Reader: TypeAlias = Callable[[bytes, str], Document]
+"""Reads the content of a file, given its name."""
+
+_MACROS = "It may contain macros, which are programs. Save a copy without macros."
+_OLD = "It is in an old binary format. Save it as .docx, .pptx or .xlsx."
+_REFUSED = {
+    **dict.fromkeys((".docm", ".dotm", ".pptm", ".ppsm", ".xlsm", ".xltm"), _MACROS),
+    **dict.fromkeys((".doc", ".ppt", ".xls", ".xlsb"), _OLD),
+}
+"""Suffixes that are refused for a reason of their own."""
 
 _IGNORED = frozenset({"node_modules", "__pycache__"})
 _LINK_OUT = "It is a link that leads out of the folder."
@@ -98,11 +118,13 @@ def origin_of(path: Path, base: Path | None = None) -> str:
 
 def load(path: Path) -> bytes:
     """The bytes of a file that can be ingested."""
-    name = path.name
-    if path.suffix.lower() not in READERS:
+    name, suffix = path.name, path.suffix.lower()
+    if suffix in _REFUSED and suffix not in readers():
+        raise InputError(f"'{name}' cannot be read.", remedy=_REFUSED[suffix])
+    if suffix not in readers():
         raise InputError(
             f"Files of the kind '{path.suffix}' cannot be read.",
-            remedy=f"Kinds that can: {', '.join(suffix for suffix in READERS if suffix)}.",
+            remedy=f"Kinds that can: {', '.join(suffix for suffix in readers() if suffix)}.",
         )
     if not path.is_file():  # a pipe or a device would block for ever
         raise InputError(f"'{name}' is not a file.", remedy="Give a file or a folder.")
@@ -115,10 +137,27 @@ def load(path: Path) -> bytes:
     return content
 
 
+@cache
+def readers() -> Mapping[str, str | Reader]:
+    """The reader of each suffix: ours by their modules, then those of installed packages.
+
+    A package brings one with an entry point of the group `dragoman.format`, named by the suffix without its dot: for
+    instance `png`, with a function that takes the bytes and the name of a file and returns its document.
+    """
+    return {**READERS, **{f".{suffix.lower()}": reader for suffix, reader in plugins("format")}}
+
+
+def _reader(suffix: str) -> Reader:
+    reader = readers()[suffix]
+    if isinstance(reader, str):
+        module = importlib.import_module(f"dragoman.sources.formats.{reader}")
+        reader = cast("Reader", module.read)
+    return reader
+
+
 def parse(content: bytes, name: str) -> Document:
     """The document in a file's bytes, by the suffix of its name."""
-    module = importlib.import_module(f"dragoman.sources.formats.{READERS[Path(name).suffix.lower()]}")
-    document: Document = module.read(content, name)
+    document = _reader(Path(name).suffix.lower())(content, name)
     if not document.sections:
         raise InputError(f"'{name}' holds no text.", remedy="Put text in it, or remove it.")
     return document

@@ -1,24 +1,31 @@
-"""Ingest files and folders into a source: write only what changed; the next run finishes an interrupted one."""
+"""Ingest files, folders, pages and repositories into a source: write only what changed.
+
+The next run finishes an interrupted one.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Scope, Source
 from dragoman.core.workers import InProcess, Workers
-from dragoman.sources.files import Failure, find
+from dragoman.sources.files import Failure, FoundFiles, find
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.ingest_work import MakeEncoder
 from dragoman.sources.ledger import Way
+from dragoman.sources.web import is_address
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, Store
+    from dragoman.sources.web.site import WebLimits
 
 log = logging.getLogger("dragoman.sources")
 
@@ -62,8 +69,9 @@ def ingest(
     way: Way = "ingested",
     workers: Workers | None = None,
     made: MakeEncoder | None = None,
+    web: WebLimits | None = None,
 ) -> IngestReport:
-    """Bring a source up to date with files and folders.
+    """Bring a source up to date with files, folders, web pages, sitemaps and Git repositories.
 
     A file that fails is reported, and the run goes on with the others. An interrupted run keeps what it has written;
     the next run does the rest.
@@ -74,6 +82,7 @@ def ingest(
     - `way` says how the files arrived. Files that arrived another way are left alone.
     - `workers` read and encode; workers in other processes build their encoder with `made`. Only this process writes
       to the store.
+    - `web` limits what is fetched for paths that are addresses; their passages have the addresses as origins.
     """
     started = perf_counter()
     workers = workers or InProcess()
@@ -81,12 +90,18 @@ def ingest(
         raise InputError(
             "Workers in other processes cannot share this encoder.", remedy="Pass `made`, which builds one."
         )
-    files = find(paths, base=base, follow_links=follow_links)
+    given = list(paths)
     run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
-    run.watch(files, progress)
-    if sync:
-        run.remove_missing(files)
-    run.bring(files.files, encoder, workers, None if workers.here else made)
+    with ExitStack() as stack:
+        files = find([path for path in given if not is_address(path)], base=base, follow_links=follow_links)
+        addresses = [str(path) for path in given if is_address(path)]
+        if addresses:
+            folder = stack.enter_context(TemporaryDirectory(prefix="dragoman-web-"))
+            files = _joined(files, _fetched(addresses, Path(folder), web))
+        run.watch(files, progress)
+        if sync:
+            run.remove_missing(files)
+        run.bring(files.files, encoder, workers, None if workers.here else made)
     run.index()
     run.over()
     counts = run.counts
@@ -103,3 +118,29 @@ def ingest(
     )
     log.info("Ingested %d files into %s, %d failed.", report.files, source.name, len(report.failed))
     return report
+
+
+def _fetched(addresses: Iterable[str], folder: Path, web: WebLimits | None) -> FoundFiles:
+    """Pages and repositories as files in a folder; an address that fails is reported."""
+    from dragoman.sources.web.git import fetch_repository, is_repository
+    from dragoman.sources.web.site import WebLimits, fetch_pages
+
+    limits = web or WebLimits()
+    repositories = [address for address in addresses if is_repository(address)]
+    found = fetch_pages([address for address in addresses if address not in repositories], folder / "pages", limits)
+    for number, address in enumerate(repositories):
+        try:
+            cloned = fetch_repository(address, folder / f"clone{number}", allow_private=limits.allow_private)
+            found = _joined(found, cloned)
+        except InputError as error:
+            found = replace(found, failed=(*found.failed, Failure(address, str(error))))
+    return found
+
+
+def _joined(first: FoundFiles, second: FoundFiles) -> FoundFiles:
+    return FoundFiles(
+        first.files + second.files,
+        first.roots + second.roots,
+        first.failed + second.failed,
+        first.skipped + second.skipped,
+    )

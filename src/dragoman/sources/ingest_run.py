@@ -352,6 +352,6 @@ def _size(path: Path) -> int:
 def _under(origin: str, roots: Iterable[str]) -> bool:
     """Whether an origin is one of the roots or below one."""
     return any(
-        origin == root or origin.startswith(f"{root.rstrip('/')}/") or (root == "." and not origin.startswith("/"))
+        origin == root or origin.startswith(f"{root.rstrip('/')}/") or (root == "." and not Path(origin).is_absolute())
         for root in roots
     )

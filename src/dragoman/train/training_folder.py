@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from dragoman.core.errors import StoreLockedError, TrainingError
+from dragoman.core.file_lock import try_lock
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import PARENT
 from dragoman.train.recipe import differences, toml_of
@@ -221,17 +222,11 @@ def _other_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 def _locked(folder: Path) -> IO[str]:
     """Open and lock the lock file; the lock ends with the process."""
     lock = (folder / _LOCK).open("a")
-    try:
-        import fcntl
-    except ImportError:
-        return lock  # no such locks here: two trainings in one folder are not kept apart
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    if not try_lock(lock):
         lock.close()
         raise StoreLockedError(
             f"Another process is training in '{folder}'.",
             remedy="Wait until it is done, or choose another folder with --out.",
             path=str(folder),
-        ) from error
+        )
     return lock

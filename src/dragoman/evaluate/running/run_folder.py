@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import IO
 
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from dragoman.core.file_lock import try_lock
 from dragoman.evaluate.results import Outcome
 from dragoman.evaluate.running.outcome_lines import outcome_lines, outcome_of
 
@@ -248,17 +249,11 @@ def _whole_lines(file: Path, most: int | None = None) -> tuple[int, int]:
 def _locked(folder: Path) -> IO[str]:
     """The open file whose lock says that a process writes here; it ends with the process."""
     lock = (folder / ".lock").open("a")
-    try:
-        import fcntl
-    except ImportError:
-        return lock  # no such locks here: two writers on one folder are not kept apart
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    if not try_lock(lock):
         lock.close()
         raise StoreLockedError(
             f"Another process is writing the run in '{folder}'.",
             remedy="Wait until it is done, or choose another folder with --out.",
             path=str(folder),
-        ) from error
+        )
     return lock

@@ -22,7 +22,7 @@ from dragoman.server.data.upload_folders import FOLDER, source_folder
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
-from dragoman.sources.files import READERS, FoundFiles, SourceFile, origin_of
+from dragoman.sources.files import FoundFiles, SourceFile, origin_of, readers
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.ingest_run import IngestRun
 
@@ -59,8 +59,8 @@ def safe_name(given: str) -> PurePosixPath:
     if wrong:
         raise _misnamed("A file's name is empty, too long, hidden, a device's, or leads out of its folder.")
     path = PurePosixPath(*parts)
-    if path.suffix.lower() not in READERS or not path.suffix:
-        kinds = ", ".join(suffix for suffix in READERS if suffix)
+    if path.suffix.lower() not in readers() or not path.suffix:
+        kinds = ", ".join(suffix for suffix in readers() if suffix)
         raise ServiceError(
             f"Files of the kind '{path.suffix[:20]}' cannot be read.",
             remedy=f"Kinds that can: {kinds}. Unpack archives before.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from dragoman.core.errors import DragomanError
 
@@ -34,6 +34,7 @@ class Metrics:
         load.set_function(lambda: service.turn_queue.load)
         ready = Gauge("dragoman_ready", "Whether turns are taken.", registry=kept)
         ready.set_function(lambda: float(service.ready))
+        ProcessCollector(registry=kept)  # memory, processor and open files, where the system tells them
 
     def turn_ended(self, agent: str, done: TurnDone | None, error: BaseException | None, seconds: float) -> None:
         """Count a turn."""

@@ -19,7 +19,7 @@ from dragoman.server.http.views import View
 from dragoman.server.page.elements import Phrases, el, errors_shown, evidence_card, heading, icon_button, notice, on
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
-from dragoman.sources.files import READERS
+from dragoman.sources.files import readers
 from dragoman.sources.ingest import IngestReport
 
 _FOUND = 5
@@ -27,7 +27,7 @@ _WEAK = 0.1
 """Below this relevance, what is nearest is far."""
 # NiceGUI keeps of a file's name what follows the last slash; this one it lets pass, and no keyboard types it.
 _SLASH = "∕"
-_KINDS = "|".join(sorted(suffix[1:] for suffix in READERS if suffix))
+_KINDS = "|".join(sorted(suffix[1:] for suffix in readers() if suffix))
 # A chosen folder gives every file its path. Hidden files and kinds that nobody reads are left out before they are sent.
 _FILTER = f"""(files) => files.filter((file) => {{
     const path = file.webkitRelativePath || file.name;

@@ -219,8 +219,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     "sources.into": ("Add to", "添加到"),
     "sources.drop": ("Drop files or a folder here", "把文件或文件夹拖到这里"),
     "sources.kinds": (
-        "Markdown, text, HTML, PDF, CSV, JSON lines; up to 32 MB per file",
-        "Markdown、文本、HTML、PDF、CSV、JSONL；每个文件不超过 32 MB",
+        "Office files, PDF, Markdown, text, HTML, CSV, JSON lines, e-books, mails; up to 32 MB per file",
+        "Office 文档、PDF、Markdown、文本、HTML、CSV、JSONL、电子书、邮件；每个文件不超过 32 MB",
     ),
     "sources.choose_files": ("Choose files", "选择文件"),
     "sources.choose_folder": ("Choose a folder", "选择文件夹"),

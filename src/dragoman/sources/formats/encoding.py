@@ -23,7 +23,7 @@ def decode(content: bytes, name: str, *, encoding: str | None = None) -> str:
     if marked is None and b"\x00" in content:
         raise InputError(
             f"'{name}' is a binary file: it holds a NUL byte at {content.index(0)}.",
-            remedy="Give a text file, or a PDF, HTML, CSV or JSONL file with its own suffix.",
+            remedy="Give a text file, or a file of another kind with its own suffix.",
         )
     chosen = marked or encoding or "utf-8"
     try:

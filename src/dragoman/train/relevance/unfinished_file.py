@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -11,6 +12,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from dragoman.core.errors import InputError, StoreLockedError
+from dragoman.core.file_lock import try_lock
 from dragoman.train.relevance.candidate_pools import TurnToLabel
 from dragoman.train.relevance.label_file import (
     Header,
@@ -156,16 +158,9 @@ def _short(value: object) -> str:
 
 def _lock(file: IO[bytes], path: Path) -> None:
     """Lock the file; the lock ends with the process."""
-    try:
-        import fcntl
-    except ImportError:
-        return  # no such locks here: two processes that label into one file are not kept apart
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+    with suppress(FileNotFoundError):  # finished and renamed a moment ago
+        if try_lock(file) and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
             return
-    except (BlockingIOError, FileNotFoundError):
-        pass  # held, or finished and renamed a moment ago
     raise StoreLockedError(
         f"Another process is writing {path}.", remedy="Wait until it is done, or choose another --out.", path=str(path)
     )

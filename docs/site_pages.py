@@ -1,0 +1,59 @@
+"""Hooks of the site: pages that lie beside docs/, the API reference, and links that lead out of docs/."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+BESIDE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+"""Pages of the repository's root that the site shows too."""
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)]*)?\)")
+_API = """# Python
+
+What `import dragoman` offers; the other modules may change without notice.
+
+::: dragoman.agent.build.load
+
+::: dragoman.agent.assistant.Assistant
+
+::: dragoman.core.trace.Reply
+
+::: dragoman.core.trace.Trace
+
+::: dragoman.core.values
+
+::: dragoman.core.protocols
+
+::: dragoman.core.errors
+"""
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of the repository's root, and the API reference from docstrings."""
+    from mkdocs.structure.files import File
+
+    for name in BESIDE:
+        files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "api.md", content=_API))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Point links to pages of the root at their copies, and take links to other files of the repository away."""
+    here = posixpath.dirname(page.file.src_uri)
+
+    def mended(match: re.Match[str]) -> str:
+        text, target, anchor = match[1], match[2], match[3] or ""
+        if "://" in target or target.startswith("mailto:"):
+            return match[0]
+        base = "" if page.file.src_uri in BESIDE else "docs"
+        place = posixpath.normpath(posixpath.join(base, here, target))
+        inside = place.removeprefix("docs/") if place.startswith("docs/") else place if place in BESIDE else ""
+        if not inside or files.get_file_from_path(inside) is None:
+            return text
+        return f"[{text}]({posixpath.relpath(inside, here or '.')}{anchor})"
+
+    return _LINK.sub(mended, markdown)

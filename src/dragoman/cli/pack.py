@@ -1,0 +1,39 @@
+"""`dragoman pack`: an agent as one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(pack)
+
+
+def pack(
+    *,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="An agent's folder, or the name of a sample agent.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: NAME.dragoman.", show_default=False),
+    ] = None,
+) -> None:
+    """Pack an agent into one file that others can talk to.
+
+    It holds agent.toml and the files beside it, without hidden files, weights, memories and dialogues.
+    """
+    from dragoman.agent.build import locate
+    from dragoman.agent.packing import SUFFIX
+    from dragoman.agent.packing import pack as pack_folder
+
+    folder = locate(agent)[0].parent.resolve()
+    file = out or Path(f"{folder.name}{SUFFIX}")
+    if file.suffix != SUFFIX:
+        file = file.with_name(f"{file.name}{SUFFIX}")
+    count = pack_folder(folder, file)
+    sys.stdout.write(f"{count} files, {file.stat().st_size / 1e6:.1f} MB: {file}\n")
+    sys.stdout.write(f"Talk to it: dragoman chat {file}\n")

@@ -1,0 +1,76 @@
+"""Connections to public addresses only: a name is resolved once, checked, and that address is connected to.
+
+A check before the connection alone would not do: the name may resolve to another address a moment later.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+
+from dragoman.core.errors import InputError
+
+
+def check_url(url: str) -> str:
+    """The URL without its fragment; raises for one that is not of the web, or that holds a password."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError as error:
+        raise InputError(f"'{url}' is not a URL.", remedy="Give one such as https://example.org/page.") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError(f"'{url}' is not a URL of the web.", remedy="Give one such as https://example.org/page.")
+    if parts.username or parts.password:
+        raise InputError("A URL holds a user name or password.", remedy="Remove it; pages behind a login are not read.")
+    return parts._replace(fragment="", path=parts.path or "/").geturl()
+
+
+def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
+    """An IP address of a host; raises if any of its addresses is not public."""
+    try:
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"The host '{host}' cannot be found.", remedy="Check the address.") from error
+    found = list(dict.fromkeys(str(row[4][0]) for row in rows))
+    private = [text for text in found if not _is_public(text)]
+    if private and not allow_private:
+        raise InputError(
+            f"The host '{host}' has the private address {private[0]}.",
+            remedy="With --allow-private, addresses of your own network are read too.",
+        )
+    return found[0]
+
+
+def _is_public(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    return address.is_global and not address.is_multicast and (mapped is None or _is_public(str(mapped)))
+
+
+class PublicBackend(httpcore.SyncBackend):
+    """Network backend of httpcore that connects to checked addresses; TLS still verifies the host's name."""
+
+    def __init__(self, *, allow_private: bool = False) -> None:
+        super().__init__()
+        self._allow_private = allow_private
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to the checked address of a host."""
+        checked = public_address(host, port, allow_private=self._allow_private)
+        return super().connect_tcp(checked, port, timeout, local_address, socket_options)
+
+    def connect_unix_socket(self, path: str, *args: Any, **options: Any) -> httpcore.NetworkStream:
+        """Refused: no page of the web is behind one."""
+        raise InputError("A page of the web is not behind a socket file.", remedy="Check the address.")

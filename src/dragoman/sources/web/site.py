@@ -1,0 +1,168 @@
+"""Pages and sitemaps of sites, fetched politely into a folder, to be ingested under their addresses."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from urllib.parse import urljoin, urlsplit
+
+from dragoman.core.errors import InputError
+from dragoman.sources.files import Failure, FoundFiles, SourceFile, readers
+from dragoman.sources.formats.xml_events import Start, parse
+from dragoman.sources.web import robots
+from dragoman.sources.web.addresses import check_url
+from dragoman.sources.web.fetch import MOST_BYTES, MOST_REDIRECTS, SECONDS, Fetcher, Page
+
+MOST_PAGES = 500
+PAUSE = 0.5
+"""Seconds between two requests to one host; a longer Crawl-delay of the site counts."""
+_MOST_SITEMAPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WebLimits:
+    """What a fetch may take: pages in all, bytes and seconds a page, seconds between two requests to a host."""
+
+    pages: int = MOST_PAGES
+    bytes: int = MOST_BYTES
+    seconds: float = SECONDS
+    pause: float = PAUSE
+    allow_private: bool = False
+
+
+def fetch_pages(urls: Iterable[str], folder: Path, limits: WebLimits | None = None) -> FoundFiles:
+    """Fetch pages, and the pages that sitemaps among them list, as files; what cannot be fetched is reported."""
+    limits = limits or WebLimits()
+    with Fetcher(allow_private=limits.allow_private, most_bytes=limits.bytes, seconds=limits.seconds) as fetcher:
+        return _Visit(fetcher, folder, limits).run(list(urls))
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One visit of some sites."""
+
+    fetcher: Fetcher
+    folder: Path
+    limits: WebLimits
+    files: list[SourceFile] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    rules: dict[str, robots.Robots] = field(default_factory=dict)
+    last: dict[str, float] = field(default_factory=dict)
+
+    def run(self, urls: list[str]) -> FoundFiles:
+        waiting, seen, sitemaps = list(reversed(urls)), set[str](), 0
+        while waiting:
+            url = waiting.pop()
+            try:
+                address = check_url(url)
+                if address in seen:
+                    continue
+                seen.add(address)
+                if len(self.files) >= self.limits.pages:
+                    raise InputError(f"More than {self.limits.pages} pages were listed.", remedy="Raise --pages.")
+                page = self.page(address)
+                if page.suffix in (".xml", ".gz"):
+                    sitemaps += 1
+                    if sitemaps > _MOST_SITEMAPS:
+                        raise InputError(f"More than {_MOST_SITEMAPS} sitemaps.", remedy="Name the one you mean.")
+                    waiting.extend(reversed(list(_listed(page))))
+                else:
+                    self.keep(address, page)
+            except InputError as error:
+                self.failed.append(Failure(url, str(error)))
+                if len(self.files) >= self.limits.pages:
+                    break
+        return FoundFiles(tuple(self.files), tuple(check_url(url) for url in urls), tuple(self.failed))
+
+    def page(self, url: str) -> Page:
+        """A page, through its redirects; every address on the way is asked of its site's robots.txt."""
+        until, address = monotonic() + self.limits.seconds, url
+        for _ in range(MOST_REDIRECTS + 1):
+            if not self._robots(address).allows(address):
+                raise InputError(f"The site's robots.txt forbids '{address}'.", remedy="Ask who runs it for a copy.")
+            self._wait(address)
+            answer = self.fetcher.hop(address, max(until, monotonic() + 1.0))
+            if isinstance(answer, Page):
+                if answer.status != 200:
+                    raise InputError(f"'{url}' was answered with {answer.status}.", remedy="Check the address.")
+                return answer
+            address = answer
+        raise InputError(f"'{url}' redirects more than {MOST_REDIRECTS} times.", remedy="Give the final address.")
+
+    def keep(self, url: str, page: Page) -> None:
+        """Write a page to the folder, as a file of its kind."""
+        if page.suffix not in readers():
+            raise InputError(f"'{url}' is of the kind '{page.suffix}', which cannot be read.", remedy="Leave it out.")
+        name = Path(urlsplit(url).path).stem or urlsplit(url).hostname or "page"
+        inner = self.folder / str(len(self.files))
+        inner.mkdir(parents=True)
+        path = inner / f"{name[:80]}{page.suffix}"
+        path.write_bytes(page.content)
+        self.files.append(SourceFile(path, url))
+
+    def _robots(self, url: str) -> robots.Robots:
+        site = _site(url)
+        if site not in self.rules:
+            self.rules[site] = self._read_robots(f"{site}/robots.txt")
+        return self.rules[site]
+
+    def _read_robots(self, url: str) -> robots.Robots:
+        """The rules of a site: none where there is no file, everything forbidden where its server fails."""
+        address = url
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = self.fetcher.hop(address)
+            if isinstance(answer, Page):
+                if answer.status >= 500:
+                    return robots.NOTHING
+                return (
+                    robots.parse(answer.content.decode("utf-8", "replace")) if answer.status == 200 else robots.Robots()
+                )
+            address = answer
+        return robots.Robots()
+
+    def _wait(self, url: str) -> None:
+        site = _site(url)
+        pause = max(self.limits.pause, self.rules[site].delay)
+        if site in self.last:
+            time.sleep(max(0.0, self.last[site] + pause - monotonic()))
+        self.last[site] = monotonic()
+
+
+def _site(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _listed(page: Page) -> Iterator[str]:
+    """The addresses that a sitemap lists, those of its own host alone."""
+    content = _unzipped(page) if page.content.startswith(b"\x1f\x8b") else page.content
+    root, in_place = "", False
+    host = urlsplit(page.url).netloc
+    for event in parse([content], page.url, "sitemap"):
+        if isinstance(event, Start):
+            root = root or event.tag
+            in_place = event.tag == "loc"
+            if root not in ("urlset", "sitemapindex"):
+                raise InputError(f"'{page.url}' is XML, and no sitemap.", remedy="Give a page or a sitemap.")
+        elif isinstance(event, str):
+            if in_place and urlsplit(address := urljoin(page.url, event.strip())).netloc == host:
+                yield address
+        else:
+            in_place = False
+
+
+def _unzipped(page: Page) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(page.content)) as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"'{page.url}' is a damaged archive.", remedy="Give a page or a sitemap.") from error
+    if len(content) > MOST_BYTES:
+        raise InputError(f"'{page.url}' unpacks into more than {MOST_BYTES // 2**20} MB.", remedy="Name its parts.")
+    return content
