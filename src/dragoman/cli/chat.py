@@ -12,6 +12,7 @@ from dragoman.cli.ask import AsJson, Dialogue, print_json, write_line
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import (
     Agent,
+    Model,
     Overridable,
     Set,
     State,
@@ -38,6 +39,7 @@ def chat(
     user: User = "me",
     dialogue: Dialogue = None,
     as_json: AsJson = False,
+    model: Model = None,
     settings: Set = None,
     state: State = None,
 ) -> None:
@@ -47,7 +49,7 @@ def chat(
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
 
-    with opened(agent, settings=settings, state=state, talks=True) as assistant:
+    with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
             ChatLoop(assistant, user=user, dialogue=name).run()
