@@ -1,7 +1,8 @@
-"""Thoughts of reasoning models inside their text: found by their marks and left out, in whole texts and in streams."""
+"""The visible part of a model's text: without thoughts, which are found by their marks, and up to a stop sequence."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -131,6 +132,49 @@ class ThoughtFilter:
         return text
 
 
+class VisibleText:
+    """The part of a streamed reply that is shown: without thoughts, and up to a stop sequence."""
+
+    def __init__(self, stop: Sequence[str], *, inside: bool) -> None:
+        self._filter = ThoughtFilter(inside=inside)
+        self._stop = tuple(stop)
+        self._held = ""
+        self._pieces: list[str] = []
+        self.stopped = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    @property
+    def thoughts(self) -> int:
+        return self._filter.thoughts
+
+    def trust(self) -> None:
+        """Thoughts come in a field of their own, so that the text holds none."""
+        if not self._pieces and not self._filter.thoughts:
+            self._filter = ThoughtFilter()
+
+    def feed(self, piece: str) -> str:
+        return self._emit(self._filter.feed(piece), final=False) if piece and not self.stopped else ""
+
+    def close(self) -> str:
+        return "" if self.stopped else self._emit(self._filter.close(), final=True)
+
+    def _emit(self, text: str, *, final: bool) -> str:
+        text = self._held + text
+        cut = until_stop(text, self._stop)
+        if len(cut) < len(text):
+            self.stopped = True
+            text = cut
+        keep = 0 if final or self.stopped else _overlap(text, self._stop)
+        self._held = text[len(text) - keep :]
+        shown = text[: len(text) - keep]
+        if shown:
+            self._pieces.append(shown)
+        return shown
+
+
 def without_thoughts(text: str) -> tuple[str, int]:
     """A whole text without its thoughts, and how many characters these had."""
     if not any(sign in text for sign in "<[◁"):
@@ -154,3 +198,23 @@ def _tail(text: str, marks: tuple[str, ...]) -> int:
         if any(mark.lower().startswith(end[-size:]) for mark in marks):
             return size
     return 0
+
+
+def until_stop(text: str, stop: Sequence[str]) -> str:
+    """The text before the first stop sequence."""
+    places = [place for mark in stop if (place := text.find(mark)) >= 0]
+    return text[: min(places)] if places else text
+
+
+def _overlap(text: str, stop: Sequence[str]) -> int:
+    """How many characters at the end of a text may begin a stop sequence."""
+    longest = max((len(mark) for mark in stop), default=1) - 1
+    for size in range(min(longest, len(text)), 0, -1):
+        if any(mark.startswith(text[-size:]) for mark in stop):
+            return size
+    return 0
+
+
+def opens_thoughts(prompt: str) -> bool:
+    """Whether a prompt ends inside of thoughts, so that the reply begins with them."""
+    return prompt.rstrip().lower().endswith(tuple(marks.opening.lower() for marks in MARKS))

@@ -31,7 +31,7 @@ from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adap
 from dragoman.models.remote.refusals import Refusal
 from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
 from dragoman.models.spending import Budget, Spending
-from dragoman.models.thoughts import ThoughtFilter, without_thoughts
+from dragoman.models.thoughts import VisibleText, until_stop, without_thoughts
 from dragoman.prompts import neutral
 
 log = logging.getLogger(__name__)
@@ -271,7 +271,7 @@ class RemoteModel:
         text, thoughts = without_thoughts(delta.text)
         usage = usage_of(replace(delta, text=text), pieces=len(delta.tokens), thoughts=thoughts)
         self._count(usage)
-        text = _stopped(text, ask.stop)
+        text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
         return _Reply(text, delta, usage, notes)
 
@@ -280,7 +280,7 @@ class RemoteModel:
         body, notes = self._body(profile, ask)
         self.spending.check()
         deltas: list[Delta] = []
-        visible = _Visible(ask.stop, inside=profile.unopened)
+        visible = VisibleText(ask.stop, inside=profile.unopened)
         events = self.endpoint.events(path_of(profile), body)
         whole = False
         try:
@@ -416,63 +416,5 @@ class RemoteModel:
                 raise
 
 
-class _Visible:
-    """The part of a streamed reply that is shown: without thoughts, and up to a stop sequence."""
-
-    def __init__(self, stop: Sequence[str], *, inside: bool) -> None:
-        self._filter = ThoughtFilter(inside=inside)
-        self._stop = tuple(stop)
-        self._held = ""
-        self._pieces: list[str] = []
-        self.stopped = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-    @property
-    def thoughts(self) -> int:
-        return self._filter.thoughts
-
-    def trust(self) -> None:
-        """Thoughts come in a field of their own, so that the text holds none."""
-        if not self._pieces and not self._filter.thoughts:
-            self._filter = ThoughtFilter()
-
-    def feed(self, piece: str) -> str:
-        return self._emit(self._filter.feed(piece), final=False) if piece and not self.stopped else ""
-
-    def close(self) -> str:
-        return "" if self.stopped else self._emit(self._filter.close(), final=True)
-
-    def _emit(self, text: str, *, final: bool) -> str:
-        text = self._held + text
-        cut = _stopped(text, self._stop)
-        if len(cut) < len(text):
-            self.stopped = True
-            text = cut
-        keep = 0 if final or self.stopped else _overlap(text, self._stop)
-        self._held = text[len(text) - keep :]
-        shown = text[: len(text) - keep]
-        if shown:
-            self._pieces.append(shown)
-        return shown
-
-
 def _read(profile: Profile, event: Json) -> Delta:
     return messages_delta(event) if profile.interface == "messages" else chat_delta(event)
-
-
-def _stopped(text: str, stop: Sequence[str]) -> str:
-    """The text before the first stop sequence."""
-    places = [place for mark in stop if (place := text.find(mark)) >= 0]
-    return text[: min(places)] if places else text
-
-
-def _overlap(text: str, stop: Sequence[str]) -> int:
-    """How many characters at the end of a text may begin a stop sequence."""
-    longest = max((len(mark) for mark in stop), default=1) - 1
-    for size in range(min(longest, len(text)), 0, -1):
-        if any(mark.startswith(text[-size:]) for mark in stop):
-            return size
-    return 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from dragoman.core.values import Message
+from dragoman.models.chat_pieces import merged, without_system
 from dragoman.models.remote.profiles import Profile
 
 Json = dict[str, Any]
@@ -69,28 +70,6 @@ def _messages(profile: Profile, messages: Sequence[Message]) -> Json:
     if not profile.system:
         rows = without_system(rows)
     return {"messages": rows}
-
-
-def without_system(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Messages for a model without a system role: the system's text goes before the first user message."""
-    system = "\n\n".join(row["content"] for row in rows if row["role"] == "system")
-    turns = merged([dict(row) for row in rows if row["role"] != "system"])
-    if system and turns and turns[0]["role"] == "user":
-        turns[0] = {"role": "user", "content": f"{system}\n\n{turns[0]['content']}"}
-    elif system:
-        turns.insert(0, {"role": "user", "content": system})
-    return turns
-
-
-def merged(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Messages whose roles alternate: neighbours of one role become one message."""
-    turns: list[dict[str, str]] = []
-    for row in rows:
-        if turns and turns[-1]["role"] == row["role"]:
-            turns[-1]["content"] += f"\n\n{row['content']}"
-        else:
-            turns.append({"role": row["role"], "content": row["content"]})
-    return turns
 
 
 def _schema(profile: Profile, schema: Mapping[str, Any]) -> Json:
