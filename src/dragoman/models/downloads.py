@@ -15,13 +15,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 
 from dragoman.core.errors import WeightsError
 from dragoman.core.home import home
+from dragoman.models.suggested import SUGGESTIONS
 
 if TYPE_CHECKING:
     import httpx
@@ -64,12 +65,14 @@ class Offer:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address, and not a name of the catalogue."""
-    return name.startswith(("hf:", "http://", "https://"))
+    """Whether a name is an address or stands for one, and is not of the catalogue."""
+    return name.startswith(("hf:", "http://", "https://")) or name in SUGGESTIONS
 
 
 def address(name: str) -> Address:
-    """The address that `hf:OWNER/REPO/FILE.gguf` or a URL stands for."""
+    """The address that `hf:OWNER/REPO/FILE.gguf`, a URL or the name of a suggested model stands for."""
+    if name in SUGGESTIONS:
+        return replace(address(SUGGESTIONS[name].address), name=name)
     if name.startswith("hf:"):
         found = _HF.match(name)
         if found is None or ".." in found["file"].split("/"):
@@ -97,7 +100,14 @@ def ask(where: Address, *, transport: object | None = None) -> Offer:
             etag = headers.get("etag", "")
         licence = _licence(client, where) if where.page else ""
     count = int(size) if size and size.isdigit() and len(size) < 16 else None
-    return Offer(where, url, count, linked[1] if linked else "", etag, licence)
+    digest = linked[1] if linked else ""
+    expected = SUGGESTIONS[where.name].sha256 if where.name in SUGGESTIONS else ""
+    if expected and digest and digest != expected:
+        raise WeightsError(
+            f"The file of '{where.name}' has changed: its SHA-256 is {digest}, not {expected}.",
+            remedy=f"Look at the model's page; pull {SUGGESTIONS[where.name].address} if you trust the new file.",
+        )
+    return Offer(where, url, count, digest or expected, etag, licence)
 
 
 def fetch(offer: Offer, *, progress: Progress | None = None, transport: object | None = None) -> Path:
