@@ -53,7 +53,7 @@ class PromptedRetriever:
         ]
         answers = iter(self._model.choose(asked, SCORES) if asked else ())
         return [
-            _best([_scored(evidence, next(answers)) for evidence in row], request.k)
+            best([_scored(evidence, next(answers)) for evidence in row], request.k)
             for request, row in zip(requests, found, strict=True)
         ]
 
@@ -76,7 +76,7 @@ def _scored(evidence: Evidence, probabilities: Mapping[str, float]) -> Evidence:
     return replace(evidence, relevance=expected(probabilities), scores=scores)
 
 
-def _best(evidence: list[Evidence], k: int) -> list[Evidence]:
+def best(evidence: list[Evidence], k: int) -> list[Evidence]:
     """Best first, at most k a source; a tie keeps the order of the first stage."""
     taken: Counter[str] = Counter()
     kept = []

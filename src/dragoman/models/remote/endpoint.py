@@ -81,6 +81,11 @@ class Endpoint:
         with self._response("POST", self.url + path, body) as (response, until):
             return self._object(self._body(response, until, MOST_BYTES))
 
+    def post_any(self, path: str, body: Json) -> Any:
+        """The JSON value that the endpoint answers, whatever its kind."""
+        with self._response("POST", self.url + path, body) as (response, until):
+            return self._parsed(self._body(response, until, MOST_BYTES))
+
     def events(self, path: str, body: Json) -> Iterator[Json]:
         """The JSON objects of an event stream; closing the iterator closes the connection.
 
