@@ -76,7 +76,7 @@ check: $(VENV)/.dev
 
 # What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@missed=; for name in imports loop encoder latency search; do \
+	@missed=; for name in imports loop remote_model encoder latency search; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; done; \
 		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 
