@@ -107,3 +107,24 @@ def test_check_compares_models_in_one_table(agent, capfd, tmp_path):
     assert next(row["tokens"] for row in rows if row["model"] == name) > 0
     printed = capfd.readouterr().out
     assert "fact" in printed and "1/1" in printed and "0/1" in printed
+
+
+def test_a_model_is_calibrated_on_labels(agent, capfd, tmp_path):
+    def unsure(prompt):
+        return "False" if "thank" in prompt.lower() or "hello" in prompt.lower() else "True"
+
+    mock = OllamaMock(unsure)
+    out = tmp_path / "calibrated"
+    with served(mock) as url:
+        name = f"ollama:{mock.model}@{url}"
+        assert command("calibrate", "toy", "--model", name, "--out", str(out)) == 0
+    part = json.loads((out / "part.json").read_text())
+    assert part["kind"] == "gate.prompted"
+    assert part["heads"]["gate"]["calibrations"]
+    assert "--gate.part" in capfd.readouterr().out
+
+
+def test_too_few_labels_do_not_calibrate(tmp_path, capfd):
+    (tmp_path / "few.jsonl").write_text("{}\n" * 5)
+    assert command("calibrate", str(tmp_path / "few.jsonl")) == 1
+    assert "at least 50" in capfd.readouterr().err

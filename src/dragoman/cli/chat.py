@@ -48,10 +48,14 @@ def chat(
     Without a terminal, each line of standard input is one message, and each reply is printed on one line.
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
+    from dragoman.cli.terminal.nearby import first_offer
 
     with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
+            offer = first_offer(assistant)
+            if offer:
+                rendering.out().print(offer, style="dim", soft_wrap=True, markup=False, highlight=False)
             ChatLoop(assistant, user=user, dialogue=name).run()
         elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
             raise typer.Exit(1)
