@@ -104,6 +104,22 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     assert served.requests[0].headers["authorization"] == "Bearer s3cret"
 
 
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://api.openai.com/v1/", True),
+        ("https://proxy.test/v1", False),
+        ("http://api.openai.com.evil.test/v1", False),
+    ],
+)
+def test_a_vendors_own_key_goes_to_the_vendor_alone(monkeypatch, url, sent):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    for profile in ("auto", "openai"):
+        served = Served(answer())
+        served.model(url=url, model="gpt-4.1-mini", profile=profile).generate([PROMPT], max_tokens=5)
+        assert ("authorization" in served.requests[0].headers) == sent
+
+
 def test_a_missing_key_is_named_and_nothing_is_sent(monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
     served = Served(answer())
@@ -377,6 +393,29 @@ def test_an_answer_after_some_words_and_thoughts_is_found():
         token(" No", **{" No": 0.75, " Yes": 0.25}),
     ]
     assert by_tokens(reply, names_of(["Yes", "No"])) == pytest.approx({"Yes": 0.25, "No": 0.75})
+
+
+def test_what_one_thread_learns_is_not_forgotten_by_another():
+    started, learned = threading.Event(), threading.Event()
+
+    def reply(body):
+        if body["messages"][-1]["content"] == "slow":
+            started.set()
+            learned.wait(5)
+        elif "logprobs" in body:
+            return httpx.Response(400, json={"error": {"message": "logprobs is not supported"}})
+        return answer("Hi")
+
+    model = Served(reply).model()
+    assert model.knowledge.profile.logprobs
+    slow = threading.Thread(target=lambda: model.generate([Prompt.user("slow")], max_tokens=5))
+    slow.start()
+    started.wait(5)
+    model.generate([Prompt.user("quick")], max_tokens=5)
+    assert not model.knowledge.profile.logprobs
+    learned.set()
+    slow.join(5)
+    assert not model.knowledge.profile.logprobs
 
 
 def test_sentences_go_by_letters():

@@ -27,7 +27,7 @@ from dragoman.models.remote.answers import (
 )
 from dragoman.models.remote.endpoint import Endpoint, Json
 from dragoman.models.remote.knowledge import Knowledge
-from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted
+from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
 from dragoman.models.remote.refusals import Refusal
 from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
 from dragoman.models.spending import Budget, Spending
@@ -110,8 +110,8 @@ class RemoteModel:
     ) -> None:
         if profile not in PROFILES:
             raise ConfigError(f"'{profile}' is no profile.", remedy=f"Give one of {', '.join(PROFILES)}.")
-        base = PROFILES[profile]
-        url = url or base.url
+        base = PROFILES[profile if profile != "auto" else by_address(url, model) or "auto"]
+        url = (url or base.url).rstrip("/")
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"'{url}' is not an address.", remedy="Give a url that begins with http:// or https://.")
         if (
@@ -138,7 +138,7 @@ class RemoteModel:
         self._lock = threading.Lock()
         self._spent = Usage()
         self.spending = Spending(prices or {}, Budget.of(budget or {}))
-        native = base.interface == "messages" or "api.anthropic.com" in url
+        native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
             key_env=base.key_env if key_env is None and url == base.url else key_env or "",
@@ -181,14 +181,15 @@ class RemoteModel:
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator closes the connection."""
         ask = replace(self._ask(prompt, max_tokens, stop), stream=True)
-        profile = self.knowledge.profile
+        known = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             shown = False
             try:
                 for piece in self._pieces(profile, ask):
                     shown = True
                     yield piece
-                self.knowledge.learn(profile)
+                if profile != known:  # else another thread may know more by now
+                    self.knowledge.learn(profile)
                 return
             except EndpointError as error:
                 changed = None if shown else self._changed(profile, error, ask)
@@ -248,7 +249,7 @@ class RemoteModel:
 
     def _reply(self, ask: _Ask) -> _Reply:
         """One reply, asked for again without whatever the endpoint refuses."""
-        profile = self.knowledge.profile
+        known = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             try:
                 reply = self._one(profile, ask)
@@ -258,7 +259,8 @@ class RemoteModel:
                     raise self._explained(error) from error
                 profile = changed
                 continue
-            self.knowledge.learn(profile)
+            if profile != known:  # else another thread may know more by now
+                self.knowledge.learn(profile)
             return reply
         raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')
 
@@ -273,7 +275,7 @@ class RemoteModel:
         self._count(usage)
         text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
-        return _Reply(text, delta, usage, notes)
+        return _Reply(text, delta, usage, notes | self._priced(usage))
 
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""
@@ -310,7 +312,7 @@ class RemoteModel:
         if not whole:
             raise self.endpoint.error("broke off in the middle of its reply", "Try again; see the endpoint's own log.")
         self._require_text(visible.text, delta, visible.thoughts, profile)
-        yield draft_of(visible.text, delta.tokens, usage, notes)
+        yield draft_of(visible.text, delta.tokens, usage, notes | self._priced(usage))
 
     def _require_text(self, text: str, delta: Delta, thoughts: int, profile: Profile) -> None:
         """Raise an error where a reply holds no text for a reason that has a remedy."""
@@ -398,6 +400,10 @@ class RemoteModel:
         fields = {key: value for key, value in error.fields.items() if key != "url"}
         what = error.message.removeprefix(f"The endpoint {error.fields['url']} ").rstrip(".")
         return self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields)
+
+    def _priced(self, usage: Usage) -> dict[str, str | float]:
+        price = self.spending.price(usage)
+        return {} if price is None else {"price": price}
 
     def _count(self, usage: Usage) -> None:
         with self._lock:
