@@ -24,6 +24,7 @@ def test_every_profile_has_a_name():
         ("http://m.test/v1", {"kind": "model.remote.v1", "model": "default", "url": "http://m.test/v1"}),
         ("smollm2-135m-instruct", {"kind": "model.llamacpp.v1", "weights": "smollm2-135m-instruct"}),
         ("~/m/mine.gguf", {"kind": "model.llamacpp.v1", "weights": "~/m/mine.gguf"}),
+        ("https://m.test/f.gguf", {"kind": "model.llamacpp.v1", "weights": "https://m.test/f.gguf"}),
         ("hf:o/r/f.gguf", {"kind": "model.llamacpp.v1", "weights": "hf:o/r/f.gguf"}),
     ],
 )

@@ -10,7 +10,6 @@ hf:OWNER/REPO/FILE.gguf                weights fetched by `dragoman models pull`
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 VENDORS = (
@@ -26,7 +25,7 @@ VENDORS = (
     "plain",
 )
 """Profiles of `model.remote.v1` that a name may begin with."""
-_ADDRESS = re.compile(r"^(?P<model>.*?)@?(?P<url>https?://\S+)$")
+_SCHEMES = ("http://", "https://")
 
 
 def model_table(name: str) -> dict[str, Any]:
@@ -34,12 +33,13 @@ def model_table(name: str) -> dict[str, Any]:
     vendor, colon, rest = name.partition(":")
     if not colon or vendor not in VENDORS:
         vendor, rest = "", name
-    address = _ADDRESS.match(rest)
-    if not vendor and address is None:
+    starts = [place for scheme in _SCHEMES if (place := rest.find(scheme)) >= 0]
+    if not vendor and (not starts or rest.endswith(".gguf")):  # a file by its URL is weights too
         return {"kind": "model.llamacpp.v1", "weights": name}
     table: dict[str, Any] = {"kind": "model.remote.v1"}
     if vendor:
         table["profile"] = vendor
-    if address is None:
+    if not starts:
         return table | {"model": rest}
-    return table | {"model": address["model"] or "default", "url": address["url"]}
+    start = min(starts)
+    return table | {"model": rest[:start].removesuffix("@") or "default", "url": rest[start:]}

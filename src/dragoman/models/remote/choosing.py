@@ -19,7 +19,7 @@ _LONG = 24
 _UNSTATED = 0.9
 """The probability of an answer whose confidence the model does not state."""
 _QUOTES = " \t\n\r\"'*`([{“”‘’「《"
-_THOUGHTS_END = re.compile(r".*(?:</\w*think\w*>|</thought>|</reasoning>|\[/THINK\]|final<\|message\|>)", re.I | re.S)
+_THOUGHTS_ENDS = ("</think>", "</thinking>", "</thought>", "</reasoning>", "[/think]", "final<|message|>")
 _WORD_END = re.compile(r"\W|_", re.ASCII)
 
 
@@ -118,15 +118,14 @@ def by_tokens(tokens: Sequence[Token], names: Mapping[str, str]) -> dict[str, fl
 
 def _reply_start(tokens: Sequence[Token]) -> int:
     """The first token after inline thoughts."""
-    thoughts = _THOUGHTS_END.match("".join(token.text for token in tokens))
-    if thoughts is None:
-        return 0
+    text = "".join(token.text for token in tokens).lower()
+    end = max(text.rfind(mark) + len(mark) if mark in text else 0 for mark in _THOUGHTS_ENDS)
     length = 0
     for place, token in enumerate(tokens):
-        if length >= thoughts.end():
+        if length >= end:
             return place
-        length += len(token.text)
-    return len(tokens)
+        length += len(token.text.lower())
+    return len(tokens) if end else 0
 
 
 def _begins_here(tokens: Sequence[Token], place: int, lowered: Mapping[str, str]) -> bool:
