@@ -72,6 +72,15 @@ def test_a_wrong_model_name_is_told_with_the_nearest(agent, capfd):
     assert "qwen3:4b" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("qwen2.5-1.5b", "dragoman models pull qwen2.5-1.5b"), ("qwen2.5-1.6b", "Did you mean 'qwen2.5-1.5b'")],
+)
+def test_weights_that_are_not_here_are_told_before_the_first_turn(agent, capfd, name, words):
+    assert command("ask", "--agent", str(agent), "--model", name, "What does it cost?") == 1
+    assert words in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(("kind", "calls"), [(OllamaMock, "1 call"), (AnthropicMock, "1 call"), (PlainMock, "3 calls")])
 def test_doctor_prints_what_an_endpoint_does_and_costs(agent, capfd, monkeypatch, kind, calls):
     monkeypatch.setenv("A_KEY", "s3cret")

