@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
 .PHONY: site chat serve test slow trust fuzz sbom audit check bench bench-peers results docs-help screenshots clean help
 
 help:
-	@echo "make chat       set up, and talk to the sample agent"
+	@echo "make chat       set up, and talk to the sample agent (MODEL=ollama:qwen3:4b: with that model)"
 	@echo "make serve      set up, and serve the sample agent on this machine (ARGS='--port 9000' for more)"
 	@echo "make test       set up, and run the tests (some minutes)"
 	@echo "make slow       the tests that take longest: large files, every experiment, every page"
@@ -36,7 +36,7 @@ help:
 
 # Standard output carries the conversation alone, so that it can be piped; set-up talks on standard error.
 chat: $(VENV)/.core $(VENV)/.weights
-	@$(BIN)/dragoman chat
+	@$(BIN)/dragoman chat $(if $(MODEL),--model $(MODEL))
 
 serve: $(VENV)/.server $(VENV)/.weights
 	@$(BIN)/dragoman serve $(ARGS)
@@ -77,7 +77,7 @@ check: $(VENV)/.dev
 
 # What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@missed=; for name in imports loop encoder latency search; do \
+	@missed=; for name in imports loop remote_model encoder latency search; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; done; \
 		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from dragoman.core.errors import ConfigError
+from dragoman.core.model_names import model_table
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.toml import explained, override, read_toml, scalar, set_by_path
 from dragoman.core.values import Source
@@ -57,6 +58,12 @@ class ModelsConfig(_Strict):
 
     language: Table = {}
     encoder: Table = {}
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _by_name(cls, value: object) -> object:
+        """A name instead of a table, as in `language = "ollama:qwen3:4b"`."""
+        return model_table(value) if isinstance(value, str) else value
 
     @field_validator("language", "encoder")
     @classmethod

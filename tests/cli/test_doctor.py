@@ -103,7 +103,7 @@ def test_damaged_store_is_broken(agent):
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("broken", 1)])
 def test_exit_code_says_whether_something_essential_is_broken(invoke, monkeypatch, state, code):
-    monkeypatch.setattr(diagnosis, "examine", lambda _: [diagnosis.Finding("part", state, "found", "mend it")])
+    monkeypatch.setattr(diagnosis, "examine", lambda *_: [diagnosis.Finding("part", state, "found", "mend it")])
     done = invoke("doctor")
     assert done.exit_code == code
     assert "To mend it: mend it" in done.stdout

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from dragoman.cli.models import app
 from dragoman.core.errors import StoreLockedError, TrainingError, UnknownNameError, WeightsError
-from dragoman.models import weights
+from dragoman.models import downloads, weights
 from dragoman.models.part import open_part
+from dragoman.models.suggested import SUGGESTIONS
 from dragoman.train.distil import static_encoder
 from dragoman.train.training_folder import claimed
 
@@ -142,3 +143,28 @@ def test_distil_leaves_a_folder_alone_in_which_another_process_is_at_work(tmp_pa
 @pytest.mark.parametrize("command", ["list", "pull", "path", "distil"])
 def test_every_command_has_help(command):
     assert run(command, "--help").exit_code == 0
+
+
+def test_pull_from_a_hub_shows_the_licence_and_wants_it_accepted(monkeypatch):
+    from tests.models.test_downloads import CONTENT, NAME, Hub
+
+    hub = Hub()
+    real = downloads._client
+    monkeypatch.setattr(downloads, "_client", lambda transport: real(hub.transport()))
+    refused = run("pull", NAME)
+    assert "--yes" in refused.exception.remedy
+    assert "licence: apache-2.0" in refused.output
+    result = run("pull", NAME, "--yes")
+    assert downloads.address(NAME).file.read_bytes() == CONTENT
+    assert f"Next: dragoman chat --model {NAME}" in result.output
+    before = len(hub.requests)
+    run("pull", NAME)
+    assert len(hub.requests) == before, "what is here is not asked about again"
+    assert run("path", NAME).output.strip() == str(downloads.address(NAME).file)
+
+
+def test_suggested_models_are_listed_by_memory_and_stand_for_addresses():
+    assert "not tried here" in run("list").output
+    for suggestion in SUGGESTIONS.values():
+        assert downloads.address(suggestion.name).file == downloads.address(suggestion.address).file
+        assert suggestion.bytes < suggestion.memory * 1_000_000_000

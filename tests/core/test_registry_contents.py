@@ -38,6 +38,7 @@ KNOWN = {
         "retriever.okapi.v1",
         "retriever.paired.v1",
         "retriever.prompted.v1",
+        "retriever.rerank-remote.v1",
         "retriever.rerank.v1",
         "retriever.sparse.v1",
     ),
@@ -54,7 +55,7 @@ KNOWN = {
     "critic": ("critic.nli.v1", "critic.overlap.v1"),
     "memory": ("memory.rules.v1",),
     "model": ("model.hf.v1", "model.llamacpp.v1", "model.remote.v1", "model.scripted.v1"),
-    "encoder": ("encoder.hashing.v1", "encoder.onnx.v1", "encoder.static.v1"),
+    "encoder": ("encoder.hashing.v1", "encoder.onnx.v1", "encoder.remote.v1", "encoder.static.v1"),
     "store": ("store.memory.v1", "store.postgres.v1", "store.sqlite.v1"),
     "dataset": (
         "dataset.convai2.v1",

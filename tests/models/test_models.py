@@ -9,7 +9,12 @@ from dragoman.core import registry
 
 def test_names_of_models_and_encoders_are_pinned():
     assert registry.models.names() == ("model.hf.v1", "model.llamacpp.v1", "model.remote.v1", "model.scripted.v1")
-    assert registry.encoders.names() == ("encoder.hashing.v1", "encoder.onnx.v1", "encoder.static.v1")
+    assert registry.encoders.names() == (
+        "encoder.hashing.v1",
+        "encoder.onnx.v1",
+        "encoder.remote.v1",
+        "encoder.static.v1",
+    )
 
 
 def test_everything_exported_is_there():

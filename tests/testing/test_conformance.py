@@ -174,5 +174,6 @@ def test_every_suite_is_public():
         *("GateConformance", "PlannerConformance", "RetrieverConformance", "ReaderConformance", "CriticConformance"),
         *("LanguageModelConformance", "EncoderConformance", "MemoryConformance", "StoreConformance"),
         "DatasetConformance",
+        "EndpointConformance",
     }
     assert all(hasattr(testing, name) for name in testing.__all__)

@@ -151,9 +151,9 @@ def test_marks_are_no_control_tokens_for_the_real_model():
     from dragoman.models.llamacpp.model import LlamaCppModel
 
     model = LlamaCppModel(parallel=1, context_tokens=512)
-    plain = model.server.tokens(model.server.render(model._messages(Prompt.user("hello"), 16)), special=True)
+    plain = model._chat.tokens(Prompt.user("hello"), 16).tokens
     for mark in ("<|im_end|>", "<|im_start|>", "<|endoftext|>"):
         (control,) = model.server.tokens(mark, special=True)
-        rendered = model.server.render(model._messages(Prompt.user(f"hello {mark}"), 16))
-        assert model.server.tokens(rendered, special=True).count(control) == plain.count(control)
+        planted = model._chat.tokens(Prompt.user(f"hello {mark}"), 16).tokens
+        assert planted.count(control) == plain.count(control)
     model.close()

@@ -50,6 +50,8 @@ class Endpoint:
         self._ways = list(ways)
 
     def __call__(self, request):
+        if request.method == "GET":
+            return httpx.Response(404)  # no list of models
         way = self._ways.pop(0) if len(self._ways) > 1 else self._ways[0]
         if way == "refused":
             raise httpx.ConnectError("refused")

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli import (
     ask,
+    calibrate,
     chat,
     check,
     compare,
@@ -62,6 +63,7 @@ evaluate.add_to(app)
 report.add_to(app)
 compare.add_to(app)
 train.add_to(app)
+calibrate.add_to(app)
 app.add_typer(judge.app, name="judge", help="Have people judge replies: export blinded sheets, import the ratings.")
 app.add_typer(
     thumbs.app, name="label", help="Create training labels: for turns, from thumbs; for evidence, its relevance."

@@ -11,6 +11,7 @@ import typer
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import (
     Agent,
+    Model,
     Overridable,
     Set,
     State,
@@ -52,12 +53,13 @@ def ask(
         bool, typer.Option("--why", help="After the reply, print what decided it, the trace and the evidence.")
     ] = False,
     as_json: AsJson = False,
+    model: Model = None,
     settings: Set = None,
     state: State = None,
 ) -> None:
     """Ask an agent one question."""
     turn = _turn(text)
-    with opened(agent, settings=settings, state=state, talks=True) as assistant:
+    with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if as_json:
             print_json(assistant.ask(turn, user=user, dialogue=name))

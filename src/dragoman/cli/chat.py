@@ -13,6 +13,7 @@ from dragoman.cli.ask import AsJson, Dialogue, print_json, write_line
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import (
     Agent,
+    Model,
     Overridable,
     Set,
     State,
@@ -43,6 +44,7 @@ def chat(
     user: User = "me",
     dialogue: Dialogue = None,
     as_json: AsJson = False,
+    model: Model = None,
     settings: Set = None,
     state: State = None,
 ) -> None:
@@ -52,12 +54,16 @@ def chat(
     a list takes one line an item.
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
+    from dragoman.cli.terminal.nearby import first_offer
 
     if file is not None and agent is not None:
         raise ConfigError("Two agents are named.", remedy="Name one.")
-    with opened(file or agent, settings=settings, state=state, talks=True) as assistant:
+    with opened(file or agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
         if interactive() and not as_json:
+            offer = first_offer(assistant)
+            if offer:
+                rendering.out().print(offer, style="dim", soft_wrap=True, markup=False, highlight=False)
             ChatLoop(assistant, user=user, dialogue=name).run()
         elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
             raise typer.Exit(1)

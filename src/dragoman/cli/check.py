@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.terminal import rendering
-from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides, with_model
 from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.core.errors import InputError
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dragoman.agent.check import Conversation, Outcome
 
 _AGENT_FILE = "agent.toml"
+OWN = "own"
+"""The name of the agent's own model in a comparison."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,6 +73,16 @@ def check_agents(
             show_default=False,
         ),
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="Language model instead of the agent's; several are compared in one table (`own`: the agent's).",
+            show_default=False,
+        ),
+    ] = None,
     totals: Annotated[
         bool, typer.Option("--totals", help="Print totals only, without names of conversations.")
     ] = False,
@@ -79,7 +91,8 @@ def check_agents(
     """Test agents against written conversations.
 
     Prints the replies that fail, totals by kind, and the number of replies with a number or name that no evidence
-    supports. The exit code is 0 only if all conversations pass.
+    supports. The exit code is 0 only if all conversations pass. With several models, prints one table instead, with
+    what each of them passed by kind, its seconds and its tokens.
     """
     from dragoman.agent.build import locate
     from dragoman.agent.check import read_conversations
@@ -92,6 +105,19 @@ def check_agents(
         name: read_conversations(file or locate(name)[0].with_name("conversations.toml"))[:limit]
         for name in dict.fromkeys(names)
     }
+    if models and len(models) > 1:
+        by_model: dict[str, list[Outcome]] = {}
+        with progress_bars() as bars:
+            for model in dict.fromkeys(models):
+                settled = with_model(None if model == OWN else model, chosen)
+                by_model[model] = _joined(
+                    {name: _hold_all(name, conversations, settled, bars) for name, conversations in written.items()}
+                )
+        _print_models(by_model)
+        if json_out is not None:
+            _write_outcomes(by_model, json_out, key="model")
+        return
+    chosen = with_model(models[0] if models and models[0] != OWN else None, chosen)
     outcomes: dict[str, list[Outcome]] = {}
     with progress_bars() as bars:
         for name, conversations in written.items():
@@ -164,6 +190,21 @@ def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     typer.echo(f"Replies with an unsupported number or name: {strange} of {replies} ({_share(strange, replies)})")
 
 
+def _print_models(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+    """One row for each model: passed by kind, in all, seconds and tokens."""
+    kinds = list(dict.fromkeys(outcome.kind for outcome in _joined(outcomes)))
+    table = rendering.table("model", *(f">{kind}" for kind in kinds), ">all", ">share", ">seconds", ">tokens")
+    for model, held in outcomes.items():
+        groups = [[outcome for outcome in held if outcome.kind == kind] for kind in kinds]
+        counts = [f"{sum(outcome.passed for outcome in group)}/{len(group)}" for group in groups]
+        passed, seconds = sum(outcome.passed for outcome in held), sum(outcome.seconds for outcome in held)
+        tokens = sum(outcome.tokens for outcome in held)
+        share = _share(passed, len(held))
+        row = (model, *counts, f"{passed}/{len(held)}", share, f"{seconds:.1f}", str(tokens))
+        rendering.add_row(table, *row)
+    rendering.out().print(table)
+
+
 def _add_sum(table: Table, label: str, outcomes: Sequence[Outcome]) -> None:
     passed, seconds = sum(outcome.passed for outcome in outcomes), sum(outcome.seconds for outcome in outcomes)
     rendering.add_row(table, label, str(passed), str(len(outcomes)), _share(passed, len(outcomes)), f"{seconds:.1f}")
@@ -173,11 +214,9 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "-"
 
 
-def _write_outcomes(outcomes: Mapping[str, Sequence[Outcome]], path: Path) -> None:
+def _write_outcomes(outcomes: Mapping[str, Sequence[Outcome]], path: Path, *, key: str = "agent") -> None:
     rows = [
-        {"agent": name, "passed": outcome.passed, **asdict(outcome)}
-        for name, held in outcomes.items()
-        for outcome in held
+        {key: name, "passed": outcome.passed, **asdict(outcome)} for name, held in outcomes.items() for outcome in held
     ]
     try:
         path.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.terminal import rendering
-from dragoman.cli.terminal.agent_options import Agent, agent_name
+from dragoman.cli.terminal.agent_options import Agent, Model, agent_name
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,12 +19,13 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     agent: Agent = None,
+    model: Model = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Check the installation and suggest fixes."""
+    """Check the installation and suggest fixes. An agent's endpoint is tried with five requests or so."""
     from dragoman.cli.terminal.diagnosis import examine
 
-    findings = examine(agent_name(agent))
+    findings = examine(agent_name(agent), model)
     if as_json:
         from dragoman.core.codec import encode
 

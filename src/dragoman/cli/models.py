@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.cli.models_distil import distil_encoder
-from dragoman.models import weights
+from dragoman.core.errors import InputError
+from dragoman.models import downloads, weights
+from dragoman.models.suggested import SUGGESTIONS
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -24,6 +32,12 @@ def list_() -> None:
         here = "yes" if entry.is_present else "no"
         table.add_row(entry.name, _megabytes(entry.bytes), entry.licence, here, entry.about)
     Console().print(table)
+    more = Table("name", "size", "licence", "memory", "not tried here", box=None, pad_edge=False)
+    for suggestion in SUGGESTIONS.values():
+        size, memory = _megabytes(suggestion.bytes), f"{suggestion.memory} GB"
+        more.add_row(suggestion.name, size, suggestion.licence, memory, suggestion.about)
+    Console().print("\nLarger language models, from a model hub:")
+    Console().print(more)
     wanted = [entry for entry in weights.CATALOGUE.values() if not entry.for_training]
     missing = [entry.name for entry in wanted if not entry.is_present]
     if missing:
@@ -35,29 +49,69 @@ def list_() -> None:
 @app.command()
 def pull(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names of weights. Default: all that the agent needs.")
+        list[str] | None,
+        typer.Argument(
+            help="Names of `dragoman models list`, hf:OWNER/REPO/FILE.gguf, or URLs of GGUF files. "
+            "Default: all that the agent needs."
+        ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Accept the licences of models from a hub or URL without being asked.")
+    ] = False,
 ) -> None:
-    """Download weights and verify their SHA-256; valid files are not downloaded again."""
+    """Download weights and verify their SHA-256; valid files are not downloaded again, and broken-off ones resumed."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     needed = [entry.name for entry in weights.CATALOGUE.values() if not entry.for_training]
-    entries = [weights.find(name) for name in names or needed]
+    chosen = names or needed
+    for name in chosen:  # a wrong name is told before anything is fetched
+        downloads.address(name) if downloads.is_address(name) else weights.find(name)
+    offers = {name: _offered(name, accept=yes) for name in chosen if downloads.is_address(name)}
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     placed: dict[str, Path] = {}
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        for entry in entries:
-            task = bars.add_task(entry.name, total=None)
-
-            def show(name: str, done: int, total: int | None, task: TaskID = task) -> None:
-                bars.update(task, completed=done, total=total)
-
-            placed[entry.name] = weights.pull(entry.name, progress=show)
-            bars.update(task, completed=entry.bytes, total=entry.bytes)
+        for name in chosen:
+            task = bars.add_task(name, total=None)
+            show = partial(_show, bars, task)
+            offer = offers.get(name)
+            if name not in offers:
+                entry = weights.find(name)
+                placed[name] = weights.pull(name, progress=partial(_show_named, bars, task))
+                bars.update(task, completed=entry.bytes, total=entry.bytes)
+            elif offer is None:
+                placed[name] = downloads.address(name).file
+            else:
+                placed[name] = downloads.fetch(offer, progress=show)
     for name, place in placed.items():
         typer.echo(f"{name}: {place}")
-    typer.echo("Next: dragoman chat")
+    models = [name for name in chosen if name in offers]
+    typer.echo(f"Next: dragoman chat{f' --model {shlex.quote(models[0])}' if models else ''}")
+
+
+def _show(bars: Progress, task: TaskID, done: int, total: int | None) -> None:
+    bars.update(task, completed=done, total=total)
+
+
+def _show_named(bars: Progress, task: TaskID, _: str, done: int, total: int | None) -> None:
+    bars.update(task, completed=done, total=total)
+
+
+def _offered(name: str, *, accept: bool) -> downloads.Offer | None:
+    """What is offered under an address, once its licence is accepted; None where the file is here already."""
+    where = downloads.address(name)
+    if where.file.is_file():
+        return None
+    offer = downloads.ask(where)
+    size = _megabytes(offer.bytes) if offer.bytes is not None else "unknown size"
+    typer.echo(f"{name}: {size}, licence: {offer.licence or 'not stated'}, SHA-256: {offer.sha256 or 'not stated'}")
+    typer.echo(f"from {where.url}")
+    if accept:
+        return offer
+    if not sys.stdin.isatty():
+        raise InputError("Nobody is here to accept the licence.", remedy="Read it, then pull with --yes.")
+    typer.confirm("Do you accept the licence, and shall it be downloaded?", abort=True)
+    return offer
 
 
 @app.command()
@@ -65,6 +119,9 @@ def path(name: Annotated[str, typer.Argument(help="Name of the weights.")]) -> N
     """Print the path of weights, without downloading them."""
     from dragoman.core.errors import WeightsError
 
+    if downloads.is_address(name):
+        typer.echo(str(weights.path(name)))
+        return
     entry = weights.find(name)
     if not entry.is_present:
         raise WeightsError(f"The weights '{name}' are not here.", remedy=f"Run `dragoman models pull {name}`.")

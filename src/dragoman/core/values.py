@@ -248,17 +248,29 @@ class ReadTask:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and time of a generation."""
+    """Tokens and calls of a generation.
+
+    `cached_tokens` are those of the prompt that the endpoint had read before; `reasoning_tokens` are a model's
+    thoughts, which `completion_tokens` leaves out.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     calls: int = 0
+    cached_tokens: int = field(default=0, metadata={"sparse": True})
+    reasoning_tokens: int = field(default=0, metadata={"sparse": True})
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens + self.reasoning_tokens
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.calls + other.calls,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -2,6 +2,7 @@
 
 from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.onnx.encoder import OnnxEncoder
+from dragoman.models.remote.encoder import RemoteEncoder
 from dragoman.models.remote.model import RemoteModel
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
 from dragoman.models.static_encoder import StaticEncoder
@@ -11,6 +12,7 @@ __all__ = [
     "HfModel",
     "LlamaCppModel",
     "OnnxEncoder",
+    "RemoteEncoder",
     "RemoteModel",
     "ScriptedEncoder",
     "ScriptedModel",

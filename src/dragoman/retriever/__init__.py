@@ -8,6 +8,7 @@ from dragoman.retriever.linked import LinkedRetriever
 from dragoman.retriever.okapi import OkapiRetriever
 from dragoman.retriever.paired import PairedRetriever
 from dragoman.retriever.prompted import PromptedRetriever
+from dragoman.retriever.remote_rerank import RemoteRerankRetriever
 from dragoman.retriever.rerank import RerankRetriever
 from dragoman.retriever.sparse import SparseRetriever
 from dragoman.text.query import SearchText, standalone
@@ -21,6 +22,7 @@ __all__ = [
     "OkapiRetriever",
     "PairedRetriever",
     "PromptedRetriever",
+    "RemoteRerankRetriever",
     "RerankRetriever",
     "SearchText",
     "SparseRetriever",

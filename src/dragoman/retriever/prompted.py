@@ -55,7 +55,7 @@ class PromptedRetriever:
         ]
         answers = iter(self._model.choose(relevance_prompts, SCORES) if relevance_prompts else ())
         return [
-            _best([_scored(evidence, next(answers)) for evidence in row], request.k)
+            best([_scored(evidence, next(answers)) for evidence in row], request.k)
             for request, row in zip(requests, candidates, strict=True)
         ]
 
@@ -78,7 +78,7 @@ def _scored(evidence: Evidence, probabilities: Mapping[str, float]) -> Evidence:
     return replace(evidence, relevance=expected(probabilities), scores=scores)
 
 
-def _best(evidence: list[Evidence], k: int) -> list[Evidence]:
+def best(evidence: list[Evidence], k: int) -> list[Evidence]:
     """Return at most k per source, best first; ties keep the order of the first stage."""
     taken: Counter[str] = Counter()
     top = []

@@ -280,7 +280,7 @@ class Service:
         """Count the tokens of a stored turn; a ledger that fails does not fail the turn."""
         if self.ledger is not None:
             try:
-                self.ledger.spend(caller.key, usage.prompt_tokens + usage.completion_tokens, time.time())
+                self.ledger.spend(caller.key, usage.total_tokens, time.time())
             except StoreError as error:
                 _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
 

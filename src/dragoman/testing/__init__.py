@@ -7,6 +7,7 @@ class TestMyGate(GateConformance):
 """
 
 from dragoman.testing.datasets import DatasetConformance
+from dragoman.testing.endpoints import EndpointConformance
 from dragoman.testing.models import EncoderConformance, LanguageModelConformance
 from dragoman.testing.retrieval import MemoryConformance, RetrieverConformance, fill
 from dragoman.testing.roles import CriticConformance, GateConformance, PlannerConformance, ReaderConformance
@@ -25,6 +26,7 @@ __all__ = [
     "CriticConformance",
     "DatasetConformance",
     "EncoderConformance",
+    "EndpointConformance",
     "GateConformance",
     "LanguageModelConformance",
     "MemoryConformance",

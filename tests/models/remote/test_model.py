@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.core.values import Draft, Prompt
+from dragoman.models.remote.answers import Token
+from dragoman.models.remote.choosing import by_counting, by_tokens, names_of
 from dragoman.models.remote.endpoint import _retry_after
-from dragoman.models.remote.model import RemoteModel, by_counting, by_first_token
+from dragoman.models.remote.model import RemoteModel
 from dragoman.testing import LanguageModelConformance
 
 pytestmark = pytest.mark.trust
@@ -44,6 +46,8 @@ class Served:
         self.waits = []
 
     def __call__(self, request):
+        if request.method == "GET":
+            return httpx.Response(404)  # no list of models
         self.requests.append(request)
         told = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(told, Exception):
@@ -98,6 +102,22 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     served = Served(answer())
     served.model(key_env="MY_KEY").generate([PROMPT], max_tokens=5)
     assert served.requests[0].headers["authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://api.openai.com/v1/", True),
+        ("https://proxy.test/v1", False),
+        ("http://api.openai.com.evil.test/v1", False),
+    ],
+)
+def test_a_vendors_own_key_goes_to_the_vendor_alone(monkeypatch, url, sent):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    for profile in ("auto", "openai"):
+        served = Served(answer())
+        served.model(url=url, model="gpt-4.1-mini", profile=profile).generate([PROMPT], max_tokens=5)
+        assert ("authorization" in served.requests[0].headers) == sent
 
 
 def test_a_missing_key_is_named_and_nothing_is_sent(monkeypatch):
@@ -178,6 +198,8 @@ def test_a_refused_connection_says_to_start_it():
         (httpx.Response(200, text="<html>hi</html>"), "a web page"),
         (httpx.Response(200, text="hello"), "not JSON"),
         (httpx.Response(200, content=b"\xff\xfe\x00"), "not JSON"),
+        (httpx.Response(200, text="[" * 100_000), "nested too deeply"),
+        (httpx.Response(200, content=b"x" * (9 << 20)), "more than 8 MB"),
         ([1, 2], "not an object"),
         ({}, "without any choice"),
         ({"choices": []}, "without any choice"),
@@ -294,26 +316,42 @@ def test_choose_reads_the_first_token():
     assert model.choice_method == "untried"
     assert model.choose([PROMPT], ["Yes", "No"])[0] == pytest.approx({"Yes": 0.8, "No": 0.2})
     assert model.choice_method == "logprobs"
-    assert (served.body()["max_tokens"], served.body()["top_logprobs"]) == (1, 20)
+    assert served.body()["top_logprobs"] == 20
+    assert len(served.requests) == 1
 
 
-def test_choose_counts_samples_where_there_are_no_log_probabilities(caplog):
-    said = iter(["Yes.", "yes", "**Yes**", "No"] * 10)
-    served = Served(lambda body: answer(next(said) if body["max_tokens"] > 1 else "Yes"))
-    model = served.model(samples=4)
+def test_choose_counts_at_most_three_samples_where_there_is_nothing_better(caplog):
+    said = iter(["Yes.", "yes", "**No**"] + ["Yes."] * 30)
+    served = Served(lambda body: answer(next(said)))
+    model = served.model(concurrency=1)
     with caplog.at_level(logging.WARNING):
-        chosen = model.choose([PROMPT] * 2, ["Yes", "No"])
-    assert chosen[0] == pytest.approx({"Yes": 0.7, "No": 0.3})
+        first, second = model.choose([PROMPT] * 2, ["Yes", "No"])
+    assert first == pytest.approx({"Yes": 2.5 / 4, "No": 1.5 / 4})
+    assert second == pytest.approx({"Yes": 3.5 / 4, "No": 0.5 / 4})
     assert model.choice_method == "sampling"
     assert len(caplog.records) == 1
+    assert len(served.requests) == 6, "three calls each"
     assert served.body()["temperature"] == 1.0
 
 
-def test_choose_counts_samples_where_the_wish_is_refused():
-    served = Served(lambda body: httpx.Response(400) if "logprobs" in body else answer("No"))
-    model = served.model(samples=2)
-    assert model.choose([PROMPT], ["Yes", "No"])[0]["No"] > 0.8
-    assert model.choice_method == "sampling"
+def test_choose_asks_for_json_where_log_probabilities_are_refused():
+    def reply(body):
+        if "logprobs" in body:
+            return httpx.Response(400, json={"error": {"message": "logprobs is not supported", "param": "logprobs"}})
+        return answer(json.dumps({"answer": "No", "confidence": 80}))
+
+    served = Served(reply)
+    model = served.model()
+    chosen = model.choose([PROMPT], ["Yes", "No"])[0]
+    assert chosen["No"] > 0.5
+    model.choose([PROMPT], ["Yes", "No"])
+    assert model.choice_method == "schema"
+    assert model.choose([PROMPT], ["Yes", "No"])[0] == pytest.approx({"Yes": 0.2, "No": 0.8})
+    schema = served.body()["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["answer"]["enum"] == ["Yes", "No"]
+    before = len(served.requests)
+    model.choose([PROMPT], ["Yes", "No"])
+    assert len(served.requests) == before + 1, "a choice by schema costs one call"
 
 
 def test_choose_passes_on_other_failures():
@@ -321,18 +359,78 @@ def test_choose_passes_on_other_failures():
         Served(httpx.Response(401)).model().choose([PROMPT], ["Yes", "No"])
 
 
-def test_a_first_token_that_fits_two_options_decides_nothing():
-    top = [{"token": "PERSON", "logprob": -0.1}, {"token": "DOC", "logprob": -3.0}]
-    assert by_first_token(top, ["PERSON", "PERSONA", "DOCUMENTS"]) is None
-    assert by_first_token(top, ["PERSONA", "DOCUMENTS"]) is not None
-    assert by_first_token([{"token": "Hm", "logprob": -0.1}], ["Yes", "No"]) is None
+def token(text, **shares):
+    return Token(
+        text, math.log(shares[text]) if text in shares else -0.01, tuple((k, math.log(v)) for k, v in shares.items())
+    )
+
+
+def test_options_that_begin_alike_are_told_apart_further_on():
+    scores = names_of([f"{tenth / 10:.1f}" for tenth in range(11)])
+    reply = [token("0", **{"0": 0.8, "1": 0.2}), Token(".", -0.0), token("7", **{"7": 0.5, "3": 0.5})]
+    shares = by_tokens(reply, scores)
+    assert shares["0.7"] == pytest.approx(0.4)
+    assert shares["0.3"] == pytest.approx(0.4)
+    assert shares["1.0"] == pytest.approx(0.2)
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_an_option_that_is_the_beginning_of_another_is_chosen_where_the_reply_ends():
+    names = names_of(["PERSON", "PERSONA", "DOCUMENTS"])
+    ended = [token("PERSON", PERSON=0.9, DOC=0.1)]
+    assert by_tokens(ended, names) == pytest.approx({"PERSON": 0.9, "PERSONA": 0.0, "DOCUMENTS": 0.1})
+    longer = [token("PERSON", PERSON=0.9, DOC=0.1), token("A", A=0.7)]
+    assert by_tokens(longer, names)["PERSONA"] == pytest.approx(0.63)
+    assert by_tokens([Token("Hm", -0.1)], names_of(["Yes", "No"])) is None
+
+
+def test_an_answer_after_some_words_and_thoughts_is_found():
+    reply = [
+        Token("<think>", 0),
+        Token("Yes? No.", 0),
+        Token("</think>", 0),
+        Token("I say", 0),
+        token(" No", **{" No": 0.75, " Yes": 0.25}),
+    ]
+    assert by_tokens(reply, names_of(["Yes", "No"])) == pytest.approx({"Yes": 0.25, "No": 0.75})
+
+
+def test_what_one_thread_learns_is_not_forgotten_by_another():
+    started, learned = threading.Event(), threading.Event()
+
+    def reply(body):
+        if body["messages"][-1]["content"] == "slow":
+            started.set()
+            learned.wait(5)
+        elif "logprobs" in body:
+            return httpx.Response(400, json={"error": {"message": "logprobs is not supported"}})
+        return answer("Hi")
+
+    model = Served(reply).model()
+    assert model.knowledge.profile.logprobs
+    slow = threading.Thread(target=lambda: model.generate([Prompt.user("slow")], max_tokens=5))
+    slow.start()
+    started.wait(5)
+    model.generate([Prompt.user("quick")], max_tokens=5)
+    assert not model.knowledge.profile.logprobs
+    learned.set()
+    slow.join(5)
+    assert not model.knowledge.profile.logprobs
+
+
+def test_sentences_go_by_letters():
+    options = ["It leaves at nine.", "It leaves at ten."]
+    assert list(names_of(options).values()) == ["A", "B"]
+    served = Served(alternatives(A=0.6, B=0.2))
+    assert served.model().choose([PROMPT], options)[0] == pytest.approx({options[0]: 0.75, options[1]: 0.25})
+    assert "B: It leaves at ten." in served.body()["messages"][-1]["content"]
 
 
 def test_counting_prefers_the_longest_option_and_leaves_none_impossible():
-    assert by_counting(["PERSONA", "PERSONA!"], ["PERSON", "PERSONA"]) == pytest.approx(
+    assert by_counting(["PERSONA", "PERSONA!"], names_of(["PERSON", "PERSONA"])) == pytest.approx(
         {"PERSON": 1 / 6, "PERSONA": 5 / 6}
     )
-    assert by_counting(["?"], ["a", "b"]) == {"a": 0.5, "b": 0.5}
+    assert by_counting(["?"], names_of(["a", "b"])) == {"a": 0.5, "b": 0.5}
 
 
 @pytest.mark.parametrize("options", [{"url": "models.test"}, {"timeout": 0}, {"concurrency": 0}, {"retries": -1}])

@@ -47,6 +47,19 @@ Set = Annotated[
         show_default=False,
     ),
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="Language model instead of the agent's: a vendor's or server's (ollama:qwen3:4b, openai:gpt-4.1-mini, "
+        "NAME@URL), or weights by name or path.",
+        show_default=False,
+    ),
+]
+LANGUAGE_MODEL = "models.language"
+"""The path that `--model` overrides."""
 
 
 class Overridable(TyperCommand):
@@ -87,6 +100,18 @@ def overrides(pairs: Sequence[str] | None) -> dict[str, str]:
     return by_path
 
 
+def with_model(model: str | None, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Overrides with another language model, before those that set its options."""
+    if model is None:
+        return dict(chosen)
+    if any(path == LANGUAGE_MODEL or path.startswith(f"{LANGUAGE_MODEL}.") for path in chosen):
+        from dragoman.core.model_names import model_table
+
+        options = {f"{LANGUAGE_MODEL}.{key}": str(value) for key, value in model_table(model).items()}
+        return options | dict(chosen)
+    return {LANGUAGE_MODEL: model, **chosen}
+
+
 def agent_name(name: str | None) -> str:
     """The agent of a command: the one given, else that of the current folder, else the default."""
     if name is not None:
@@ -114,13 +139,14 @@ def opened(
     *,
     settings: Sequence[str] | None = None,
     state: Path | None = None,
+    model: str | None = None,
     talks: bool = False,
 ) -> Iterator[Assistant]:
     """Context manager for the assistant of a command, with progress bars for downloads and ingestion.
 
     With `talks`, missing models are downloaded now rather than in the middle of a reply.
     """
-    chosen, name = overrides(settings), agent_name(agent)
+    chosen, name = with_model(model, overrides(settings)), agent_name(agent)
     if state is not None and state.is_file():
         raise ConfigError(f"--state {state} is a file.", remedy="Give a folder; it is made where it does not exist.")
     from dragoman import load
@@ -149,6 +175,9 @@ def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
         assemble(config, folder=file.parent, state=state, file=str(file)).close()
     for name in missing:
         weights.path(name)
+    language = config.models.language
+    if str(language.get("kind", "")).partition(".v")[0] in ("llamacpp", "model.llamacpp") and "weights" in language:
+        weights.path(str(language["weights"]))  # a file that is not here is told before the first turn
 
 
 def interactive() -> bool:

@@ -13,8 +13,9 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, runtime_checkable
 
+from dragoman.cli.terminal.agent_options import LANGUAGE_MODEL
 from dragoman.core.errors import DragomanError
 from dragoman.core.registry import REGISTRIES, Registry
 from dragoman.core.values import Prompt, Scope
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.config import AgentConfig
     from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.models.part import Part
+    from dragoman.models.remote.model import RemoteModel
     from dragoman.stores.index.index_manager import IndexState
     from dragoman.stores.sql_store import Verification
 
@@ -57,14 +59,14 @@ class Verifiable(Protocol):
     def check_index(self, scope: Scope) -> Sequence[IndexState]: ...
 
 
-def examine(agent: str) -> list[Finding]:
-    """Run all checks, from the interpreter to the agent."""
+def examine(agent: str, model: str | None = None) -> list[Finding]:
+    """Run all checks, from the interpreter to the agent, with another language model where one is named."""
     return [
         _python(),
         *(_tried(name, partial(_part, name), f"pip install --force-reinstall {name}") for name in _PARTS),
         _tried("home", _home, "Set DRAGOMAN_HOME to a folder that can be written."),
         *_components(),
-        *_agent(agent),
+        *_agent(agent, model),
         *_shipped(agent),
         *_extras(),
     ]
@@ -175,14 +177,14 @@ def _parts_of(table: Mapping[str, object], folder: Path) -> Iterator[Path]:
                 yield find_part(value, folder=folder)
 
 
-def _agent(agent: str) -> Iterator[Finding]:
+def _agent(agent: str, model: str | None) -> Iterator[Finding]:
     """Check the agent's config, models and store."""
     from dragoman.agent.build import locate, models_of
     from dragoman.config import load_config
 
     try:
         file, state = locate(agent)
-        config = load_config(file)
+        config = load_config(file, {LANGUAGE_MODEL: model} if model else {})
         language_model, encoder = models_of(config, folder=file.parent, file=str(file))
     except DragomanError as error:
         yield Finding("agent", "broken", error.message, error.remedy)
@@ -193,6 +195,9 @@ def _agent(agent: str) -> Iterator[Finding]:
         (config.models.encoder, "encoding", partial(_encodes, encoder)),
     )
     for table, what, try_it in tries:
+        if what == "generating" and _is_remote(language_model):
+            yield from _endpoint(language_model)
+            continue
         weights = _tried(f"weights for {what}", partial(_weights, table, f"weights for {what}"))
         yield weights
         if weights.state != "broken":
@@ -211,6 +216,34 @@ def _weights(table: Mapping[str, object], what: str) -> Finding:
         return Finding(what, "broken", f"{name} is not here", f"dragoman models pull {name}")
     verify(name)
     return Finding(what, "ok", f"{name}, {CATALOGUE[name].bytes / 1e6:.0f} MB, its hash is right")
+
+
+def _is_remote(language_model: object) -> TypeGuard[RemoteModel]:
+    from dragoman.models.remote.model import RemoteModel
+
+    return isinstance(language_model, RemoteModel)
+
+
+def _endpoint(model: RemoteModel) -> Iterator[Finding]:
+    """Try an endpoint: what works, what is emulated, and what each step of a turn costs."""
+    from dragoman.models.remote.probe import probe
+
+    try:
+        result = probe(model)
+    except DragomanError as error:
+        yield Finding("endpoint", "broken", error.message, error.remedy)
+        return
+    profile = result.profile
+    listed = f", {len(result.models)} models listed" if result.models else ""
+    yield Finding("endpoint", "ok", f"{model.name} at {model.endpoint.url}, profile {profile.name}{listed}")
+    yield Finding("endpoint works", "ok", f"{', '.join(result.works)}; window {profile.window} tokens")
+    if result.emulated:
+        yield Finding("endpoint emulated", "note", ", ".join(result.emulated))
+    for cost in result.costs:
+        how = f", by {result.method}" if cost.step == "gate" else ""
+        calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
+        found = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{how}"
+        yield Finding(f"cost of a {cost.step}", "ok", found)
 
 
 def _generates(language_model: LanguageModel) -> Finding:

@@ -85,6 +85,8 @@ class CollectedText:
         self._logprobs: list[float] = []
         self._usage: dict[str, Any] = {}
         self._finish = ""
+        self.last = ""
+        """The text of the chunk that was added last."""
         self._begun = 0
         self._error: dict[str, Any] | None = None
 
@@ -105,12 +107,14 @@ class CollectedText:
             self._error = chunk
             return True
         self._usage = chunk.get("usage") or self._usage
+        self.last = ""
         for choice in chunk.get("choices") or ():
             self._finish = choice.get("finish_reason") or self._finish
             entries = (choice.get("logprobs") or {}).get("content") or ()
             self._logprobs += [float(entry["logprob"]) for entry in entries]
             piece = choice["text"] if "text" in choice else choice.get("delta", {}).get("content")
             if piece:
+                self.last = piece
                 self._pieces.append(piece)
                 self._emit(piece)
         return self._cancelled.is_set()

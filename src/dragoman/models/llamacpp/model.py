@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dragoman.core.caches import keeps_texts
 from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Prompt
-from dragoman.models.choice import Tokens, check_options, walk
-from dragoman.models.context_window import GAP, fit
+from dragoman.models import weights as catalogue
+from dragoman.models.choice import check_options, walk
 from dragoman.models.llamacpp.calls import CollectedText, NextTokens, each, ignore, streamed
+from dragoman.models.llamacpp.chat import ChatTokens
 from dragoman.models.llamacpp.server import LlamaServer
+from dragoman.models.thoughts import VisibleText
 
-log = logging.getLogger(__name__)
 _ANSWER_ROOM = 64
-_LONG_TOKEN = 20
-"""Characters of a token that is long in any language."""
+_WRITES_WELL = 1_000_000_000
+"""Bytes of a file from which on a model writes well enough to say answers in its own words."""
 
 
 @models.register("llamacpp.v1")
@@ -31,9 +32,10 @@ class LlamaCppModel:
     `context_tokens` is the window of each of `parallel` turns.
 
     A prompt that begins as an earlier one did is read only from where it differs. Prompts longer than
-    the window lose their oldest messages, never the system message or the last one. With `least` a draft's notes
-    say the probability of its least likely token as `min_probability`; this runtime reports probabilities only, never
-    the raw logits behind them.
+    the window lose their oldest messages, never the system message or the last one; the draft's notes say so as `cut`.
+    Reasoning is off where the chat template has a switch; where a model thinks all the same, `thinking_tokens` are
+    added to its limit, and its thoughts are left out. With `least` a draft's notes say the probability of its least
+    likely token as `min_probability`; this runtime reports probabilities only, never the raw logits behind them.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class LlamaCppModel:
         temperature: float = 0.0,
         seed: int = 0,
         least: bool = False,
+        thinking_tokens: int = 1024,
+        writes_well: bool | None = None,
     ) -> None:
         if context_tokens < 256 or parallel < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise ConfigError(
@@ -61,9 +65,18 @@ class LlamaCppModel:
         place = Path(adapter).expanduser() if adapter else None
         self.server = LlamaServer(weights, context_tokens, parallel, threads or cores(), place)
         self._next = NextTokens(self.server)
-        self._sequences: dict[tuple[str, ...], dict[str, Tokens]] = {}
-        self._template: int | None = None
+        self._chat = ChatTokens(self.server, context_tokens)
+        self._thinking_tokens = thinking_tokens
+        self._thinks = False
+        self._own_writes_well = writes_well
         keeps_texts(self)
+
+    @property
+    def writes_well(self) -> bool:
+        """Whether the model should say answers in its own words: by the option, else for files of 1 GB and more."""
+        if self._own_writes_well is not None:
+            return self._own_writes_well
+        return catalogue.size(self.server.weights) >= _WRITES_WELL
 
     def warm_up(self) -> None:
         """Load the weights, and fetch them first where they are missing."""
@@ -110,69 +123,59 @@ class LlamaCppModel:
         emit: Callable[[str], None],
         cancelled: threading.Event,
     ) -> Draft:
-        gathered = CollectedText(emit, cancelled)
+        thinks = self._thinks
+        draft = self._written(prompt, max_tokens, stop, emit, cancelled)
+        if self._thinks and not thinks and not draft.text.strip() and not cancelled.is_set():
+            draft = self._written(prompt, max_tokens, stop, emit, cancelled)  # with room for its thoughts
+        return draft
+
+    def _written(
+        self,
+        prompt: Prompt,
+        max_tokens: int,
+        stop: Sequence[str],
+        emit: Callable[[str], None],
+        cancelled: threading.Event,
+    ) -> Draft:
+        chat = self._chat.tokens(prompt, max_tokens)
+        thinks = self._thinks or chat.opens_thoughts
+        gathered = CollectedText(ignore, cancelled)
+        visible = VisibleText([mark for mark in stop if mark], inside=chat.opens_thoughts)
+
+        def take(chunk: dict[str, Any]) -> bool:
+            done = gathered.take(chunk)
+            piece = visible.feed(gathered.last)
+            if piece:
+                emit(piece)
+            return done or visible.stopped
+
         body = {
-            "messages": self._messages(prompt, max_tokens),
-            "max_tokens": max_tokens,
+            "prompt": chat.tokens,
+            "n_predict": max_tokens + (self._thinking_tokens if thinks else 0),
             "temperature": self._temperature,
             "seed": self._seed,
-            "stop": [mark for mark in stop if mark],
-            "logprobs": True,
-            "top_logprobs": 1,
+            # a stop sequence could end the thoughts, so it is applied to the reply alone
+            "stop": [] if thinks else [mark for mark in stop if mark],
+            "logprobs": 1,
             "cache_prompt": True,
             "stream_options": {"include_usage": True},
         }
-        self.server.chat(body, gathered.take)
-        return gathered.draft(least=self._least)
+        self.server.write(body, take)
+        rest = visible.close()
+        if rest:
+            emit(rest)
+        notes = {"cut": chat.cut} if chat.cut else None
+        draft = gathered.draft(least=self._least, notes=notes)
+        if not visible.thoughts:
+            return replace(draft, text=visible.text)
+        self._thinks = True
+        share = visible.thoughts / max(visible.thoughts + len(visible.text), 1)
+        hidden = min(round(draft.usage.completion_tokens * share), draft.usage.completion_tokens)
+        usage = replace(draft.usage, completion_tokens=draft.usage.completion_tokens - hidden, reasoning_tokens=hidden)
+        return replace(draft, text=visible.text, usage=usage)
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
-        rendered = self.server.render(self._messages(prompt, _ANSWER_ROOM))
-        tokens = self.server.tokens(rendered, special=True)
-        return walk(self._tokenised(options), lambda prefix, among: self._next.logprobs([*tokens, *prefix], among))
-
-    def _tokenised(self, options: Sequence[str]) -> dict[str, Tokens]:
-        key = tuple(options)
-        if key not in self._sequences:
-            # tokenised where the template lets an answer begin, since some vocabularies mark the start of a text
-            before = self.server.render([{"role": "user", "content": "?"}]).rpartition("?")[2]
-            opening = self.server.tokens(before, special=True)
-            sequences = {}
-            for option in options:
-                whole = self.server.tokens(before + option, special=True)
-                continues = whole[: len(opening)] == opening
-                sequences[option] = tuple(whole[len(opening) :] if continues else self.server.tokens(option))
-            self._sequences[key] = sequences
-        return self._sequences[key]
-
-    def _messages(self, prompt: Prompt, answer_tokens: int) -> list[dict[str, str]]:
-        room = max(self._context_tokens - answer_tokens, self._context_tokens // 2) - self._template_tokens()
-        # what is far too long is cut roughly first: counting the tokens of a megabyte takes seconds
-        rough = tuple(
-            replace(message, content=_ends(message.content, room * _LONG_TOKEN)) for message in prompt.messages
-        )
-        messages, cuts = fit(rough, room, lambda text: len(self.server.tokens(_plain(text))), self._shortened)
-        if cuts:
-            log.warning("prompt %r did not fit into %d tokens: %d cuts", prompt.name, self._context_tokens, cuts)
-        return [{"role": message.role, "content": _plain(message.content)} for message in messages]
-
-    def _template_tokens(self) -> int:
-        """What the chat template adds by itself, such as a system message of its own."""
-        if self._template is None:
-            rendered = self.server.render([{"role": "user", "content": "?"}])
-            self._template = len(self.server.tokens(rendered, special=True))
-        return self._template
-
-    def _shortened(self, text: str, size: int) -> str:
-        tokens = self.server.tokens(_plain(text))
-        head = max(size // 2 - 2, 0)
-        tail = max(size - head - 4, 1)
-        return self.server.text(tokens[:head]) + GAP + self.server.text(tokens[-tail:])
-
-
-def _ends(text: str, size: int) -> str:
-    return text if len(text) <= size else text[: size // 2] + GAP + text[-(size // 2) :]
-
-
-def _plain(text: str) -> str:
-    """Text that cannot pass for a control token of a chat template, and that has a UTF-8 form."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("<|", "< |").replace("\x00", "")
+        chat = self._chat.tokens(prompt, _ANSWER_ROOM)
+        tokens = [*chat.tokens, *(self._chat.closing() if chat.opens_thoughts else ())]
+        sequences = self._chat.options(options)
+        return walk(sequences, lambda prefix, among: self._next.logprobs([*tokens, *prefix], among))

@@ -80,17 +80,23 @@ class LlamaServer:
         for slot in range(self.parallel):
             self.complete({"prompt": [blank], "n_predict": 1, "id_slot": slot, "cache_prompt": False})
 
-    def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """The tokens of a text; with `special`, of a rendered prompt, whose control tokens count as such."""
-        answer = self._post("/tokenize", {"content": text, "add_special": special, "parse_special": special})
+    def tokens(self, text: str, *, special: bool = False, begins: bool | None = None) -> list[int]:
+        """The tokens of a text; with `special`, of a rendered prompt, whose control tokens count as such.
+
+        `begins` says whether the text begins a prompt, where some vocabularies want a token of their own.
+        """
+        start = special if begins is None else begins
+        answer = self._post("/tokenize", {"content": text, "add_special": start, "parse_special": special})
         return [int(token) for token in answer["tokens"]]
 
     def text(self, tokens: Sequence[int]) -> str:
         return str(self._post("/detokenize", {"tokens": list(tokens)})["content"])
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The prompt that the model's own chat template makes, up to where its answer begins."""
-        return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
+        """The prompt that the model's own chat template makes, up to where its answer begins; without reasoning where
+        the template has a switch for it."""
+        body = {"messages": list(messages), "chat_template_kwargs": {"enable_thinking": False, "thinking": False}}
+        return str(self._post("/apply-template", body)["prompt"])
 
     def get(self, path: str) -> Any:
         return self._ask("GET", path, None)

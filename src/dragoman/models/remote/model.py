@@ -1,37 +1,84 @@
-"""A language model behind any OpenAI-compatible endpoint."""
+"""A language model behind an HTTP endpoint, whatever the vendor: OpenAI's chat completions or Anthropic's messages."""
 
 from __future__ import annotations
 
 import logging
-import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 
 from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt, Usage
-from dragoman.models.choice import check_options, normalise
+from dragoman.core.values import Draft, Message, Prompt, Usage
+from dragoman.models.choice import check_options
+from dragoman.models.context_window import characters, fit, shortened
+from dragoman.models.remote import choosing
+from dragoman.models.remote.answers import (
+    Delta,
+    chat_delta,
+    draft_of,
+    joined,
+    messages_delta,
+    usage_of,
+)
 from dragoman.models.remote.endpoint import Endpoint, Json
+from dragoman.models.remote.knowledge import Knowledge
+from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
+from dragoman.models.remote.refusals import Refusal
+from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
+from dragoman.models.spending import Budget, Spending
+from dragoman.models.thoughts import VisibleText, until_stop, without_thoughts
+from dragoman.prompts import neutral
 
 log = logging.getLogger(__name__)
 S = TypeVar("S")
 T = TypeVar("T")
-_PATH = "/chat/completions"
-_TOP = 20
-"""The most alternatives that the interface returns for a token."""
-_UNKNOWN = 0.5
-"""The confidence of a text whose tokens came without probabilities."""
-_REFUSED = frozenset({400, 422, 501})
+_CHANGES = 8
+"""The most refusals of fields in a row that are answered with another request."""
+_CHOICE_ROOM = 12
+Method = Literal["untried", "logprobs", "schema", "sampling"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One request before a profile gives it its form."""
+
+    prompt: Prompt
+    limit: int
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    logprobs: bool = True
+    top: int = 0
+    schema: Mapping[str, Any] | None = None
+    seed: int | None = None
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """A reply without thoughts and after its stop sequence was cut."""
+
+    text: str
+    delta: Delta
+    usage: Usage
+    notes: dict[str, str | float]
 
 
 @models.register("remote.v1")
 class RemoteModel:
-    """Chat completions over HTTP. `url` is the address before `/chat/completions`; the key is in the environment.
+    """A model by name at a `url` or a vendor's own address; the key is in the environment variable `key_env`.
 
-    `choose` reads the probabilities of the first token where the endpoint gives them and they tell the
-    options apart; otherwise it asks `samples` times and counts. `choice_method` says which it was last.
+    `profile` says what the endpoint takes and gives; `auto` finds out once and remembers. Reasoning is off where it can
+    be switched off; thoughts are never part of a text, and `thinking_tokens` are added to every limit where a model
+    thinks all the same. `extra` is a table of fields, and `headers` of headers, sent with every request.
+
+    `choose` follows the log-probabilities of the reply where the endpoint gives them; otherwise it asks for a JSON
+    object by schema, and otherwise asks at most `samples` times and counts. `choice_method` says which it was last.
+    `prices` (per million tokens: input, output, cached) and `budget` (calls, tokens, price a day) bound what is spent.
     """
 
     writes_well = True
@@ -40,45 +87,87 @@ class RemoteModel:
     def __init__(
         self,
         *,
-        url: str,
         model: str,
-        key_env: str = "",
+        url: str = "",
+        profile: ProfileName = "auto",
+        key_env: str | None = None,
         timeout: float = 60.0,
+        deadline: float = 300.0,
         retries: int = 3,
         concurrency: int = 4,
         temperature: float = 0.0,
-        samples: int = 8,
+        samples: int = 3,
+        reasoning: Reasoning = "off",
+        thinking_tokens: int = 2048,
+        window: int = 0,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        prices: Mapping[str, float] | None = None,
+        budget: Mapping[str, float] | None = None,
         transport: object | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if profile not in PROFILES:
+            raise ConfigError(f"'{profile}' is no profile.", remedy=f"Give one of {', '.join(PROFILES)}.")
+        base = PROFILES[profile if profile != "auto" else by_address(url, model) or "auto"]
+        url = (url or base.url).rstrip("/")
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"'{url}' is not an address.", remedy="Give a url that begins with http:// or https://.")
-        if timeout <= 0 or retries < 0 or concurrency < 1 or samples < 1:
+        if (
+            min(timeout, deadline) <= 0
+            or retries < 0
+            or min(concurrency, samples) < 1
+            or min(window, thinking_tokens) < 0
+        ):
             raise ConfigError(
-                "timeout, retries, concurrency or samples of the remote model is too small.",
-                remedy="Give a timeout above 0, retries from 0, concurrency and samples from 1.",
+                "timeout, deadline, retries, concurrency, samples, window or thinking_tokens of the remote model is "
+                "too small.",
+                remedy="Give timeout and deadline above 0, retries, window and thinking_tokens from 0, concurrency and "
+                "samples from 1.",
             )
         self._model = model
         self._temperature = temperature
         self._samples = samples
         self._concurrency = concurrency
-        self._gives_logprobs = True
+        self._reasoning: Reasoning = reasoning
+        self._thinking_tokens = thinking_tokens
+        self._extra = dict(extra or {})
         self._warned = False
-        self._method: Literal["untried", "logprobs", "sampling"] = "untried"
+        self._method: Method = "untried"
+        self._lock = threading.Lock()
+        self._spent = Usage()
+        self.spending = Spending(prices or {}, Budget.of(budget or {}))
+        native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
-            key_env=key_env,
+            key_env=base.key_env if key_env is None and url == base.url else key_env or "",
             timeout=timeout,
+            deadline=deadline,
             retries=retries,
             concurrency=concurrency,
+            headers=({"anthropic-version": ANTHROPIC_VERSION} if native else {}) | dict(headers or {}),
+            key_header="x-api-key" if native else "Authorization",
             transport=transport,
             sleep=sleep,
+            clock=clock,
         )
+        self.knowledge = Knowledge(self.endpoint, wanted=profile, model=model, window=window)
 
     @property
-    def choice_method(self) -> Literal["untried", "logprobs", "sampling"]:
+    def name(self) -> str:
+        """The model's name at its endpoint."""
+        return self._model
+
+    @property
+    def choice_method(self) -> Method:
         """How the last choice was made."""
         return self._method
+
+    @property
+    def spent(self) -> Usage:
+        """Calls and tokens of all requests so far, choices included."""
+        return self._spent
 
     def warm_up(self) -> None:
         """Do nothing: the endpoint has the weights."""
@@ -87,42 +176,26 @@ class RemoteModel:
         self.endpoint.close()
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]:
-        return self._each(prompts, lambda prompt: self._draft(self._asked(prompt, max_tokens, stop)))
+        return self._each(prompts, lambda prompt: self._draft(self._ask(prompt, max_tokens, stop)))
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator closes the connection."""
-        pieces: list[str] = []
-        logprobs: list[float] = []
-        usage: Json = {}
-        chosen = False
-        for event in self._events(prompt, max_tokens, stop):
-            usage = _table(event.get("usage")) or usage
-            for choice in map(_table, _rows(event.get("choices"))):
-                chosen = True
-                logprobs += _logprobs(choice)
-                piece = _table(choice.get("delta")).get("content")
-                if isinstance(piece, str) and piece:
-                    pieces.append(piece)
+        ask = replace(self._ask(prompt, max_tokens, stop), stream=True)
+        known = profile = self.knowledge.profile
+        for _ in range(_CHANGES):
+            shown = False
+            try:
+                for piece in self._pieces(profile, ask):
+                    shown = True
                     yield piece
-        if not chosen:
-            raise self._no_choice()
-        yield _made("".join(pieces), logprobs, usage, len(pieces))
-
-    def _events(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Iterator[Json]:
-        """The events of a stream; where it is refused before the first, once more without log-probabilities."""
-        more: Json = {"stream_options": {"include_usage": True}}
-        begun = False
-        try:
-            for event in self.endpoint.events(_PATH, self._body(prompt, max_tokens, stop) | more):
-                begun = True
-                yield event
-            return
-        except EndpointError as error:
-            if begun or not self._gives_logprobs or error.fields.get("status") not in _REFUSED:
-                raise
-        for event in self.endpoint.events(_PATH, self._body(prompt, max_tokens, stop, logprobs=False) | more):
-            self._gives_logprobs = False
-            yield event
+                if profile != known:  # else another thread may know more by now
+                    self.knowledge.learn(profile)
+                return
+            except EndpointError as error:
+                changed = None if shown else self._changed(profile, error, ask)
+                if changed is None:
+                    raise self._explained(error) from error
+                profile = changed
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
         check_options(options)
@@ -131,84 +204,211 @@ class RemoteModel:
         return self._each(prompts, lambda prompt: self._choice(prompt, options))
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
-        if self._gives_logprobs:
-            chances = by_first_token(self._alternatives(prompt), options)
-            if chances is not None:
+        names = choosing.names_of(options)
+        limit = max(map(len, names.values())) + _CHOICE_ROOM
+        asked = choosing.question(prompt, names)
+        texts: list[str] = []
+        if self.knowledge.profile.logprobs:
+            reply = self._reply(_Ask(asked, limit, top=TOP))
+            shares = choosing.by_tokens(reply.delta.tokens, names)
+            if shares is not None:
                 self._method = "logprobs"
-                return chances
+                return shares
+            texts.append(reply.text)
+            if not any(token.alternatives for token in reply.delta.tokens):
+                self.knowledge.learn(replace(self.knowledge.profile, logprobs=False))
+        if self.knowledge.profile.schema and len(texts) < self._samples:
+            schema = choosing.json_schema(names)
+            reply = self._reply(_Ask(choosing.json_question(prompt, names), limit + 32, logprobs=False, schema=schema))
+            shares = choosing.by_json(reply.text, names)
+            if shares is not None:
+                self._method = "schema"
+                return shares
+            texts.append(reply.text)
+            if choosing.named_first(reply.text, names) is not None:  # a reply in words: the schema was ignored
+                self.knowledge.learn(replace(self.knowledge.profile, schema=""))
         if not self._warned:
             self._warned = True
             log.warning(
-                "the endpoint gives no log-probabilities that tell the options apart; choosing by %d samples",
-                self._samples,
+                "the endpoint gives neither log-probabilities nor JSON by schema; choosing by %d samples", self._samples
             )
         self._method = "sampling"
-        longest = max(len(option) for option in options)
-        body = self._body(prompt, longest + 8, ()) | {"temperature": 1.0}
-        body.pop("logprobs", None)
-        answers = []
-        for sample in range(self._samples):
-            choice = self._first(self.endpoint.post(_PATH, body | {"seed": sample}))
-            answers.append(str(_table(choice.get("message")).get("content") or ""))
-        return by_counting(answers, options)
+        while len(texts) < self._samples:
+            ask = _Ask(asked, limit, temperature=1.0, logprobs=False, seed=len(texts))
+            texts.append(self._reply(ask).text)
+        return choosing.by_counting(texts, names)
 
-    def _alternatives(self, prompt: Prompt) -> Sequence[Json]:
-        body = self._body(prompt, 1, ()) | {"logprobs": True, "top_logprobs": _TOP}
+    def _ask(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> _Ask:
+        return _Ask(prompt, max_tokens, tuple(mark for mark in stop if mark), self._temperature)
+
+    def _draft(self, ask: _Ask) -> Draft:
+        reply = self._reply(ask)
+        tokens = reply.delta.tokens if reply.text else ()
+        draft = draft_of(reply.text, tokens, reply.usage, reply.notes)
+        return draft if reply.text else replace(draft, confidence=0.0)
+
+    def _reply(self, ask: _Ask) -> _Reply:
+        """One reply, asked for again without whatever the endpoint refuses."""
+        known = profile = self.knowledge.profile
+        for _ in range(_CHANGES):
+            try:
+                reply = self._one(profile, ask)
+            except EndpointError as error:
+                changed = self._changed(profile, error, ask)
+                if changed is None:
+                    raise self._explained(error) from error
+                profile = changed
+                continue
+            if profile != known:  # else another thread may know more by now
+                self.knowledge.learn(profile)
+            return reply
+        raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')
+
+    def _one(self, profile: Profile, ask: _Ask) -> _Reply:
+        body, notes = self._body(profile, ask)
+        self.spending.check()
+        delta = _read(profile, self.endpoint.post(path_of(profile), body))
+        if not delta.exists:
+            raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
+        text, thoughts = without_thoughts(delta.text)
+        usage = usage_of(replace(delta, text=text), pieces=len(delta.tokens), thoughts=thoughts)
+        self._count(usage)
+        text = until_stop(text, ask.stop)
+        self._require_text(text, delta, thoughts, profile)
+        return _Reply(text, delta, usage, notes | self._priced(usage))
+
+    def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
+        """The stream of one request."""
+        body, notes = self._body(profile, ask)
+        self.spending.check()
+        deltas: list[Delta] = []
+        visible = VisibleText(ask.stop, inside=profile.unopened)
+        events = self.endpoint.events(path_of(profile), body)
+        whole = False
         try:
-            choice = self._first(self.endpoint.post(_PATH, body))
-        except EndpointError as error:
-            if error.fields.get("status") not in _REFUSED:
-                raise
-            self._gives_logprobs = False
-            return ()
-        content = _rows(_table(choice.get("logprobs")).get("content")) or [{}]
-        alternatives = [_table(one) for one in _rows(_table(content[0]).get("top_logprobs"))]
-        if not alternatives:
-            self._gives_logprobs = False
-        return alternatives
+            for event in events:
+                whole = whole or "done" in event
+                delta = _read(profile, event)
+                deltas.append(delta)
+                whole = whole or bool(delta.finish)
+                piece = visible.feed(delta.text)
+                if delta.thoughts and profile.unopened:
+                    visible.trust()
+                if piece:
+                    yield piece
+                if visible.stopped:
+                    whole = True
+                    break
+            rest = visible.close()
+            if rest:
+                yield rest
+        finally:
+            getattr(events, "close", lambda: None)()
+            delta = joined(deltas)
+            usage = usage_of(replace(delta, text=visible.text), pieces=len(deltas), thoughts=visible.thoughts)
+            self._count(usage)
+        if not delta.exists:
+            raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
+        if not whole:
+            raise self.endpoint.error("broke off in the middle of its reply", "Try again; see the endpoint's own log.")
+        self._require_text(visible.text, delta, visible.thoughts, profile)
+        yield draft_of(visible.text, delta.tokens, usage, notes | self._priced(usage))
 
-    def _asked(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Json:
-        try:
-            return self.endpoint.post(_PATH, self._body(prompt, max_tokens, stop))
-        except EndpointError as error:
-            if not self._gives_logprobs or error.fields.get("status") not in _REFUSED:
-                raise
-            # perhaps only the wish for log-probabilities was refused
-            answer = self.endpoint.post(_PATH, self._body(prompt, max_tokens, stop, logprobs=False))
-            self._gives_logprobs = False
-            return answer
-
-    def _body(self, prompt: Prompt, max_tokens: int, stop: Sequence[str], *, logprobs: bool = True) -> Json:
-        body: Json = {
-            "model": self._model,
-            "messages": [
-                {"role": message.role, "content": message.content.encode("utf-8", "replace").decode("utf-8")}
-                for message in prompt.messages
-            ],
-            "max_tokens": max_tokens,
-            "temperature": self._temperature,
-        }
-        if stop:
-            body["stop"] = list(stop)
-        if logprobs and self._gives_logprobs:
-            body["logprobs"] = True
-        return body
-
-    def _draft(self, answer: Json) -> Draft:
-        choice = self._first(answer)
-        text = _table(choice.get("message")).get("content")
-        if not isinstance(text, str):
+    def _require_text(self, text: str, delta: Delta, thoughts: int, profile: Profile) -> None:
+        """Raise an error where a reply holds no text for a reason that has a remedy."""
+        if text.strip():
+            return
+        thinks = bool(thoughts or delta.thoughts or (delta.usage and delta.usage.reasoning_tokens))
+        if thinks and not profile.thinks:
+            raise self.endpoint.error("thought and did not reply", "Raise thinking_tokens.", thinks=True)
+        if delta.was_cut or (thinks and not delta.text):
+            spent = "spent all its tokens on thoughts" if thinks else "reached its token limit before any text"
+            raise self.endpoint.error(
+                f"answered without any text: the model {spent}",
+                f"Raise thinking_tokens (now {self._thinking_tokens}), or choose a model whose reasoning can be "
+                "switched off."
+                if thinks
+                else "Raise max_tokens.",
+                thinks=not profile.thinks,
+            )
+        if delta.finish in ("content_filter", "refusal", "safety"):
+            raise self.endpoint.error(
+                "withheld its reply: a content filter stopped it", "Rephrase, or choose another model."
+            )
+        if not delta.finish and not delta.text:
             raise self.endpoint.error("answered without any text", "Check that model is a chat model.")
-        return _made(text, _logprobs(choice), _table(answer.get("usage")), 0)
 
-    def _first(self, answer: Json) -> Json:
-        choices = answer.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise self._no_choice()
-        return choices[0]
+    def _body(self, profile: Profile, ask: _Ask) -> tuple[Json, dict[str, str | float]]:
+        """The body of a request, and what was cut from its prompt."""
+        thinks = profile.thinks or self._reasoning not in ("off", "default")
+        limit = ask.limit + (self._thinking_tokens if thinks else 0)
+        messages, notes = self._fitting(profile, ask.prompt, limit)
+        body = body_of(
+            profile,
+            messages,
+            model=self._model,
+            limit=limit,
+            temperature=ask.temperature,
+            # a stop sequence could end the thoughts, so it is applied to the reply here instead
+            stop=() if thinks else ask.stop,
+            reasoning=self._reasoning,
+            logprobs=ask.logprobs,
+            top=ask.top,
+            schema=ask.schema,
+            seed=ask.seed,
+            stream=ask.stream,
+            extra=self._extra,
+        )
+        return body, notes
 
-    def _no_choice(self) -> EndpointError:
-        return self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
+    def _fitting(
+        self, profile: Profile, prompt: Prompt, limit: int
+    ) -> tuple[Sequence[Message], dict[str, str | float]]:
+        """The messages that fit into the window beside the reply, with everything like a control token made inert."""
+        inert = [replace(message, content=neutral(message.content)) for message in prompt.messages]
+        room = max(profile.window - limit, profile.window // 2) if profile.window else 0
+        if not room:
+            return inert, {}
+        messages, cuts = fit(inert, room, characters, shortened)
+        if not cuts:
+            return messages, {}
+        log.warning("prompt %r did not fit into %d tokens: %d cuts", prompt.name, profile.window, cuts)
+        return messages, {"cut": f"{cuts} messages dropped or shortened to fit {profile.window} tokens"}
+
+    def _changed(self, profile: Profile, error: EndpointError, ask: _Ask) -> Profile | None:
+        """The profile to ask with again after an error; None where the error is final."""
+        if error.fields.get("thinks"):
+            return replace(profile, thinks=True)
+        refusal = error.fields.get("refusal")
+        if not isinstance(refusal, Refusal) or refusal.status == 200:
+            return None
+        if refusal.too_long:
+            window = min(refusal.window or profile.window // 2, profile.window - 1)
+            return replace(profile, window=window) if window >= 512 else None
+        body, _ = self._body(profile, ask)
+        sent = [name for name in body if name not in ("model", "messages", *self._extra)]
+        return adapted(profile, refusal, sent)
+
+    def _explained(self, error: EndpointError) -> EndpointError:
+        """The error, with the nearest names where the model is not known."""
+        refusal = error.fields.get("refusal")
+        if not isinstance(refusal, Refusal) or not refusal.no_model:
+            return error
+        names = [str(entry["id"]) for entry in self.knowledge.models() if entry.get("id")]
+        near = get_close_matches(self._model, names, n=3, cutoff=0.3) or names[:3]
+        hint = f" It has {', '.join(near)}." if near else ""
+        fields = {key: value for key, value in error.fields.items() if key != "url"}
+        what = error.message.removeprefix(f"The endpoint {error.fields['url']} ").rstrip(".")
+        return self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields)
+
+    def _priced(self, usage: Usage) -> dict[str, str | float]:
+        price = self.spending.price(usage)
+        return {} if price is None else {"price": price}
+
+    def _count(self, usage: Usage) -> None:
+        with self._lock:
+            self._spent += usage
+        self.spending.add(usage)
 
     def _each(self, prompts: Sequence[S], call: Callable[[S], T]) -> list[T]:
         if len(prompts) < 2:
@@ -222,60 +422,5 @@ class RemoteModel:
                 raise
 
 
-def by_first_token(alternatives: Sequence[Mapping[str, Any]], options: Sequence[str]) -> dict[str, float] | None:
-    """Probabilities from the alternatives of the first token; None where a token fits several options, or none fits."""
-    chances = dict.fromkeys(options, 0.0)
-    for alternative in alternatives:
-        token = str(alternative.get("token", "")).strip().casefold()
-        logprob = alternative.get("logprob")
-        if not token or not isinstance(logprob, int | float):
-            continue
-        meant = [option for option in options if _begins(option, token)]
-        if len(meant) > 1:
-            return None
-        if meant:
-            chances[meant[0]] += math.exp(min(float(logprob), 0.0))
-    if not any(chances.values()):
-        return None
-    return normalise({option: math.log(value) if value > 0 else -math.inf for option, value in chances.items()})
-
-
-def _begins(option: str, token: str) -> bool:
-    whole = option.strip().casefold()
-    return whole.startswith(token) or (token.startswith(whole) and not token[len(whole) :].isalnum())
-
-
-def by_counting(answers: Sequence[str], options: Sequence[str]) -> dict[str, float]:
-    """The share of the answers that begin with each option; half an answer is added to each, so none is impossible."""
-    counts = dict.fromkeys(options, 0.5)
-    for answer in answers:
-        start = answer.strip().lstrip("\"'*`([ ").casefold()
-        meant = [option for option in options if start.startswith(option.strip().casefold())]
-        if meant:
-            counts[max(meant, key=len)] += 1.0
-    return normalise({option: math.log(count) for option, count in counts.items()})
-
-
-def _table(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _rows(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _logprobs(choice: Json) -> list[float]:
-    values = [_table(entry).get("logprob") for entry in _rows(_table(choice.get("logprobs")).get("content"))]
-    return [min(float(value), 0.0) for value in values if isinstance(value, int | float) and not math.isnan(value)]
-
-
-def _count(usage: Json, name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def _made(text: str, logprobs: Sequence[float], usage: Json, pieces: int) -> Draft:
-    cost = Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens") or pieces, 1)
-    if not logprobs:
-        return Draft(text, _UNKNOWN, usage=cost, notes={"confidence": "not given by the endpoint"})
-    return Draft(text, math.exp(math.fsum(logprobs) / len(logprobs)), usage=cost)
+def _read(profile: Profile, event: Json) -> Delta:
+    return messages_delta(event) if profile.interface == "messages" else chat_delta(event)

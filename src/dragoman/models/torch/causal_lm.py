@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,11 +23,13 @@ from dragoman.core.home import home
 from dragoman.core.values import Message
 from dragoman.models import weights as catalogue
 from dragoman.models.base_weights import base_digest, is_gguf, weight_files
+from dragoman.models.chat_pieces import Inert
 from dragoman.models.choice import Tokens
 from dragoman.models.context_window import GAP, fit
 from dragoman.models.llamacpp.gguf_header import read_metadata
 from dragoman.prompts import neutral
 
+log = logging.getLogger(__name__)
 Quantise: TypeAlias = Literal["auto", "4bit", "none"]
 ANSWER_ROOM = 64
 _SMALL = 2 << 30
@@ -53,7 +56,9 @@ class Causal:
     def encode(self, messages: Sequence[Message], room: int) -> list[int]:
         """The tokens of a chat prompt up to where the answer begins, cut to at most about `room` of them."""
         rough = tuple(replace(one, content=_ends(one.content, room * _LONG_TOKEN)) for one in messages)
-        fitting, _ = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        fitting, cuts = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        if cuts:
+            log.warning("a prompt did not fit into %d tokens: %d cuts", room, cuts)
         return self._tokens(self._rendered(fitting))
 
     def answers(self, options: Sequence[str]) -> dict[str, Tokens]:
@@ -112,23 +117,27 @@ class Causal:
         return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def _rendered(self, messages: Sequence[Message]) -> str:
-        chat = [{"role": message.role, "content": _plain(message.content)} for message in messages]
+        chat = [{"role": message.role, "content": self._inert(message.content)} for message in messages]
         template = None if self.tokenizer.chat_template else _PLAIN_TEMPLATE
         return str(
             self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False, chat_template=template)
         )
 
+    def _inert(self, text: str) -> str:
+        """Text without anything that this vocabulary takes for a special token."""
+        return Inert(self.tokenizer.get_added_vocab())(_plain(text))
+
     def _tokens(self, text: str) -> list[int]:
         return [int(token) for token in self.tokenizer(text, add_special_tokens=False)["input_ids"]]
 
     def _count(self, text: str) -> int:
-        return len(self._tokens(_plain(text)))
+        return len(self._tokens(self._inert(text)))
 
     def _template_tokens(self) -> int:
         return len(self._tokens(self._rendered([Message("user", "?")])))
 
     def _shortened(self, text: str, size: int) -> str:
-        tokens = self._tokens(_plain(text))
+        tokens = self._tokens(self._inert(text))
         head = max(size // 2 - 2, 0)
         tail = max(size - head - 4, 1)
         return self.text(tokens[:head]) + GAP + self.text(tokens[-tail:])

@@ -1,0 +1,186 @@
+"""Replies of endpoints as values, whole ones and the events of streams alike, however wrong their numbers are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.core.values import Draft, Usage
+
+Json = dict[str, Any]
+_MOST = 1_000_000_000
+"""No reply has more tokens: larger numbers are mistakes."""
+_UNKNOWN = 0.5
+"""The confidence of a text whose tokens came without probabilities."""
+_CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a reply, its log-probability, and the likeliest tokens at its place."""
+
+    text: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one response or one event of a stream brings; `exists` is False where it holds no choice at all."""
+
+    text: str = ""
+    thoughts: str = ""
+    finish: str = ""
+    tokens: tuple[Token, ...] = ()
+    usage: Usage | None = None
+    exists: bool = True
+
+    @property
+    def was_cut(self) -> bool:
+        return self.finish in _CUT
+
+
+NO_DELTA = Delta(exists=False)
+
+
+def chat_delta(event: Json) -> Delta:
+    """A response or an event of chat completions."""
+    usage = chat_usage(table(event.get("usage"))) if event.get("usage") else None
+    choices = rows(event.get("choices"))
+    if not choices or not isinstance(choices[0], dict):
+        return replace(NO_DELTA, usage=usage)
+    choice: Json = choices[0]
+    message = table(choice.get("message")) or table(choice.get("delta"))
+    thoughts = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+    finish = text_of(choice.get("finish_reason"))
+    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage)
+
+
+def chat_usage(usage: Json) -> Usage:
+    """Usage of chat completions; thoughts, which `completion_tokens` includes, are counted apart."""
+    thoughts = count(table(usage.get("completion_tokens_details")).get("reasoning_tokens"))
+    written = count(usage.get("completion_tokens"))
+    cached = count(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return Usage(count(usage.get("prompt_tokens")), max(written - thoughts, 0), 1, cached, thoughts)
+
+
+def messages_delta(event: Json) -> Delta:
+    """A response or an event of Anthropic's messages."""
+    kind = event.get("type")
+    if kind == "message_start":
+        return replace(NO_DELTA, usage=_messages_usage(table(table(event.get("message")).get("usage"))))
+    if kind == "content_block_delta":
+        delta = table(event.get("delta"))
+        return Delta(text_of(delta.get("text")), text_of(delta.get("thinking")))
+    if kind == "message_delta":
+        finish = text_of(table(event.get("delta")).get("stop_reason"))
+        return Delta(finish=finish, usage=_messages_usage(table(event.get("usage"))))
+    if kind == "message_stop":
+        return Delta(finish="end_turn")
+    blocks = [table(block) for block in rows(event.get("content"))]
+    if not blocks and not event.get("stop_reason"):
+        return NO_DELTA
+    text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
+    thoughts = "".join(text_of(block.get("thinking")) for block in blocks)
+    usage = _messages_usage(table(event.get("usage")))
+    return Delta(text, thoughts, text_of(event.get("stop_reason")), usage=usage)
+
+
+def _messages_usage(usage: Json) -> Usage:
+    cached = count(usage.get("cache_read_input_tokens"))
+    read = count(usage.get("input_tokens")) + cached + count(usage.get("cache_creation_input_tokens"))
+    return Usage(read, count(usage.get("output_tokens")), 1, cached)
+
+
+def joined(deltas: Iterable[Delta]) -> Delta:
+    """All that some deltas bring together."""
+    whole = NO_DELTA
+    for delta in deltas:
+        usage = _later(whole.usage, delta.usage)
+        if delta.exists:
+            whole = Delta(
+                whole.text + delta.text,
+                whole.thoughts + delta.thoughts,
+                whole.finish if delta.finish in ("", "end_turn") and whole.finish else delta.finish,
+                whole.tokens + delta.tokens,
+                usage,
+            )
+        else:
+            whole = replace(whole, usage=usage)
+    return whole
+
+
+def _later(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Usage grows in the course of a stream; each event may tell one part of it."""
+    if first is None or second is None:
+        return second or first
+    pairs = zip(_numbers(first), _numbers(second), strict=True)
+    return Usage(*(max(pair) for pair in pairs))
+
+
+def _numbers(usage: Usage) -> tuple[int, ...]:
+    return usage.prompt_tokens, usage.completion_tokens, usage.calls, usage.cached_tokens, usage.reasoning_tokens
+
+
+def usage_of(delta: Delta, *, pieces: int, thoughts: int) -> Usage:
+    """The usage of a reply; estimated from its characters where the endpoint does not say."""
+    usage = delta.usage or Usage(calls=1)
+    unseen = max(thoughts, len(delta.thoughts))
+    if unseen and not usage.reasoning_tokens:
+        share = unseen / max(unseen + len(delta.text), 1)
+        hidden = round(usage.completion_tokens * share) or unseen // 4 + 1
+        usage = replace(usage, reasoning_tokens=hidden, completion_tokens=max(usage.completion_tokens - hidden, 0))
+    return usage if usage.completion_tokens or not delta.text else replace(usage, completion_tokens=pieces)
+
+
+def draft_of(text: str, tokens: Iterable[Token], usage: Usage, notes: dict[str, str | float]) -> Draft:
+    """The draft of a reply, with the geometric mean of its tokens' probabilities as confidence where they came."""
+    logprobs = [token.logprob for token in tokens]
+    if not logprobs:
+        return Draft(text, _UNKNOWN, usage=usage, notes={"confidence": "not given by the endpoint", **notes})
+    return Draft(text, math.exp(math.fsum(logprobs) / len(logprobs)), usage=usage, notes=notes)
+
+
+def _tokens(choice: Json) -> tuple[Token, ...]:
+    tokens = []
+    for entry in map(table, rows(table(choice.get("logprobs")).get("content"))):
+        logprob = number(entry.get("logprob"))
+        alternatives = [
+            (text_of(other.get("token")), value)
+            for other in map(table, rows(entry.get("top_logprobs")))
+            if (value := number(other.get("logprob"))) is not None
+        ]
+        if logprob is not None or alternatives:
+            tokens.append(Token(text_of(entry.get("token")), logprob or 0.0, tuple(alternatives)))
+    return tuple(tokens)
+
+
+def number(value: object) -> float | None:
+    """A log-probability within what a probability can be; None for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
+        return None
+    return float(max(min(value, 0.0), -1e4))
+
+
+def count(value: object) -> int:
+    """A number of tokens, kept within reason."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
+        return 0
+    return int(max(0, min(value, _MOST)))
+
+
+def text_of(value: object) -> str:
+    """A text, also where it comes as a list of parts; halves of surrogate pairs have no UTF-8 form and are replaced."""
+    if isinstance(value, list):
+        value = "".join(text_of(table(part).get("text")) for part in value)
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
+
+
+def table(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def rows(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,142 @@
+"""What is known of an endpoint: its profile, found out once, changed by what it refuses, and kept for a week."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from dragoman.core.errors import EndpointError
+from dragoman.core.home import home
+from dragoman.models.remote.answers import count, rows, table
+from dragoman.models.remote.endpoint import Endpoint
+from dragoman.models.remote.profiles import PROFILES, UNOPENED, Profile, by_address, by_owner
+
+log = logging.getLogger(__name__)
+_DAYS = 7
+_SECONDS = 5.0
+"""How long a question about the endpoint itself may take."""
+_WINDOWS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
+UNKNOWN_WINDOW = 32_768
+"""The context window that is assumed where nobody says one."""
+
+
+class Knowledge:
+    """The profile of one model at one endpoint; thread-safe.
+
+    `wanted` is the profile that the config names, `window` the context window that it states, 0 for none.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, wanted: str, model: str, window: int = 0) -> None:
+        self._endpoint = endpoint
+        self._wanted = wanted
+        self._model = model
+        self._window = window
+        self._lock = threading.Lock()
+        self._profile: Profile | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """The profile; the first call reads it from the cache, or asks the endpoint for its list of models."""
+        with self._lock:
+            if self._profile is None:
+                self._profile = self._read() or self._discover()
+            return self._profile
+
+    def learn(self, profile: Profile) -> None:
+        """Keep a profile that has just worked."""
+        with self._lock:
+            if profile == self._profile:
+                return
+            self._profile = profile
+            log.info("the endpoint works with %s", _changes(profile))
+            self._write(profile)
+
+    def forget(self) -> None:
+        """Find the profile out again at the next use."""
+        with self._lock:
+            self._profile = None
+            with suppress(OSError):
+                self._file.unlink()
+
+    def models(self) -> list[dict[str, Any]]:
+        """The endpoint's list of models; empty where it has none."""
+        try:
+            listed = self._endpoint.get("/models", seconds=_SECONDS)
+        except EndpointError:
+            return []
+        listed = listed.get("data", listed.get("models")) if isinstance(listed, dict) else listed
+        return [table(entry) for entry in rows(listed)]
+
+    def _discover(self) -> Profile:
+        name = self._wanted if self._wanted != "auto" else by_address(self._endpoint.url, self._model)
+        listed: list[dict[str, Any]] = []
+        if not name or (not PROFILES[name].window and not self._window and not PROFILES[name].key_env):
+            listed = self.models()
+            name = name or by_owner(listed)
+        profile = PROFILES[name or "auto"]
+        window = self._window or self._served_window(profile.name, listed) or profile.window or UNKNOWN_WINDOW
+        profile = replace(profile, window=window, unopened=bool(UNOPENED.search(self._model)))
+        self._write(profile)
+        return profile
+
+    def _served_window(self, name: str, listed: list[dict[str, Any]]) -> int:
+        """The context window that the server reports for the model."""
+        if name == "llamacpp":
+            props = table(self._root("/props"))
+            return count(table(props.get("default_generation_settings")).get("n_ctx"))
+        if name == "lmstudio":
+            listed = [table(entry) for entry in rows(table(self._root("/api/v0/models")).get("data"))]
+        if name == "ollama":
+            listed = [table(entry) for entry in rows(table(self._root("/api/ps")).get("models"))]
+        for entry in listed:
+            if self._model in (entry.get("id"), entry.get("name"), entry.get("model")):
+                return next((size for key in _WINDOWS if (size := count(entry.get(key)))), 0)
+        return 0
+
+    def _root(self, path: str) -> Any:
+        try:
+            return self._endpoint.get(path, seconds=_SECONDS, root=True)
+        except EndpointError:
+            return None
+
+    @property
+    def _file(self) -> Any:
+        key = f"{self._endpoint.url} {self._model} {self._wanted} {self._window}"
+        return home() / "endpoints" / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+
+    def _read(self) -> Profile | None:
+        try:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            if not 0 <= time.time() - float(kept["at"]) < _DAYS * 86_400:
+                return None
+            values = {field.name: kept["profile"][field.name] for field in fields(Profile)}
+            return Profile(**(values | {"quiet": MappingProxyType(dict(values["quiet"]))}))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _write(self, profile: Profile) -> None:
+        file = self._file
+        kept = {"at": time.time(), "profile": _table(profile)}
+        with suppress(OSError):  # a home that cannot be written costs the discovery again
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+            partial.write_text(json.dumps(kept), encoding="utf-8")
+            partial.replace(file)
+
+
+def _table(profile: Profile) -> dict[str, Any]:
+    return asdict(replace(profile, quiet={})) | {"quiet": dict(profile.quiet)}
+
+
+def _changes(profile: Profile) -> Mapping[str, Any]:
+    base = _table(PROFILES[profile.name])
+    return {key: value for key, value in _table(profile).items() if value != base[key]}

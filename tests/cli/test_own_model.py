@@ -1,0 +1,139 @@
+"""Commands with a language model of one's own: `--model`, and what `doctor` says of an endpoint."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dragoman.cli.main import run
+from dragoman.testing.vendors import AnthropicMock, OllamaMock, PlainMock, served
+
+AGENT = """
+name = "Robin"
+[models]
+language = "scripted"
+[models.encoder]
+kind = "hashing"
+[reader]
+kind = "prompted"
+[gate]
+kind = "prompted"
+[planner]
+kind = "all"
+[[sources]]
+name = "documents"
+path = "prices.md"
+"""
+CONVERSATIONS = """
+[[conversation]]
+name = "fare"
+kind = "fact"
+  [[conversation.turns]]
+  say = "What does a day ticket cost?"
+  must = ["6 francs"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def local_sockets(socket_enabled):
+    """The mocks are served on this machine."""
+
+
+@pytest.fixture
+def agent(tmp_path):
+    text = AGENT.replace('language = "scripted"\n', '[models.language]\nkind = "scripted"\ndefault = "No idea."\n')
+    (tmp_path / "agent.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "prices.md").write_text("# Prices\n\nA day ticket costs 6 francs.\n", encoding="utf-8")
+    (tmp_path / "conversations.toml").write_text(CONVERSATIONS, encoding="utf-8")
+    return tmp_path
+
+
+def written(prompt):
+    return "True" if "True or False" in prompt else "A day ticket costs 6 francs."
+
+
+def command(*arguments):
+    with pytest.raises(SystemExit) as left:
+        run(list(arguments))
+    return left.value.code or 0
+
+
+def test_ask_takes_a_model_by_name(agent, capfd):
+    mock = OllamaMock(written)
+    with served(mock) as url:
+        assert command("ask", "--agent", str(agent), "--model", f"ollama:{mock.model}@{url}", "What does it cost?") == 0
+    assert "6 francs" in capfd.readouterr().out
+
+
+def test_a_wrong_model_name_is_told_with_the_nearest(agent, capfd):
+    with served(OllamaMock(written)) as url:
+        assert command("ask", "--agent", str(agent), "--model", f"ollama:qwen3:5b@{url}", "What does it cost?") == 1
+    assert "qwen3:4b" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("qwen2.5-1.5b", "dragoman models pull qwen2.5-1.5b"), ("qwen2.5-1.6b", "Did you mean 'qwen2.5-1.5b'")],
+)
+def test_weights_that_are_not_here_are_told_before_the_first_turn(agent, capfd, name, words):
+    assert command("ask", "--agent", str(agent), "--model", name, "What does it cost?") == 1
+    assert words in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "calls"), [(OllamaMock, "1 call"), (AnthropicMock, "1 call"), (PlainMock, "3 calls")])
+def test_doctor_prints_what_an_endpoint_does_and_costs(agent, capfd, monkeypatch, kind, calls):
+    monkeypatch.setenv("A_KEY", "s3cret")
+    mock = kind(written)
+    vendor = {OllamaMock: "ollama", AnthropicMock: "anthropic", PlainMock: "plain"}[kind]
+    (agent / "agent.toml").write_text(
+        (agent / "agent.toml")
+        .read_text()
+        .replace(
+            'kind = "scripted"\ndefault = "No idea."',
+            f'kind = "remote"\nprofile = "{vendor}"\nmodel = "{mock.model}"\nkey_env = "A_KEY"\nurl = "URL"',
+        )
+    )
+    with served(mock) as url:
+        (agent / "agent.toml").write_text((agent / "agent.toml").read_text().replace("URL", url))
+        command("doctor", "--agent", str(agent), "--json")
+    findings = {row["what"]: row["found"] for row in json.loads(capfd.readouterr().out)}
+    assert f"profile {vendor}" in findings["endpoint"]
+    assert findings["cost of a gate"].startswith(calls)
+    assert findings["cost of a reply"].startswith("1 call, ")
+    if vendor == "anthropic":
+        assert "log-probabilities" in findings["endpoint emulated"]
+
+
+def test_check_compares_models_in_one_table(agent, capfd, tmp_path):
+    mock = OllamaMock(written)
+    out = tmp_path / "outcomes.json"
+    with served(mock) as url:
+        name = f"ollama:{mock.model}@{url}"
+        assert command("check", str(agent), "--model", "own", "--model", name, "--json", str(out)) == 0
+    rows = json.loads(out.read_text())
+    assert {row["model"]: row["passed"] for row in rows} == {"own": False, name: True}
+    assert next(row["tokens"] for row in rows if row["model"] == name) > 0
+    printed = capfd.readouterr().out
+    assert "fact" in printed and "1/1" in printed and "0/1" in printed
+
+
+def test_a_model_is_calibrated_on_labels(agent, capfd, tmp_path):
+    def unsure(prompt):
+        return "False" if "thank" in prompt.lower() or "hello" in prompt.lower() else "True"
+
+    mock = OllamaMock(unsure)
+    out = tmp_path / "calibrated"
+    with served(mock) as url:
+        name = f"ollama:{mock.model}@{url}"
+        assert command("calibrate", "toy", "--model", name, "--out", str(out)) == 0
+    part = json.loads((out / "part.json").read_text())
+    assert part["kind"] == "gate.prompted"
+    assert part["heads"]["gate"]["calibrations"]
+    assert "--gate.part" in capfd.readouterr().out
+
+
+def test_too_few_labels_do_not_calibrate(tmp_path, capfd):
+    (tmp_path / "few.jsonl").write_text("{}\n" * 5)
+    assert command("calibrate", str(tmp_path / "few.jsonl")) == 1
+    assert "at least 50" in capfd.readouterr().err

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import json
+import ssl
+
+import httpx
+import pytest
+
+from dragoman.core.errors import EndpointError, LimitError
+from dragoman.core.values import Draft, Prompt
+from dragoman.models.remote.model import RemoteModel
+
+pytestmark = pytest.mark.trust
+
+URL = "http://models.test/v1"
+PROMPT = Prompt.user("Say hello.")
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Pieces(httpx.SyncByteStream):
+    """A body in pieces, with time passing before each."""
+
+    def __init__(self, pieces, clock=None, seconds=0.0):
+        self.pieces, self.clock, self.seconds = pieces, clock, seconds
+        self.given = 0
+
+    def __iter__(self):
+        for piece in self.pieces:
+            if self.clock:
+                self.clock.now += self.seconds
+            self.given += len(piece)
+            yield piece
+
+
+def model_of(handle, **options):
+    def answer(request):
+        return httpx.Response(404) if request.method == "GET" else handle(request)
+
+    defaults = {"url": URL, "model": "m", "transport": httpx.MockTransport(answer), "sleep": lambda _: None}
+    return RemoteModel(**defaults | options)
+
+
+def event(text, finish=None):
+    return f"data: {json.dumps({'choices': [{'delta': {'content': text}, 'finish_reason': finish}]})}\n\n".encode()
+
+
+def endless(piece):
+    while True:
+        yield piece
+
+
+def test_a_body_that_drips_is_given_up_at_the_deadline():
+    clock = Clock()
+    body = Pieces(endless(b" "), clock, 5.0)
+    model = model_of(lambda request: httpx.Response(200, stream=body), deadline=60, clock=clock)
+    with pytest.raises(EndpointError, match="within 60 s"):
+        model.generate([PROMPT], max_tokens=5)
+    assert body.given <= 14
+
+
+def test_a_stream_that_drips_is_given_up_at_the_deadline():
+    clock = Clock()
+    model = model_of(
+        lambda request: httpx.Response(200, stream=Pieces(endless(event("a")), clock, 5.0)), deadline=60, clock=clock
+    )
+    with pytest.raises(EndpointError, match="within 60 s"):
+        list(model.stream(PROMPT, max_tokens=5))
+
+
+def test_retries_end_at_the_deadline_too():
+    clock = Clock()
+
+    def sleep(seconds):
+        clock.now += seconds
+
+    model = model_of(
+        lambda request: httpx.Response(429, headers={"retry-after": "25"}),
+        deadline=60,
+        retries=50,
+        clock=clock,
+        sleep=sleep,
+    )
+    with pytest.raises(EndpointError, match="within 60 s"):
+        model.generate([PROMPT], max_tokens=5)
+    assert clock.now <= 60
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_body_without_end_is_not_kept_in_memory(streamed):
+    body = Pieces(endless(event("a" * 10_000) if streamed else b"x" * 65_536))
+    model = model_of(lambda request: httpx.Response(200, stream=body))
+    with pytest.raises(EndpointError, match="more than 8 MB"):
+        list(model.stream(PROMPT, max_tokens=5)) if streamed else model.generate([PROMPT], max_tokens=5)
+    assert body.given < 10 << 20
+
+
+def test_a_long_refusal_is_not_read_to_its_end():
+    body = Pieces(endless(b"x" * 65_536))
+    with pytest.raises(EndpointError, match="400"):
+        model_of(lambda request: httpx.Response(400, stream=body)).generate([PROMPT], max_tokens=5)
+    assert body.given < 1 << 20
+
+
+@pytest.mark.parametrize("number", [10**30, -5, 1e300, float("inf"), float("nan"), "many", None, True, [1], 10**400])
+def test_absurd_numbers_are_kept_within_reason(number):
+    usage = {
+        "prompt_tokens": number,
+        "completion_tokens": number,
+        "completion_tokens_details": {"reasoning_tokens": number},
+        "prompt_tokens_details": {"cached_tokens": number},
+    }
+    content = [{"token": "Hi", "logprob": number, "top_logprobs": [{"token": "Yes", "logprob": number}]}]
+    choice = {"message": {"content": "Yes"}, "finish_reason": "stop", "logprobs": {"content": content}}
+    text = json.dumps({"choices": [choice], "usage": usage})
+    model = model_of(lambda request: httpx.Response(200, text=text))
+    draft = model.generate([PROMPT], max_tokens=5)[0]
+    assert 0 <= draft.confidence <= 1
+    assert 0 <= draft.usage.total_tokens <= 10**10
+    assert sum(model.choose([PROMPT], ["Yes", "No"])[0].values()) == pytest.approx(1)
+
+
+def test_a_number_with_a_million_digits_is_an_error():
+    text = '{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": ' + "9" * 1_000_000 + "}}"
+    with pytest.raises(EndpointError, match="not JSON"):
+        model_of(lambda request: httpx.Response(200, text=text)).generate([PROMPT], max_tokens=5)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"choices":' * 50_000, '{"error":' + '{"a":' * 50_000, '{"error": "' + "a" * 60_000 + '"}']
+)
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_deep_and_long_json_is_an_error_with_a_remedy(text, status):
+    with pytest.raises(EndpointError) as caught:
+        model_of(lambda request: httpx.Response(status, text=text), retries=0).generate([PROMPT], max_tokens=5)
+    assert caught.value.remedy
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_stream_that_stops_in_the_middle_is_an_error_after_its_pieces():
+    stream = model_of(lambda request: httpx.Response(200, content=event("Hello"))).stream(PROMPT, max_tokens=5)
+    assert next(stream) == "Hello"
+    with pytest.raises(EndpointError, match="broke off in the middle"):
+        next(stream)
+
+
+def test_a_stream_without_its_last_mark_is_whole_once_it_says_why_it_ended():
+    body = event("Hello") + event("", "stop")
+    *pieces, draft = model_of(lambda request: httpx.Response(200, content=body)).stream(PROMPT, max_tokens=5)
+    assert pieces == ["Hello"]
+    assert isinstance(draft, Draft)
+
+
+def test_invalid_utf_8_and_halves_of_surrogate_pairs_are_replaced():
+    body = b'data: {"choices": [{"delta": {"content": "a\xff\\ud800b"}, "finish_reason": "stop"}]}\n\n'
+    *pieces, draft = model_of(lambda request: httpx.Response(200, content=body)).stream(PROMPT, max_tokens=5)
+    assert draft.text == "".join(pieces)
+    draft.text.encode("utf-8")
+    assert draft.text.startswith("a") and draft.text.endswith("b")
+
+
+def test_ten_megabytes_of_prompt_are_cut_to_the_window():
+    sizes = []
+
+    def handle(request):
+        sizes.append(len(request.content))
+        return httpx.Response(200, json={"choices": [{"message": {"content": "Hi"}}]})
+
+    draft = model_of(handle).generate([Prompt.user("word " * 2_000_000)], max_tokens=5)[0]
+    assert sizes[0] < 200_000
+    assert "cut" in draft.notes
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_to_another_host_gets_neither_key_nor_text(status, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "s3cret")
+    hosts = []
+
+    def handle(request):
+        hosts.append(request.url.host)
+        return httpx.Response(status, headers={"location": "http://evil.test/v1/chat/completions"})
+
+    with pytest.raises(EndpointError) as caught:
+        model_of(handle, key_env="MY_KEY").generate([PROMPT], max_tokens=5)
+    assert hosts == ["models.test"]
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_redirect_on_the_same_host_is_followed():
+    def handle(request):
+        if request.url.path == "/v1/chat/completions":
+            return httpx.Response(308, headers={"location": "/api/v1/chat/completions"})
+        return httpx.Response(200, json={"choices": [{"message": {"content": "Hi"}}]})
+
+    assert model_of(handle).generate([PROMPT], max_tokens=5)[0].text == "Hi"
+
+
+def test_a_certificate_that_fails_is_told_at_once():
+    tries = []
+
+    def handle(request):
+        tries.append(request)
+        cause = ssl.SSLCertVerificationError("certificate verify failed: self-signed certificate (_ssl.c:1000)")
+        raise httpx.ConnectError(f"[SSL: CERTIFICATE_VERIFY_FAILED] {cause}") from cause
+
+    with pytest.raises(EndpointError, match="self-signed certificate") as caught:
+        model_of(handle).generate([PROMPT], max_tokens=5)
+    assert "SSL_CERT_FILE" in caught.value.remedy
+    assert len(tries) == 1
+
+
+def test_a_limit_without_a_time_is_waited_out():
+    answers = [
+        httpx.Response(429),
+        httpx.Response(529),
+        httpx.Response(200, json={"choices": [{"message": {"content": "Hi"}}]}),
+    ]
+    waits = []
+    model = model_of(lambda request: answers.pop(0), sleep=waits.append)
+    assert model.generate([PROMPT], max_tokens=5)[0].text == "Hi"
+    assert len(waits) == 2
+
+
+def test_a_used_up_quota_is_not_waited_for():
+    body = {
+        "error": {
+            "message": "You exceeded your current quota, please check your plan and billing details.",
+            "code": "insufficient_quota",
+        }
+    }
+    waits = []
+    with pytest.raises(EndpointError) as caught:
+        model_of(lambda request: httpx.Response(429, json=body), sleep=waits.append).generate([PROMPT], max_tokens=5)
+    assert "credit" in caught.value.remedy
+    assert waits == []
+
+
+def test_a_model_without_a_chat_template_says_what_to_choose():
+    message = (
+        "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template"
+    )
+    with pytest.raises(EndpointError) as caught:
+        model_of(lambda request: httpx.Response(400, json={"message": message})).generate([PROMPT], max_tokens=5)
+    assert "instruct model" in caught.value.remedy
+
+
+def test_a_budget_stops_before_it_is_passed():
+    usage = {"prompt_tokens": 60, "completion_tokens": 40}
+    answer = {"choices": [{"message": {"content": "Hi"}}], "usage": usage}
+    sent = []
+
+    def handle(request):
+        sent.append(request)
+        return httpx.Response(200, json=answer)
+
+    model = model_of(handle, prices={"input": 1.0, "output": 10.0}, budget={"tokens": 200})
+    for _ in range(2):
+        model.generate([PROMPT], max_tokens=5)
+    with pytest.raises(LimitError, match="200 tokens a day"):
+        model.generate([PROMPT], max_tokens=5)
+    assert len(sent) == 2
+    assert model.spending.price(model.spent) == pytest.approx(2 * (60 * 1 + 40 * 10) / 1e6)
