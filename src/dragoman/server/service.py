@@ -22,8 +22,8 @@ from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acti
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
 from dragoman.server.access.quota import QUOTA, Quota
-from dragoman.server.data import user_data
-from dragoman.server.data.upload_folders import sweep
+from dragoman.server.data import uploads, user_data
+from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
 from dragoman.server.http.problems import unconfirmed
 from dragoman.server.turns.dialogue_match import DialogueMatch
@@ -433,6 +433,7 @@ class Service:
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
             if hosted.lines is not None:
                 await self.call(hosted.lines.open)
+            await self.call(lambda hosted=hosted: _recover(hosted))  # type: ignore[misc]  # early binding
         self.ready = True
         for hosted in self.agents.values():
             # Other servers may share the folder: what they are about to read is not a day old.
@@ -467,6 +468,13 @@ class Service:
             hosted.assistant.close()
         if self.ledger is not None:
             self.ledger.close()
+
+
+def _recover(hosted: Hosted) -> None:
+    """Finish or undo the uploads that a killed server left."""
+    settled = uploads.recover(hosted.seat_of, hosted.state)
+    if settled:
+        _log.info("%d unfinished uploads were settled", settled)
 
 
 def _warm(assistant: Assistant) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Answered, Receipt, Scope, Turn
+from dragoman.stores.erasure_hold import ErasureHold
 from dragoman.stores.rows import check_key, check_request, check_text, check_turns, holds, kept_twice, needles
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class DialogueTable(ABC):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def hold(self, scope: Scope) -> ErasureHold:
+        """A context in which writes to the scope are refused once anybody has erased data of it since this call."""
+        with self._engine.reading(scope) as rows:
+            return ErasureHold(scope, rows.erasures())
 
     @abstractmethod
     def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
@@ -116,7 +122,10 @@ class DialogueTable(ABC):
         return [None if trace is None else json.loads(str(trace)) for (trace,) in found]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
+        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns.
+
+        Counts as an erasure of the scope: a turn that holds it (`hold`) and began earlier stores nothing any more.
+        """
         wanted, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
@@ -124,6 +133,7 @@ class DialogueTable(ABC):
                 if said or thought:
                     changes.append({"seq": seq, "text": "" if said else text, "trace": None if thought else trace})
             rows.many(_REDACT, changes)
+            rows.count_erasure()
         self._engine.erase()
         return len(changes)
 

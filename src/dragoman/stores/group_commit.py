@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import DragomanError, StoreError
+from dragoman.stores.erasure_hold import current_hold
 
 if TYPE_CHECKING:
     from dragoman.core.values import Scope
@@ -20,11 +21,12 @@ APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, req
 class _Entry:
     """The turns of one call, and its outcome."""
 
-    __slots__ = ("error", "is_done", "rows", "scope")
+    __slots__ = ("error", "hold", "is_done", "rows", "scope")
 
     def __init__(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
         self.scope = scope
         self.rows = rows
+        self.hold = current_hold(scope)
         self.is_done = False
         self.error: DragomanError | None = None
 
@@ -70,6 +72,9 @@ class Appending:
             entry.is_done = True
 
     def _commit(self, entries: Sequence[_Entry]) -> None:
-        with self._database.writing(entries[0].scope) as rows:
+        with self._database.writing(entries[0].scope, checked=False) as rows:
             for entry in entries:
-                rows.of(entry.scope).many(APPEND, entry.rows)
+                scoped = rows.of(entry.scope)
+                if entry.hold is not None:  # its own, whichever thread writes
+                    entry.hold.check(scoped.erasures())
+                scoped.many(APPEND, entry.rows)

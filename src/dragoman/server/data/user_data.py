@@ -11,8 +11,7 @@ from dragoman.agent.feedback import ratings
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
 from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
-from dragoman.server.access.quota import counted, full
-from dragoman.server.data.upload_folders import erase_uploads, user_folder
+from dragoman.server.access.quota import full
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.problems import absent
@@ -55,17 +54,12 @@ def forget(seat: Seat, id: str) -> int:
 
 def erasure(seat: Seat) -> Erasure:
     """What `forget_everything` would delete."""
-    return replace(seat.assistant.erasure(user=seat.user), files=counted(user_folder(seat.state, seat.scope)).files)
+    return seat.assistant.erasure(user=seat.user)
 
 
 def forget_everything(seat: Seat) -> int:
     """Delete everything of the user: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    folder = user_folder(seat.state, seat.scope)
-    seat.stock.check_here(folder)
-    files = counted(folder).files
-    erased = seat.assistant.forget(user=seat.user)
-    erase_uploads(seat.state, seat.scope, seat.stock)  # where its memory has not done so
-    return erased + files
+    return seat.assistant.forget(user=seat.user)
 
 
 def export(seat: Seat) -> View:
