@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +28,7 @@ from dragoman.server.hosted_agent import Hosted, Seat
 from dragoman.server.http.problems import unconfirmed
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
+from dragoman.server.turns.fair_pool import FairPool
 from dragoman.server.turns.fair_share import FairShare
 from dragoman.server.turns.forget_requests import Wish, asks_to_forget
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
@@ -114,14 +115,15 @@ class Service:
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
-        self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
+        fair = ledger is not None  # without keys there is one user, who may have all threads
+        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
+        self._chores = FairPool(_CHORES, "dragoman-chore", fair=fair)
         self._waiting = FairShare(_WAITING_CHORES)
         self.receiving = FairShare(_RECEIVING)
-        self._askers = ThreadPoolExecutor(_ASKERS, "dragoman-asker")
+        self._askers = FairPool(_ASKERS, "dragoman-asker", fair=False)
         self._asking = FairShare(_WAITING_ASKERS)
-        self._parsers = ThreadPoolExecutor(_PARSERS, "dragoman-parser")
-        self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
+        self._parsers = FairPool(_PARSERS, "dragoman-parser", fair=fair)
+        self._readers = FairPool(_READERS, "dragoman-reader", fair=fair)
         self._reading = FairShare(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
@@ -171,7 +173,7 @@ class Service:
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
-            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text))
+            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text), caller.whose)
             deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
             around = self._silence(hosted, caller, line, wish, deletes=deletes)
             if hosted.usher is None:
@@ -317,7 +319,9 @@ class Service:
         owner = caller.user if declared.private else SHARED_USER
         with self._reading.holding(caller.whose, seconds=10.0):
             async with self.alone("files", hosted.name, caller.tenant, owner):
-                return await self._in(self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs))
+                return await self._in(
+                    self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs), caller.whose
+                )
 
     async def forgetting(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
@@ -382,11 +386,11 @@ class Service:
     async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
         """Run a slow function in a thread; it counts against the share of `whose`."""
         with self._waiting.holding(whose, seconds=2.0):
-            return await self._in(self._chores, function)
+            return await self._in(self._chores, function, whose)
 
-    async def _in(self, pool: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    async def _in(self, pool: FairPool, function: Callable[[], T], whose: str | None = None) -> T:
         """Run a function in a thread, tracked even if its caller stops waiting."""
-        running = pool.submit(function)
+        running = pool.submit(function, whose=whose)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return await asyncio.wrap_future(running)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError, StoreError
 from dragoman.stores.erasure_hold import current_hold
 
@@ -41,6 +42,7 @@ class Appending:
 
     def add(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
         """Add turns, all or none."""
+        check_cancelled()  # here, since another thread may write them
         entry = _Entry(scope, rows)
         with self._list:
             self._waiting.append(entry)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.values import Scope
 from dragoman.stores.erasure_hold import current_hold
 from dragoman.stores.postgres import errors
@@ -144,6 +145,7 @@ class PostgresDatabase(PostgresConnections):
         writes: bool = False,
         first: First | None = None,
     ) -> Iterator[Connection]:
+        check_cancelled()
         psycopg = require_psycopg()
         pool = self.opened()
         with self.explained():

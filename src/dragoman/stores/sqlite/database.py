@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope
@@ -120,6 +121,7 @@ class Database:
     @contextmanager
     def reading(self, scope: Scope) -> Iterator[Scoped]:
         """Rows of a scope as last committed by anyone."""
+        check_cancelled()
         with self._reading, self.errors():
             yield Scoped(self.connections()[0], scope)
 
@@ -129,6 +131,8 @@ class Database:
 
         Raises if this thread holds the scope and it was erased since, unless its caller checks that (`checked`).
         """
+        if checked:
+            check_cancelled()
         hold = current_hold(scope) if checked else None
         with self._writing, self.errors():
             connection = self.connections()[1]
