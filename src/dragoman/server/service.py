@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
 from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
-from dragoman.core.trace import Note
+from dragoman.core.trace import Note, Reply
 from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
-from dragoman.server.access.quota import QUOTA, Quota
+from dragoman.server.access.quota import QUOTA, ChatUsage, Quota
 from dragoman.server.data import uploads, user_data
 from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
@@ -41,6 +41,7 @@ _log = logging.getLogger("dragoman.server")
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHORES, _WAITING_CHORES = 4, 64
+_TRACE_BYTES = 4000
 _RECEIVING = 32
 """Uploads that come in at once: each may lie on the disk whole before it is read."""
 _LAST_SECONDS = 5.0
@@ -64,6 +65,11 @@ class CallerTurn:
     dialogue: str = "main"
     before: tuple[Turn, ...] = ()
     request: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes the turn takes up when it is stored, with the turns before it."""
+        return sum(len(text.encode("utf-8", "replace")) for text in (self.text, *(turn.text for turn in self.before)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,7 @@ class Service:
         self._reading = FairShare(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
+        self._chats = ChatUsage()
         self._made = time.time()
         self.ready = False
 
@@ -176,6 +183,8 @@ class Service:
             wish = await self._in(self._parsers, partial(asks_to_forget, ask.text), caller.whose)
             deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
             around = self._silence(hosted, caller, line, wish, deletes=deletes)
+            # Who has no room left can still ask to forget.
+            work = partial(work, is_counted=wish == "nothing")
             if hosted.usher is None:
                 return submit(work, around=around)
             standing = await hosted.stand(caller, ask.dialogue, forgets=deletes)
@@ -192,7 +201,7 @@ class Service:
 
         With `deletes` it stops them on all servers.
         """
-        if wish == "nothing" or hosted.assistant.memory is None:
+        if wish in ("nothing", "everything") or hosted.assistant.memory is None:
             return None
         if wish == "confirmation":
             return self._if_confirmed(hosted, caller, line, deletes=deletes)
@@ -236,6 +245,7 @@ class Service:
         watches: Sequence[Watch] = (),
         after: Callable[[TurnDone], None] | None = None,
         place: Receipt | None = None,
+        is_counted: bool = True,
     ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
         assistant = hosted.view(caller.tenant)
@@ -251,6 +261,8 @@ class Service:
                 done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
                 yield from again(done)
                 return
+            scope, most = assistant.scope(caller.user), self.settings.quota.user_chat_bytes
+            self._chats.check(assistant.store, scope, ask.bytes, most if is_counted else None)
             for piece in assistant.exchange(said):
                 toll.take(piece)
                 if isinstance(piece, str):
@@ -265,6 +277,7 @@ class Service:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
                     self._spend(caller, usage)
+                    self._chats.add(scope, _trace_bytes(piece.reply))
                     if after is not None:
                         after(done)
                     yield done
@@ -472,6 +485,11 @@ class Service:
             hosted.assistant.close()
         if self.ledger is not None:
             self.ledger.close()
+
+
+def _trace_bytes(reply: Reply) -> int:
+    """About how many bytes a reply takes up in the store: its trace repeats the evidence in the notes."""
+    return len(reply.text) + 3 * sum(len(piece.passage.text) for piece in reply.evidence) + _TRACE_BYTES
 
 
 def _recover(hosted: Hosted) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
-from dragoman.core.workers import Shard, Workers
+from dragoman.core.workers import Shard, ShardJob, Workers
 from dragoman.sources.files import Failure, FoundFiles, SourceFile, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
 from dragoman.sources.ledger import Entry, IngestLedger, Way, trusted_time
@@ -155,10 +155,18 @@ class IngestRun:
                 self.counts.removed += self._store.remove(self._scope, ids)
                 self._ledger.drop(origin)
 
-    def bring(self, files: Iterable[SourceFile], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
-        """Read changed files, and write their differences."""
+    def bring(
+        self,
+        files: Iterable[SourceFile],
+        encoder: Encoder,
+        workers: Workers,
+        made: MakeEncoder | None,
+        *,
+        reader: ShardJob[Loaded, Read] | None = None,
+    ) -> None:
+        """Read changed files, with `reader` instead of the default job, and write their differences."""
         waiting: list[_Changed] = []
-        read = workers.map(reading(), self._unread(files, waiting))
+        read = workers.map(reader or reading(), self._unread(files, waiting))
         parts: list[_Part] = []
         shards = self._parts(self._groups(read, waiting), parts)
         for vectors in workers.map(encoding(encoder, made, self._source.about), shards):

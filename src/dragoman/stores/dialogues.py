@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _DIALOGUE = """SELECT speaker, text FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
 _DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
+_BYTES = """SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(trace), 0)), 0), count(seq) FROM turns
+    WHERE tenant = :tenant AND user = :user"""
+_ROW_BYTES = 200
 _TRACE = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
 _TRACES = """SELECT trace FROM turns
@@ -105,6 +108,12 @@ class DialogueTable(ABC):
         """Oldest first."""
         with self._engine.reading(scope) as rows:
             return [str(cells[0]) for cells in rows.rows(_DIALOGUES)]
+
+    def turn_bytes(self, scope: Scope) -> int:
+        """About how many bytes the dialogues of a scope take up, with their traces."""
+        with self._engine.reading(scope) as rows:
+            ((held, turns),) = rows.rows(_BYTES)
+        return int(held or 0) + _ROW_BYTES * int(turns or 0)
 
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""

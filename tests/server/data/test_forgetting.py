@@ -335,8 +335,8 @@ def test_a_long_turn_comes_before_the_short_one_after_it(make_house, serve, held
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("Forget everything about me.", "nothing"),
-        ("Hello. It rains. Could you forget everything about me?", "nothing"),
+        ("Forget everything about me.", "everything"),
+        ("Hello. It rains. Could you forget everything about me?", "everything"),
         ("yes", "confirmation"),
         ("Yes, delete everything.", "confirmation"),
         ("是的，全部删除", "confirmation"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,12 @@ from threading import Lock
 from time import monotonic
 
 from dragoman.core.errors import ServiceError
+from dragoman.core.values import Scope
 from dragoman.sources.upload_folders import Amount, StorageUsage, counted, elsewhere, place_id
 
 _GB = 2**30
-_STALE = 60.0
+_STALE, _SOON = 60.0, 1.0
+_MOST_USERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,45 @@ class Quota:
     user_files: int | None = 10_000
     user_passages: int | None = 200_000
     facts: int | None = 2000
+    user_chat_bytes: int | None = 256 * 2**20
 
 
 QUOTA = Quota()
 """What may be kept unless the operator says otherwise."""
+
+
+class ChatUsage:
+    """Bytes of each user's dialogues: counted by the store once a minute, and estimated in between."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[Scope, tuple[float, int]] = OrderedDict()
+
+    def check(self, store: object, scope: Scope, more: int, most: int | None) -> None:
+        """Raise an error if a turn of so many bytes exceeds the limit; else count it."""
+        count: Callable[[Scope], int] | None = getattr(store, "turn_bytes", None)
+        if most is None or count is None:
+            return
+        with self._lock:
+            at, held = self._known.get(scope, (0.0, -1))
+        age = monotonic() - at
+        if held < 0 or age > _STALE or (held + more > most and age > _SOON):  # somebody may have deleted some
+            at, held = monotonic(), count(scope)
+        is_full = held + more > most
+        with self._lock:
+            self._known[scope] = at, held if is_full else held + more
+            self._known.move_to_end(scope)
+            while len(self._known) > _MOST_USERS:
+                self._known.popitem(last=False)
+        if is_full:
+            raise full("user", "MB of chats", f"{most / 2**20:,.0f}")
+
+    def add(self, scope: Scope, more: int) -> None:
+        """Count what else a turn has stored: its reply and its trace."""
+        with self._lock:
+            if scope in self._known:
+                at, held = self._known[scope]
+                self._known[scope] = at, held + more
 
 
 class Stock:

@@ -25,6 +25,7 @@ from dragoman.sources.files import READERS, FoundFiles, SourceFile, origin_of
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.ledger import IngestLedger
+from dragoman.sources.limited_reading import limited_reading
 from dragoman.sources.upload_folders import FOLDER, Amount, source_folder
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -234,7 +235,7 @@ def _check_writable(seat: Seat, source: Source) -> None:
 def _ingest(seat: Seat, run: IngestRun, files: Sequence[SourceFile]) -> IngestReport:
     """Ingest files that are not yet at the place their origin names."""
     began = perf_counter()
-    run.bring(files, seat.assistant.encoder, InProcess(), None)
+    run.bring(files, seat.assistant.encoder, InProcess(), None, reader=limited_reading())
     run.index()
     done, seconds = run.counts, perf_counter() - began
     return IngestReport(

@@ -108,7 +108,7 @@ def add_page(app: FastAPI) -> None:
         crowded=lambda headers: open_pages.is_full(keys.of(token_of(headers))),
         receiving=partial(_receiving, service, keys),
     )
-    app.add_middleware(Entrance, service=service, keys=keys, path=PATH)  # type: ignore[arg-type]  # plain ASGI
+    app.add_middleware(Entrance, service=service, keys=keys, path=PATH)
     ui.run_with(
         app,
         mount_path=PATH,
