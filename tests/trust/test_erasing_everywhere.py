@@ -177,3 +177,24 @@ def test_where_uploads_lie_is_noted_once_and_privately(folder, state, tmp_path):
         note = state / "upload-folders.json"
         assert json.loads(note.read_text()) == [str((tmp_path / "elsewhere").resolve())]
         assert note.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("forget", ["Forget that I have a cat called Zorbolin.", "Forget my cat."])
+def test_a_name_goes_with_its_fact_from_every_turn_that_mentions_it(folder, state, forget):
+    with dragoman.load(folder) as assistant:
+        for text in ("I have a cat called Zorbolin.", "What food does Zorbolin need?", "What does a ticket cost?"):
+            assistant.ask(text, dialogue="d")
+        assistant.ask(forget, dialogue="d")
+        said = [turn.text for turn in assistant.history(dialogue="d")]
+        assert not [text for text in said if "zorbolin" in text.lower()] and "What does a ticket cost?" in said
+    assert not [path for path in state.rglob("*") if path.is_file() and b"orbolin" in path.read_bytes()]
+
+
+def test_a_name_that_another_fact_has_stays_in_its_turns(folder):
+    with dragoman.load(folder) as assistant:
+        for text in ("I have a cat called Zorbolin.", "My sister lives in Zorbolin.", "Where is Zorbolin?"):
+            assistant.ask(text, dialogue="d")
+        assert len(assistant.recall()) == 2
+        assistant.ask("Forget that I have a cat called Zorbolin.", dialogue="d")
+        assert [fact.text for fact in assistant.recall()] == ["My sister lives in Zorbolin."]
+        assert "Where is Zorbolin?" in [turn.text for turn in assistant.history(dialogue="d")]

@@ -195,9 +195,10 @@ class RuleMemory:
             return ()
         # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
         # a turn that another process runs may have read the fact, and stored its reply, until it was removed.
-        self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
+        kept = [row for row in (*live, *hidden) if row not in gone]
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])
-        self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._clear_caches()
         replaced = tuple(
             (old, by.id)

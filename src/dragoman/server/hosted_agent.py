@@ -98,16 +98,18 @@ class Hosted:
             raise
         return Standing(usher, place, first=first)
 
-    async def clear(self, caller: Caller, dialogue: str | None = None, *, forgetting: bool = True) -> None:
+    async def clear(self, caller: Caller, dialogue: str | None = None, *, apart: str | None = None) -> None:
         """Cancel the turns of a user, or of one dialogue, on other servers, so that they store nothing.
 
-        Without `forgetting`, turns that delete data themselves continue.
+        With `apart`, the dialogue of a turn that deletes data, turns that delete data themselves continue, and so do
+        those that wait behind it in its dialogue: they have read nothing yet.
         """
         if self.lines is not None:
             lines, whose = self.lines, self._whose(caller)
             line = None if dialogue is None else (*whose, dialogue)
-            for under in (whose, (*whose, _FORGETS)) if forgetting else (whose,):
-                await self._call(lambda under=under: lines.clear(under, line))  # type: ignore[misc]  # early binding
+            beside = None if apart is None else (*whose, apart)
+            for under in (whose, (*whose, _FORGETS)) if apart is None else (whose,):
+                await self._call(lambda under=under: lines.clear(under, line, apart=beside))  # type: ignore[misc]
 
     def _whose(self, caller: Caller) -> tuple[str, str]:
         """The owner as the store knows it: other servers may use another name for the agent."""

@@ -376,7 +376,7 @@ class Service:
             if files:  # first: an upload may take long, and nobody need be silent for it
                 await held.enter_async_context(self.alone("files", *mine))
             await held.enter_async_context(self.turn_queue.hush(mine, apart=apart))
-            await hosted.clear(caller, forgetting=apart is None)
+            await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))
             await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
             yield
 
