@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +27,8 @@ from dragoman.models.choice import Tokens
 from dragoman.models.context_window import GAP, fit
 from dragoman.models.llamacpp.gguf_header import read_metadata
 from dragoman.prompts import neutral
+
+log = logging.getLogger(__name__)
 
 Quantise: TypeAlias = Literal["auto", "4bit", "none"]
 ANSWER_ROOM = 64
@@ -53,7 +56,10 @@ class Causal:
     def encode(self, messages: Sequence[Message], room: int) -> list[int]:
         """The tokens of a chat prompt up to where the answer begins, cut to at most about `room` of them."""
         rough = tuple(replace(one, content=_ends(one.content, room * _LONG_TOKEN)) for one in messages)
-        fitting, _ = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        fitting, cuts = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        cuts += sum(before != after for before, after in zip(messages, rough, strict=True))
+        if cuts:
+            log.warning("a prompt did not fit into %d tokens: %d cuts", room, cuts)
         return self._tokens(self._rendered(fitting))
 
     def answers(self, options: Sequence[str]) -> dict[str, Tokens]:
