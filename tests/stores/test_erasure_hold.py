@@ -11,6 +11,7 @@ from dragoman.core.values import Passage, Query, Scope, Turn
 from dragoman.stores import InMemoryStore, SqliteStore
 from dragoman.stores.in_memory import words
 
+pytestmark = pytest.mark.trust
 ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")
 TURNS = [Turn("user", "Hello"), Turn("agent", "Hi")]
 

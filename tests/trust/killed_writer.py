@@ -112,7 +112,67 @@ def rehearse(folder: Path, place: Path) -> None:
     import psycopg_pool  # noqa: F401
 
 
+def forked(function) -> int:
+    """The process id of a child that runs a function and ends."""
+    child = os.fork()
+    if child == 0:
+        try:
+            function()
+        except BaseException:  # noqa: BLE001 - a forked child must not return into its parent's code
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int) -> None:
+    """Kill whoever forgets everything; asked again, it leaves no byte."""
+    chance, seconds = random.Random(seed), 0.05
+
+    def fill() -> None:
+        with dragoman.load(folder) as assistant:
+            seat = Service({"robin": (assistant, folder / ".dragoman")}).hosted("").seat_of(assistant.tenant, "ana")
+            for name in ("a.md", "b.md"):
+                given = f"# Trip\n\nThe Zanzibarra ferry {name}.\n".encode()
+                uploads.put(seat, seat.source("NOTES"), [Upload(name, io.BytesIO(given))])
+            assistant.ask("I live in Zanzibarra.", user="ana")
+
+    def forget() -> None:
+        with dragoman.load(folder) as assistant:
+            os.write(go, b"!")
+            assistant.forget(user="ana")
+            os.write(go, b"!")
+
+    for number in range(kills + 1):
+        assert os.waitpid(forked(fill), 0)[1] == 0, "filling failed"
+        for is_killed in (number > 0, False):
+            ready, go = os.pipe()
+            child = forked(forget)
+            os.read(ready, 1)
+            began = time.monotonic()
+            if is_killed:
+                time.sleep(chance.uniform(0.0, seconds))
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            else:
+                assert os.waitpid(child, 0)[1] == 0, "forgetting failed"
+                seconds = time.monotonic() - began if number == 0 else seconds
+            os.close(ready)
+            os.close(go)
+        state = folder / ".dragoman"
+        left = [path for path in state.rglob("*") if path.is_file() and b"anzibarra" in path.read_bytes()]
+        assert not left, f"after {number} kills there is something in {left}"
+        with log.open("a") as told:
+            told.write("forgotten\n")
+    sys.stdout.write(f"{kills}\n")
+
+
 def main() -> None:
+    if sys.argv[1] == "forget":
+        folder, log = Path(sys.argv[2]), Path(sys.argv[3])
+        rehearse(folder, log.with_name("rehearsal"))
+        forget_again_and_again(folder, log, int(sys.argv[4]), 5)
+        return
     folder, log, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     log.touch()
     rehearse(folder, log.with_name("rehearsal"))

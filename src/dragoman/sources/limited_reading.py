@@ -111,10 +111,8 @@ def _request(loaded: Loaded, limits: ReadingLimits, seconds: int) -> bytes:
 
 def _environment() -> dict[str, str]:
     """The variables of the reading process: where the package is, and nothing of keys or passwords."""
-    import dragoman
-
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
-    package = str(Path(dragoman.__file__).resolve().parent.parent)
+    package = str(Path(__file__).resolve().parents[2])
     return kept | {"PYTHONPATH": package, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
 
 

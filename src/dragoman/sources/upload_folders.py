@@ -105,6 +105,8 @@ class UploadFolders:
         erased = 0
         for root in self.roots:
             folder = user_folder(root, scope)
+            for gone in folder.parent.glob(f"{_GONE}{folder.name}-*"):  # left by a deletion that was killed
+                shutil.rmtree(gone, ignore_errors=True)
             if folder.exists():
                 erased += counted(folder).files
                 _erase(folder)
@@ -179,7 +181,7 @@ def _known_place(uploads: Path) -> str:
 
 def _erase(folder: Path) -> None:
     """Delete a folder: moved away first, so that an upload into it that is under way fails as a whole."""
-    gone = folder.with_name(f"{_GONE}{secrets.token_hex(8)}")
+    gone = folder.with_name(f"{_GONE}{folder.name}-{secrets.token_hex(8)}")
     try:
         folder.rename(gone)
         shutil.rmtree(gone)

@@ -378,3 +378,20 @@ def test_the_end_of_a_dialogue_is_dropped_for_its_user_alone():
         ends.note(whose, turns, "r-1")
     ends.drop(ana, "r-1")
     assert (ends.claim(ana, turns), ends.claim(ben, turns)) == (None, "r-1")
+
+
+def test_a_turn_that_ends_while_a_dialogue_is_read_does_not_break_the_reading(make_house, monkeypatch):
+    from dragoman.server.data import user_data
+
+    seat = make_house().hosted("").seat(LOCAL)
+    seat.assistant.ask("Hello", dialogue="d")
+    replies = seat.assistant.replies
+
+    def late(**given):
+        seat.assistant.ask("And then?", dialogue="d")
+        return replies(**given)
+
+    monkeypatch.setattr(seat.assistant, "replies", late)
+    assert len(user_data.dialogue(seat, "d")) == 2
+    monkeypatch.setattr(seat.assistant, "replies", lambda **_: ())
+    assert user_data.export(seat)["dialogues"] == [{"id": "d", "turns": []}]

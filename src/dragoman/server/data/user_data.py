@@ -82,7 +82,7 @@ def export(seat: Seat) -> View:
             if source.about != "user"
             for row in assistant.store.passages(scope, source.name)
         ],
-        "dialogues": [{"id": name, "turns": dialogue(seat, name)} for name in assistant.dialogues(user=seat.user)],
+        "dialogues": [{"id": name, "turns": _turns(seat, name)} for name in assistant.dialogues(user=seat.user)],
         "feedback": [json.loads(line) for line in thumbs(seat)],
     }
 
@@ -101,13 +101,19 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
 def dialogue(seat: Seat, name: str) -> list[View]:
     """The turns of a dialogue, the agent's with their traces."""
     check_dialogue(name)
-    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    turns = _turns(seat, name)
     if not turns:
         raise absent("dialogue")
+    return turns
+
+
+def _turns(seat: Seat, name: str) -> list[View]:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
     replies = seat.assistant.replies(user=seat.user, dialogue=name)
     return [
         views.turn(turn, None if reply is None else _told(seat, name, place, reply))
-        for place, (turn, reply) in enumerate(zip(turns, replies, strict=True))
+        # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
+        for place, (turn, reply) in enumerate(zip(turns, replies, strict=False))
     ]
 
 

@@ -143,7 +143,8 @@ def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
     given = thumbs(seat.assistant.store, seat.scope, dialogue)
-    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=True))]
+    # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
+    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))]
 
 
 @dataclass(frozen=True, slots=True)
