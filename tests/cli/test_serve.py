@@ -127,9 +127,10 @@ def test_quotas_and_origins_are_what_was_said(folder, monkeypatch):
     said = (
         "--tenant-megabytes 7 --tenant-files 8 --tenant-passages 9 --user-megabytes 1 --user-files 2 --user-passages 3"
     )
-    more = ["--user-facts", "0", "--allow-origin", "https://a.example", "--allow-origin", "https://b.example/"]
+    more = ["--user-facts", "0", "--user-chat-megabytes", "4"]
+    more += ["--allow-origin", "https://a.example", "--allow-origin", "https://b.example/"]
     service, door = served_with(monkeypatch, str(folder), *said.split(), *more)
-    assert service.settings.quota == Quota(7 * 2**20, 8, 9, 2**20, 2, 3, None)
+    assert service.settings.quota == Quota(7 * 2**20, 8, 9, 2**20, 2, 3, None, 4 * 2**20)
     assert door._allowed == {b"https://a.example", b"https://b.example"}
 
 

@@ -153,12 +153,12 @@ def test_a_turn_tells_of_a_fact_where_it_holds_its_value_in_any_form(room, value
 
 def test_what_is_kept_beside_the_store_goes_with_everything_and_not_with_a_fact(told):
     asked = []
-    told.memory.erase_beside = lambda scope: asked.append(scope) or 2
+    told.memory.erase_scope = lambda scope: asked.append(scope) or told.store.forget(scope) + 2
     told.memory.forget(ANA, "green tea")
     assert asked == []
     assert told.memory.forget(ANA, "everything about me") == () and told.texts(), "words never mean everything"
     told.memory.forget(ANA)
     assert asked == [ANA] and told.texts() == []
     assert told.memory.forget(ANA), "files alone are something to have deleted"
-    told.memory.erase_beside = lambda scope: 0
+    told.memory.erase_scope = told.store.forget
     assert not told.memory.forget(ANA)

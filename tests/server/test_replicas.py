@@ -250,6 +250,23 @@ def test_forgetting_by_talking_on_one_server_lets_turns_on_another_keep_nothing(
     until(lambda: database.run("SELECT count(*) FROM dragoman.line") == [(0,)])
 
 
+def test_turns_that_wait_behind_a_forgetting_turn_of_their_dialogue_are_answered(
+    replica, held_reader, asking, database
+):
+    one, two = replica(reader=held_reader), replica(reader=Counting())
+    assert two.client().post("/v1/memory", json={"text": "I live in Bern."}).status_code == 200
+    held_reader.held = True
+    turns = [asking(one.client(), "Hello", "d")]
+    until(lambda: held_reader.running)
+    for place, (server, text) in enumerate(((one, "Forget that I live in Bern."), (two, "And then?")), start=2):
+        turns.append(asking(server.client(), text, "d"))
+        until(lambda place=place: database.run("SELECT count(*) FROM dragoman.line") == [(place,)])
+    held_reader.go.set()
+    for server, turn in zip((one, one, two), turns, strict=True):
+        assert server.events(turn.result().text)[-1][0] == "done"
+    assert len(two.client().get("/v1/dialogues/d").json()["turns"]) == 6
+
+
 def test_forgetting_everything_ends_a_turn_elsewhere_that_forgets_itself(replica, held_reader, asking):
     one, two = replica(reader=held_reader), replica(reader=Counting())
     held_reader.held = True

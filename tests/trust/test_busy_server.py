@@ -38,6 +38,9 @@ WORST = [
 """Texts that took seconds to hours before the patterns were linear, and the longest that a turn may be."""
 
 
+MINUTE = 60.0
+
+
 @contextmanager
 def serving(folder, home, ledger):
     command = [sys.executable, "-m", "dragoman", "serve", str(folder), "--port", "0", "--keys", str(ledger)]
@@ -54,38 +57,70 @@ def serving(folder, home, ledger):
             process.kill()
 
 
-def test_health_is_told_and_a_signal_heard_while_a_key_posts_the_worst_turns(folder, tmp_path):
+def waits(client, seconds):
+    """How long `/healthz` took, five times a second; without the last twentieth, for the machine's own hiccups."""
+    waited, deadline = [], time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        assert client.get("/healthz").status_code == 200
+        waited.append(time.monotonic() - began)
+        time.sleep(0.2)
+    return sorted(waited)[: max(1, len(waited) * 19 // 20)]
+
+
+def worst_turns(client, number):
+    for text in WORST[number::3]:
+        yield client.post("/v1/turns", json={"text": text, "dialogue": f"d{number}"})
+
+
+def many_facts(client, number):
+    facts = " ".join(f"I like zz{number}x{i}." for i in range(1500))
+    yield client.post("/v1/turns", json={"text": facts, "dialogue": f"f{number}"})
+
+
+def uploads_and_searches(client, number):
+    rows = "name,price\n" + "\n".join(f"boat {number} {i},{i}" for i in range(300))
+    yield client.post("/v1/sources/NOTES/files", files={"files": (f"{number}.csv", rows.encode())})
+    for _ in range(20):
+        yield client.post("/v1/sources/NOTES/search", json={"query": "boat " * 1500})
+    yield client.get("/v1/memory/export")
+
+
+def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minute(folder, tmp_path):
     ledger = SqliteLedger(tmp_path / "server.db")
     _, key = create(ledger, "ana's", user="ana")
+    _, other = create(ledger, "ben's", user="ben")
     ledger.close()
-    stopped = threading.Event()
-    answered = []
+    stopped, answered, failed = threading.Event(), [], []
 
-    def post(address, number):
-        with httpx.Client(headers={"authorization": f"Bearer {key}"}, timeout=60) as client:
+    def post(address, work, number):
+        with httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}, timeout=120) as client:
             while not stopped.is_set():
-                for text in WORST[number::3]:
-                    try:
-                        body = {"text": text, "dialogue": f"d{number}"}
-                        answered.append(client.post(f"{address}/v1/turns", json=body).status_code)
-                    except httpx.HTTPError:
-                        return
+                try:
+                    for response in work(client, number):
+                        answered.append(response.status_code)
+                        if response.status_code >= 500:
+                            failed.append((response.request.url.path, response.text))
+                except httpx.HTTPError:
+                    return
 
     with serving(folder, tmp_path / "home", tmp_path / "server.db") as (process, address):
-        posting = [threading.Thread(target=post, args=(address, number), daemon=True) for number in range(3)]
-        for thread in posting:
-            thread.start()
-        waited = []
-        for _ in range(30):
+        with httpx.Client(base_url=address, timeout=60) as client:
+            idle = waits(client, 3.0)[-1]
+            works = [*[worst_turns] * 3, *[many_facts] * 3, *[uploads_and_searches] * 3]
+            for number, work in enumerate(works):
+                threading.Thread(target=post, args=(address, work, number), daemon=True).start()
+            worst = waits(client, MINUTE)[-1]
             began = time.monotonic()
-            assert httpx.get(f"{address}/healthz", timeout=30).status_code == 200
-            waited.append(time.monotonic() - began)
-            time.sleep(0.2)
-        assert len(answered) >= len(WORST) and set(answered) == {200}
-        assert sorted(waited)[-2] < 2.0, waited  # one may be unlucky on a machine that is busy with something else
+            headers = {"authorization": f"Bearer {other}"}
+            assert client.post("/v1/turns", json={"text": "Hello"}, headers=headers).status_code == 200
+            assert time.monotonic() - began < 30.0, "another key is served meanwhile"
+        assert len(answered) >= len(WORST) and set(answered) <= {200, 409, 429}, failed[:3]
+        # What an idle server takes on a machine that is busy with something else is not its fault.
+        assert worst < 0.1 + 5 * idle, (worst, idle)
         process.send_signal(signal.SIGTERM)
         stopped.set()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def test_no_turn_is_parsed_on_the_event_loop(folder, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
-from dragoman.core.errors import ConfigError, InputError, ServiceError
+from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dragoman.core.workers import Workers
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import IngestProgress, IngestReport
+    from dragoman.sources.upload_folders import UploadFolders
     from dragoman.sources.web.site import WebLimits
 
 DEFAULT_USER = "me"
@@ -76,6 +78,7 @@ class Assistant:
         folder: Path | None = None,
         warming: WarmUp | None = None,
         config: Mapping[str, Any] | None = None,
+        files: UploadFolders | None = None,
     ) -> None:
         self.agent = agent
         self.store = store
@@ -94,6 +97,13 @@ class Assistant:
         self._heavy = tuple(heavy)
         self._folder = folder
         self._warming = warming or WarmUp()
+        self.files = files
+        """The files that users uploaded to a server of this agent."""
+        eraser: Any = memory  # of some kind that may erase by itself
+        if hasattr(eraser, "erase_scope"):
+            eraser.erase_scope = self._erase
+        if hasattr(eraser, "count_files") and files is not None:
+            eraser.count_files = files.count
 
     def __enter__(self) -> Self:
         return self
@@ -135,12 +145,17 @@ class Assistant:
         if len({(ask.user, ask.dialogue) for ask in asks}) < len(asks):
             raise InputError("Two turns of one dialogue cannot be answered at once.", remedy="Ask one after the other.")
         self.warm_up()
+        holds = [self.hold(self.scope(ask.user)) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
-        learned, notes = self._learn(contexts)
+        learned, notes = self._learn(contexts, holds)
         replies = self.agent.run(learned)
         said = [context.last for context in contexts]
         kept = zip(learned, said, replies, notes, asks, strict=True)
-        return [self._keep(context, text, reply, note, ask) for context, text, reply, note, ask in kept]
+        finished: list[Reply] = []
+        for (context, text, reply, note, ask), hold in zip(kept, holds, strict=True):
+            with hold:
+                finished.append(self._keep(context, text, reply, note, ask))
+        return finished
 
     def stream(
         self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
@@ -152,20 +167,31 @@ class Assistant:
     def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
         """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
         self.warm_up()
+        hold = self.hold(self.scope(ask.user))
         context, length = self._context(ask)
         said = context.last
-        (context,), (note,) = self._learn([context])
+        (context,), (note,) = self._learn([context], [hold])
         if note is not None:
             yield note
         for piece in self.agent.stream(context):
             if not isinstance(piece, Reply):
                 yield piece
                 continue
-            reply = self._keep(context, said, piece, note, ask)
+            with hold:
+                reply = self._keep(context, said, piece, note, ask)
             if context.learned.forgotten:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
+
+    def hold(self, scope: Scope) -> AbstractContextManager[object]:
+        """A context for work that rests on what a scope holds now: its writes are refused once data of it was erased.
+
+        So a turn or an upload that is under way, in whichever process, writes nothing back that was forgotten.
+        """
+        hold = getattr(self.store, "hold", None)
+        held: AbstractContextManager[object] = nullcontext() if hold is None else hold(scope)
+        return held
 
     def _context(self, ask: UserTurn) -> tuple[Context, int]:
         """What the agent is told of a dialogue, and how many turns it has so far."""
@@ -178,18 +204,25 @@ class Assistant:
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
         return turns[-self._history :] if self._history else ()
 
-    def _learn(self, contexts: list[Context]) -> tuple[list[Context], list[Note | None]]:
+    def _learn(
+        self, contexts: list[Context], holds: Sequence[AbstractContextManager[object]]
+    ) -> tuple[list[Context], list[Note | None]]:
         """The contexts with what memory took from their last turns, and a note where that is something."""
         if self.memory is None or not self._learns:
             return contexts, [None] * len(contexts)
         started = perf_counter()
         resumptions = [resumed(context) for context in contexts]
-        everything = self.memory.learn(
-            [
-                context if again is None else replace(context, turns=(*context.history, Turn("user", again.statement)))
-                for context, again in zip(contexts, resumptions, strict=True)
-            ]
-        )
+        with ExitStack() as held:
+            for hold in holds:
+                held.enter_context(hold)
+            everything = self.memory.learn(
+                [
+                    context
+                    if again is None
+                    else replace(context, turns=(*context.history, Turn("user", again.statement)))
+                    for context, again in zip(contexts, resumptions, strict=True)
+                ]
+            )
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [
@@ -256,24 +289,43 @@ class Assistant:
         return tuple(self._memory_method("recall")(self.scope(user), wanted))
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
-        """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows.
+        """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.
 
-        Deleting everything asks nobody: show the user `erasure` first. One fact can be restored with `undo_forget`.
+        Every way to erase everything ends here, be it a call, a command, a turn or the server: facts, dialogues,
+        traces, thumbs, private passages and uploaded files go. It asks nobody: show the user `erasure` first. One fact
+        can be restored with `undo_forget`.
         """
         scope = self.scope(user)
         if what is not None:
             return _count(self._memory_method("forget")(scope, clean(what, most=self._most)))
+        files = self.files.count(scope) if self.files is not None else 0
         erased = 0
         if hasattr(self.memory, "forget"):
             erased = _count(self._memory_method("forget")(scope, None))
-        return erased + self.store.forget(scope)
+        return erased + files + max(0, self._erase(scope) - files)
+
+    def _erase(self, scope: Scope) -> int:
+        """Erase a scope: rows first, since a full disk may refuse that, then the files, which need no space to go."""
+        if self.files is None:
+            return self.store.forget(scope)
+        self.files.check(scope)
+        rows = self.store.forget(scope)
+        try:
+            return rows + self.files.erase(scope)
+        except StoreError as error:
+            raise ServiceError(
+                f"Facts, chats and passages are deleted. {error.message}",
+                remedy=f"{error.remedy} Then delete everything again.",
+                code="store",
+            ) from error
 
     def erasure(self, *, user: str = DEFAULT_USER) -> Erasure:
         """What `forget` without an argument would delete."""
         if hasattr(self.memory, "erasure"):
             erasure: Erasure = self._memory_method("erasure")(self.scope(user))
             return erasure
-        return Erasure(chats=len(self.dialogues(user=user)))
+        files = self.files.count(self.scope(user)) if self.files is not None else 0
+        return Erasure(chats=len(self.dialogues(user=user)), files=files)
 
     def awaits_confirmation(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> bool:
         """Whether the last reply of a dialogue asked the user to confirm that everything is deleted."""
@@ -310,20 +362,21 @@ class Assistant:
         scope, declared = self.scope(user), self._source(source)
         # Named from the agent's own folder, as its declared files are: what lies outside goes by its whole path, so
         # that no two files are taken for one another, wherever the command is given.
-        return ingest(
-            self.store,
-            self.encoder,
-            declared,
-            paths,
-            scope=scope,
-            sync=sync,
-            follow_links=follow_links,
-            progress=progress,
-            base=self._folder,
-            workers=workers,
-            made=partial(encoder_of, self.config, self._folder),
-            web=web,
-        )
+        with self.hold(declared.scope(scope)):
+            return ingest(
+                self.store,
+                self.encoder,
+                declared,
+                paths,
+                scope=scope,
+                sync=sync,
+                follow_links=follow_links,
+                progress=progress,
+                base=self._folder,
+                workers=workers,
+                made=partial(encoder_of, self.config, self._folder),
+                web=web,
+            )
 
     def _source(self, name: str) -> Source:
         from dragoman.sources.graph import SourceGraph

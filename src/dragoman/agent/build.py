@@ -21,6 +21,7 @@ from dragoman.core.home import home
 from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
 from dragoman.presets import presets
+from dragoman.sources.upload_folders import UploadFolders
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def assemble(
         heavy=(*(() if models else (encoder, model)), *tools.values()),
         warming=warming,
         config=config.resolved(),
+        files=UploadFolders(state, usage=getattr(store, "room", None)),
     )
 
 

@@ -7,6 +7,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note, Reply, Role, Trace
 from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, Verdict
@@ -64,6 +65,7 @@ class Stage:
         self.elapsed = 0.0
 
     def __enter__(self) -> Self:
+        check_cancelled()
         self.started = perf_counter()
         return self
 

@@ -100,6 +100,7 @@ def serve(
         int, typer.Option(min=0, help="Limit of passages in a user's private sources. 0: no limit.")
     ] = 200_000,
     user_facts: Annotated[int, typer.Option(min=0, help="Limit of facts per user. 0: no limit.")] = 2000,
+    user_chat_megabytes: Annotated[int, typer.Option(min=0, help="Limit of chats per user. 0: no limit.")] = 256,
     runs: Annotated[
         Path, typer.Option("--runs", metavar="DIR", help="Folder of `dragoman evaluate` runs to show.")
     ] = Path("runs"),
@@ -148,7 +149,7 @@ def serve(
         limits = Limits(turns_per_minute, tokens_per_day)
         tenants = _megabytes(tenant_megabytes), tenant_files or None, tenant_passages or None
         users = _megabytes(user_megabytes), user_files or None, user_passages or None
-        quota = Quota(*tenants, *users, facts=user_facts or None)
+        quota = Quota(*tenants, *users, facts=user_facts or None, user_chat_bytes=_megabytes(user_chat_megabytes))
         service = Service(
             loaded,
             ledger=ledger if has_keys else None,

@@ -13,6 +13,7 @@ DragomanError
 ├── StoreError             the store cannot be opened, read or written
 │   ├── StoreLockedError   another process holds the store
 │   ├── StoreBusyError     the store cannot take a call now; the same call may succeed later
+│   │   └── StoreErasedError   what a write rests on was erased meanwhile; nothing was added
 │   ├── StoreTwiceError    the turns of this request are kept already; nothing was added
 │   ├── StoreCorruptError  the file is not a store, or is damaged
 │   └── StoreFullError     the disk is full; what was acknowledged before is kept
@@ -114,6 +115,10 @@ class StoreLockedError(StoreError):
 
 class StoreBusyError(StoreError):
     """The store cannot take a call now; the same call may succeed later."""
+
+
+class StoreErasedError(StoreBusyError):
+    """What a write rests on was erased meanwhile; nothing was added."""
 
 
 class StoreTwiceError(StoreError):

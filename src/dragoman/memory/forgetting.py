@@ -14,6 +14,14 @@ Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _ENOUGH = 0.45
 _NEARLY = 0.1
 _SHORT = 3
+_LONG = 5
+"""Characters of a name that is looked for within longer words too, as in a trace."""
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w{2,}")
+_CALENDAR = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
+    "sundays january february march april may june july august september october november december english".split()
+)
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|some|two|three)\s+", re.IGNORECASE)
 
 
@@ -45,18 +53,34 @@ def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Anal
     ]
 
 
-def telling(store: Store, scope: Scope, gone: Sequence[Passage], analyse: Analyse) -> list[str]:
-    """What to look for in a user's dialogues and traces: the words said, the fact, its value, whoever repeated it."""
-    needles: set[str] = set()
+def telling(
+    store: Store, scope: Scope, gone: Sequence[Passage], analyse: Analyse, *, kept: Sequence[Passage] = ()
+) -> list[str]:
+    """What to look for in a user's dialogues and traces: the words said, the fact, its value, whoever repeated it.
+
+    A proper name in a fact is looked for by itself, unless a fact that is `kept` has it too.
+    """
+    names = {name for passage in gone for name in proper_names(passage)}
+    names -= {word.casefold() for passage in kept for word in _WORD.findall(f"{passage.text} {_value(passage)}")}
+    needles = {name for name in names if len(name) >= _LONG}
     values = []
+    turns = list(_turns(store, scope))
+    needles.update(text for text in turns if not names.isdisjoint(map(str.casefold, _WORD.findall(text))))
     for passage in gone:
         needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
         value = _ARTICLE.sub("", _value(passage))
         if len(value) >= _SHORT or not value.isascii():
             needles.add(value)
         values.append(set(analyse(value)))
-    needles.update(text for text in _turns(store, scope) if len(text) >= _SHORT and _tells(text, values, analyse))
+    needles.update(text for text in turns if len(text) >= _SHORT and _tells(text, values, analyse))
     return sorted(needle for needle in needles if needle.strip())
+
+
+def proper_names(passage: Passage) -> set[str]:
+    """The proper names in a fact, in lower case: capitalised words within its sentences, without days and months."""
+    texts = (passage.text, _value(passage), passage.meta.get("said", ""))
+    words = {word.casefold() for text in texts for word in _NAME.findall(text)}
+    return words - _CALENDAR
 
 
 def _tells(text: str, values: Iterable[set[str]], analyse: Analyse) -> bool:

@@ -74,10 +74,10 @@ class RuleMemory:
         self._ask_model = ask_model
         self._certainty = certainty
         self.most_facts: int | None = None
-        self.erase_beside: Callable[[Scope], int] | None = None
-        """Erases what is kept of a user beside the store, such as uploaded files; how much."""
-        self.count_beside: Callable[[Scope], int] | None = None
-        """Counts the files that `erase_beside` would erase."""
+        self.erase_scope: Callable[[Scope], int] = store.forget
+        """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
+        self.count_files: Callable[[Scope], int] | None = None
+        """Counts the uploaded files that `erase_scope` would erase."""
         self.recent = RecentDeletions()
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
@@ -135,7 +135,7 @@ class RuleMemory:
         """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
         known = self._store.passages(scope, self._source.name) if self._source is not None else ()
         chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
-        files = self.count_beside(scope) if self.count_beside is not None else 0
+        files = self.count_files(scope) if self.count_files is not None else 0
         return Erasure(sum(1 for _ in known), len(chats), files)
 
     def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
@@ -174,9 +174,7 @@ class RuleMemory:
             for superseded in (False, True)
             for passage in self._store.passages(scope, self._source.name, superseded=superseded)
         ]
-        # Files first: where they cannot be erased nothing else is, and the user is told.
-        erased = self.erase_beside(scope) if self.erase_beside is not None else 0
-        if self._store.forget(scope) + erased and not gone:
+        if self.erase_scope(scope) and not gone:
             gone = [Passage("dialogues", self._source.name, "")]
         if gone:
             self._clear_caches()
@@ -195,9 +193,12 @@ class RuleMemory:
         gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
         if not gone:
             return ()
-        # Dialogues first: a call that was cut short finds the fact again, and does the rest.
-        self._store.redact(scope, telling(self._store, scope, gone, self._analyse))
+        # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
+        # a turn that another process runs may have read the fact, and stored its reply, until it was removed.
+        kept = [row for row in (*live, *hidden) if row not in gone]
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._clear_caches()
         replaced = tuple(
             (old, by.id)

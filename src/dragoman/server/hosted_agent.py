@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Scope, Source
 from dragoman.server.access.caller import Caller
-from dragoman.server.access.quota import Quota, SharedStock, Stock, StorageUsage, counted
-from dragoman.server.data.upload_folders import erase_uploads, user_folder
+from dragoman.server.access.quota import Quota, SharedStock, Stock
 from dragoman.server.http.problems import absent
 from dragoman.server.turns.dialogue_order import DialogueOrder, Standing, Usher
+from dragoman.sources.upload_folders import StorageUsage
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -63,10 +63,9 @@ class Hosted:
         memory: Any = assistant.memory  # of some kind that may know no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts
-        if hasattr(memory, "erase_beside"):
-            memory.erase_beside = lambda scope: erase_uploads(self.state, scope, self.stock)
-        if hasattr(memory, "count_beside"):
-            memory.count_beside = lambda scope: counted(user_folder(self.state, scope)).files
+        if assistant.files is not None:  # whoever erases everything of a user, here or by a command, finds these
+            assistant.files.use(state)
+            assistant.files.recount = self.stock.recount
         self._call = call
         self.lines: DialogueOrder | None = getattr(assistant.store, "lines", None)
         self.usher = None if self.lines is None else Usher(self.lines, call)
@@ -99,16 +98,18 @@ class Hosted:
             raise
         return Standing(usher, place, first=first)
 
-    async def clear(self, caller: Caller, dialogue: str | None = None, *, forgetting: bool = True) -> None:
+    async def clear(self, caller: Caller, dialogue: str | None = None, *, apart: str | None = None) -> None:
         """Cancel the turns of a user, or of one dialogue, on other servers, so that they store nothing.
 
-        Without `forgetting`, turns that delete data themselves continue.
+        With `apart`, the dialogue of a turn that deletes data, turns that delete data themselves continue, and so do
+        those that wait behind it in its dialogue: they have read nothing yet.
         """
         if self.lines is not None:
             lines, whose = self.lines, self._whose(caller)
             line = None if dialogue is None else (*whose, dialogue)
-            for under in (whose, (*whose, _FORGETS)) if forgetting else (whose,):
-                await self._call(lambda under=under: lines.clear(under, line))  # type: ignore[misc]  # early binding
+            beside = None if apart is None else (*whose, apart)
+            for under in (whose, (*whose, _FORGETS)) if apart is None else (whose,):
+                await self._call(lambda under=under: lines.clear(under, line, apart=beside))  # type: ignore[misc]
 
     def _whose(self, caller: Caller) -> tuple[str, str]:
         """The owner as the store knows it: other servers may use another name for the agent."""
@@ -121,6 +122,10 @@ class Hosted:
     def seat(self, caller: Caller) -> Seat:
         view = self.view(caller.tenant)
         return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
+
+    def seat_of(self, tenant: str, user: str) -> Seat:
+        """The seat of a user without a caller, for work of the server itself."""
+        return Seat(self.name, self.view(tenant), user, True, self.state, self.quota, self.stock)
 
 
 def _declared(assistant: Assistant, name: str) -> Source:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
 from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
-from dragoman.core.trace import Note
+from dragoman.core.trace import Note, Reply
 from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
-from dragoman.server.access.quota import QUOTA, Quota
-from dragoman.server.data import user_data
-from dragoman.server.data.upload_folders import sweep
+from dragoman.server.access.quota import QUOTA, ChatUsage, Quota
+from dragoman.server.data import uploads, user_data
+from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
 from dragoman.server.http.problems import unconfirmed
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
+from dragoman.server.turns.fair_pool import FairPool
 from dragoman.server.turns.fair_share import FairShare
 from dragoman.server.turns.forget_requests import Wish, asks_to_forget
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
@@ -40,6 +41,7 @@ _log = logging.getLogger("dragoman.server")
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHORES, _WAITING_CHORES = 4, 64
+_TRACE_BYTES = 4000
 _RECEIVING = 32
 """Uploads that come in at once: each may lie on the disk whole before it is read."""
 _LAST_SECONDS = 5.0
@@ -63,6 +65,11 @@ class CallerTurn:
     dialogue: str = "main"
     before: tuple[Turn, ...] = ()
     request: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes the turn takes up when it is stored, with the turns before it."""
+        return sum(len(text.encode("utf-8", "replace")) for text in (self.text, *(turn.text for turn in self.before)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +121,19 @@ class Service:
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds)
-        self._chores = ThreadPoolExecutor(_CHORES, "dragoman-chore")
+        fair = ledger is not None  # without keys there is one user, who may have all threads
+        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
+        self._chores = FairPool(_CHORES, "dragoman-chore", fair=fair)
         self._waiting = FairShare(_WAITING_CHORES)
         self.receiving = FairShare(_RECEIVING)
-        self._askers = ThreadPoolExecutor(_ASKERS, "dragoman-asker")
+        self._askers = FairPool(_ASKERS, "dragoman-asker", fair=False)
         self._asking = FairShare(_WAITING_ASKERS)
-        self._parsers = ThreadPoolExecutor(_PARSERS, "dragoman-parser")
-        self._readers = ThreadPoolExecutor(_READERS, "dragoman-reader")
+        self._parsers = FairPool(_PARSERS, "dragoman-parser", fair=fair)
+        self._readers = FairPool(_READERS, "dragoman-reader", fair=fair)
         self._reading = FairShare(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
         self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
+        self._chats = ChatUsage()
         self._made = time.time()
         self.ready = False
 
@@ -171,9 +180,11 @@ class Service:
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
-            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text))
+            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text), caller.whose)
             deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
             around = self._silence(hosted, caller, line, wish, deletes=deletes)
+            # Who has no room left can still ask to forget.
+            work = partial(work, is_counted=wish == "nothing")
             if hosted.usher is None:
                 return submit(work, around=around)
             standing = await hosted.stand(caller, ask.dialogue, forgets=deletes)
@@ -190,7 +201,7 @@ class Service:
 
         With `deletes` it stops them on all servers.
         """
-        if wish == "nothing" or hosted.assistant.memory is None:
+        if wish in ("nothing", "everything") or hosted.assistant.memory is None:
             return None
         if wish == "confirmation":
             return self._if_confirmed(hosted, caller, line, deletes=deletes)
@@ -234,6 +245,7 @@ class Service:
         watches: Sequence[Watch] = (),
         after: Callable[[TurnDone], None] | None = None,
         place: Receipt | None = None,
+        is_counted: bool = True,
     ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
         assistant = hosted.view(caller.tenant)
@@ -249,6 +261,8 @@ class Service:
                 done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
                 yield from again(done)
                 return
+            scope, most = assistant.scope(caller.user), self.settings.quota.user_chat_bytes
+            self._chats.check(assistant.store, scope, ask.bytes, most if is_counted else None)
             for piece in assistant.exchange(said):
                 toll.take(piece)
                 if isinstance(piece, str):
@@ -263,6 +277,7 @@ class Service:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
                     self._spend(caller, usage)
+                    self._chats.add(scope, _trace_bytes(piece.reply))
                     if after is not None:
                         after(done)
                     yield done
@@ -317,7 +332,9 @@ class Service:
         owner = caller.user if declared.private else SHARED_USER
         with self._reading.holding(caller.whose, seconds=10.0):
             async with self.alone("files", hosted.name, caller.tenant, owner):
-                return await self._in(self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs))
+                return await self._in(
+                    self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs), caller.whose
+                )
 
     async def forgetting(
         self, caller: Caller, agent: str, chore: Callable[Concatenate[Seat, P], T], *args: P.args, **kwargs: P.kwargs
@@ -359,7 +376,7 @@ class Service:
             if files:  # first: an upload may take long, and nobody need be silent for it
                 await held.enter_async_context(self.alone("files", *mine))
             await held.enter_async_context(self.turn_queue.hush(mine, apart=apart))
-            await hosted.clear(caller, forgetting=apart is None)
+            await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))
             await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
             yield
 
@@ -382,11 +399,11 @@ class Service:
     async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
         """Run a slow function in a thread; it counts against the share of `whose`."""
         with self._waiting.holding(whose, seconds=2.0):
-            return await self._in(self._chores, function)
+            return await self._in(self._chores, function, whose)
 
-    async def _in(self, pool: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    async def _in(self, pool: FairPool, function: Callable[[], T], whose: str | None = None) -> T:
         """Run a function in a thread, tracked even if its caller stops waiting."""
-        running = pool.submit(function)
+        running = pool.submit(function, whose=whose)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return await asyncio.wrap_future(running)
@@ -433,6 +450,7 @@ class Service:
             await self.call(lambda hosted=hosted: _warm(hosted.assistant))  # type: ignore[misc]  # early binding
             if hosted.lines is not None:
                 await self.call(hosted.lines.open)
+            await self.call(lambda hosted=hosted: _recover(hosted))  # type: ignore[misc]  # early binding
         self.ready = True
         for hosted in self.agents.values():
             # Other servers may share the folder: what they are about to read is not a day old.
@@ -467,6 +485,18 @@ class Service:
             hosted.assistant.close()
         if self.ledger is not None:
             self.ledger.close()
+
+
+def _trace_bytes(reply: Reply) -> int:
+    """About how many bytes a reply takes up in the store: its trace repeats the evidence in the notes."""
+    return len(reply.text) + 3 * sum(len(piece.passage.text) for piece in reply.evidence) + _TRACE_BYTES
+
+
+def _recover(hosted: Hosted) -> None:
+    """Finish or undo the uploads that a killed server left."""
+    settled = uploads.recover(hosted.seat_of, hosted.state)
+    if settled:
+        _log.info("%d unfinished uploads were settled", settled)
 
 
 def _warm(assistant: Assistant) -> None:

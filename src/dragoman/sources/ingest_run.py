@@ -8,20 +8,34 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
-from dragoman.core.workers import Shard, Workers
+from dragoman.core.workers import Shard, ShardJob, Workers
 from dragoman.sources.files import Failure, FoundFiles, SourceFile, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
 from dragoman.sources.ledger import Entry, IngestLedger, Way, trusted_time
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, FloatArray, Store
+
+
+class Switch(Protocol):
+    """Write passages, delete others by id and keep values, all or none; the number deleted. Stores may offer it."""
+
+    def __call__(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        vectors: FloatArray | None,
+        *,
+        remove: Sequence[str],
+        notes: Mapping[str, str],
+    ) -> int: ...
 
 
 class NoRoomError(InputError):
@@ -93,6 +107,8 @@ class IngestRun:
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
         self._ledger = IngestLedger(store, scope, source.name, way)
+        self._switch: Switch | None = getattr(store, "switch", None) if way == "uploaded" else None
+        self._vectors: list[FloatArray] = []
         self._batch = max(1, batch)
         self._base = base
         self._room = room
@@ -139,10 +155,18 @@ class IngestRun:
                 self.counts.removed += self._store.remove(self._scope, ids)
                 self._ledger.drop(origin)
 
-    def bring(self, files: Iterable[SourceFile], encoder: Encoder, workers: Workers, made: MakeEncoder | None) -> None:
-        """Read changed files, and write their differences."""
+    def bring(
+        self,
+        files: Iterable[SourceFile],
+        encoder: Encoder,
+        workers: Workers,
+        made: MakeEncoder | None,
+        *,
+        reader: ShardJob[Loaded, Read] | None = None,
+    ) -> None:
+        """Read changed files, with `reader` instead of the default job, and write their differences."""
         waiting: list[_Changed] = []
-        read = workers.map(reading(), self._unread(files, waiting))
+        read = workers.map(reader or reading(), self._unread(files, waiting))
         parts: list[_Batch] = []
         shards = self._parts(self._groups(read, waiting), parts)
         for vectors in workers.map(encoding(encoder, made, self._source.about), shards):
@@ -230,7 +254,10 @@ class IngestRun:
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
     def _write(self, part: _Batch, vectors: FloatArray) -> None:
-        """Write a batch: passages first, the ledger last."""
+        """Write a batch: passages first, the ledger last. Uploads are written by whole files, in one transaction."""
+        if self._switch is not None:
+            self._collect(part, vectors)
+            return
         for change in part.group if part.first else ():
             for origin in change.robbed:
                 self._ledger.begin(origin)  # if the file returns, it is read again
@@ -243,13 +270,35 @@ class IngestRun:
             if change.stale:
                 self.counts.removed += self._store.remove(self._scope, change.stale)
             self._ledger.finish(change.file.origin, change.entry)
-            self.whole.add(change.file.origin)
-            self.counts.added += len(change.added)
-            self.counts.changed += len(change.changed)
-            self.counts.unchanged += change.entry.passages - len(change.writes)
-            self._leaving.difference_update(change.stale)
-            for passage in change.added:
-                self._coming.pop(passage.id, None)
+            self._written(change)
+
+    def _collect(self, part: _Batch, vectors: FloatArray) -> None:
+        """Collect the batches of some files, and switch from the old passages to the new ones with the last batch."""
+        import numpy as np
+
+        assert self._switch is not None
+        self._vectors.append(vectors)
+        if not part.last:
+            return
+        passages = [passage for change in part.group for passage in change.writes]
+        stale = [id_ for change in part.group for id_ in change.stale]
+        notes = [self._ledger.interruption(origin) for change in part.group for origin in change.robbed]
+        notes += [self._ledger.completion(change.file.origin, change.entry) for change in part.group]
+        made, self._vectors = np.concatenate(self._vectors), []
+        removed = self._switch(self._scope, passages, made if passages else None, remove=stale, notes=dict(notes))
+        self.counts.removed += removed
+        for change in part.group:
+            self._written(change)
+
+    def _written(self, change: _Change) -> None:
+        """Count a file whose passages are all in the store."""
+        self.whole.add(change.file.origin)
+        self.counts.added += len(change.added)
+        self.counts.changed += len(change.changed)
+        self.counts.unchanged += change.entry.passages - len(change.writes)
+        self._leaving.difference_update(change.stale)
+        for passage in change.added:
+            self._coming.pop(passage.id, None)
 
     def _compare(self, changed: _Changed, read: Read) -> _Change:
         """The differences between a file and the store."""

@@ -60,6 +60,11 @@ def _open_reading() -> Iterator[Work[Loaded, Read]]:
 
 
 def _read(loaded: Loaded, tell: Tell) -> list[Read]:
+    return [read_passages(loaded)]
+
+
+def read_passages(loaded: Loaded) -> Read:
+    """The passages of a file, or why it is refused."""
     try:
         document = parse(loaded.content, loaded.name)
         passages = cut(document, loaded.source, loaded.origin, apart=loaded.apart)
@@ -67,9 +72,9 @@ def _read(loaded: Loaded, tell: Tell) -> list[Read]:
         allowance = Allowance(loaded.content, loaded.name)
         for passage in passages:
             allowance.take(passage.title, *passage.headings, *passage.meta, *passage.meta.values())
-        return [Read(passages, document.failed)]
+        return Read(passages, document.failed)
     except InputError as error:
-        return [Read(refused=str(error))]
+        return Read(refused=str(error))
 
 
 @contextmanager

@@ -77,12 +77,19 @@ class IngestLedger:
 
     def begin(self, origin: str) -> None:
         """Mark a file as pending, so that an interruption does not leave a partial file marked as complete."""
-        self._store.keep(self._scope, self._key(origin), _PENDING + self._way)
+        self._store.keep(self._scope, *self.interruption(origin))
 
     def finish(self, origin: str, entry: Entry) -> None:
         """Mark a file as complete."""
-        written = json.dumps(encode(replace(entry, way=self._way)), ensure_ascii=False)
-        self._store.keep(self._scope, self._key(origin), written)
+        self._store.keep(self._scope, *self.completion(origin, entry))
+
+    def completion(self, origin: str, entry: Entry) -> tuple[str, str]:
+        """The key and the value that mark a file as complete, to be kept in the transaction that writes it."""
+        return self._key(origin), json.dumps(encode(replace(entry, way=self._way)), ensure_ascii=False)
+
+    def interruption(self, origin: str) -> tuple[str, str]:
+        """The key and the value that mark a file as pending."""
+        return self._key(origin), _PENDING + self._way
 
     def drop(self, origin: str) -> None:
         """Mark a file as removed."""

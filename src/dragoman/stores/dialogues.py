@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Answered, Receipt, Scope, Turn
+from dragoman.stores.erasure_hold import ErasureHold
 from dragoman.stores.rows import check_key, check_request, check_text, check_turns, holds, kept_twice, needles
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _DIALOGUE = """SELECT speaker, text FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
 _DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
+_BYTES = """SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(trace), 0)), 0), count(seq) FROM turns
+    WHERE tenant = :tenant AND user = :user"""
+_ROW_BYTES = 200
 _TRACE = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
 _TRACES = """SELECT trace FROM turns
@@ -39,6 +43,11 @@ class DialogueTable(ABC):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def hold(self, scope: Scope) -> ErasureHold:
+        """A context in which writes to the scope are refused once anybody has erased data of it since this call."""
+        with self._engine.reading(scope) as rows:
+            return ErasureHold(scope, rows.erasures())
 
     @abstractmethod
     def _append(self, scope: Scope, turns: Sequence[Bindings], under: Receipt | None) -> None:
@@ -100,6 +109,12 @@ class DialogueTable(ABC):
         with self._engine.reading(scope) as rows:
             return [str(cells[0]) for cells in rows.rows(_DIALOGUES)]
 
+    def turn_bytes(self, scope: Scope) -> int:
+        """About how many bytes the dialogues of a scope take up, with their traces."""
+        with self._engine.reading(scope) as rows:
+            ((held, turns),) = rows.rows(_BYTES)
+        return int(held or 0) + _ROW_BYTES * int(turns or 0)
+
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""
         with self._engine.reading(scope) as rows:
@@ -116,7 +131,10 @@ class DialogueTable(ABC):
         return [None if trace is None else json.loads(str(trace)) for (trace,) in traces]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
+        """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns.
+
+        Counts as an erasure of the scope: a turn that holds it (`hold`) and began earlier stores nothing any more.
+        """
         wanted, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
@@ -127,6 +145,7 @@ class DialogueTable(ABC):
                 if in_text or in_trace:
                     changes.append({"seq": seq, "text": "" if in_text else text, "trace": None if in_trace else trace})
             rows.many(_REDACT, changes)
+            rows.count_erasure()
         self._engine.erase()
         return len(changes)
 

@@ -37,6 +37,14 @@ class ScopedRows(Protocol):
         """The next value of a clock that never goes back: later writes of a scope have higher ones."""
         ...
 
+    def erasures(self) -> int:
+        """The number of times that data of the scope was erased."""
+        ...
+
+    def count_erasure(self) -> None:
+        """Count one more erasure; it counts if the transaction commits."""
+        ...
+
     def new_keys(self, count: int) -> Sequence[int]:
         """Numbers for new rows above all earlier ones; never reused, since an index may still hold an old one."""
         ...
@@ -55,7 +63,10 @@ class Engine(Protocol):
         ...
 
     def writing(self, scope: Scope) -> AbstractContextManager[ScopedRows]:
-        """One transaction: when the block ends it is durable, when it raises nothing has happened."""
+        """One transaction: when the block ends it is durable, when it raises nothing has happened.
+
+        Raises if this thread holds the scope (`stores.erasure_hold`) and it was erased since.
+        """
         ...
 
     def scopes(self) -> Sequence[Scope]:

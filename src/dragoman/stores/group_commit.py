@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError, StoreError
+from dragoman.stores.erasure_hold import current_hold
 
 if TYPE_CHECKING:
     from dragoman.core.values import Scope
@@ -20,11 +22,12 @@ APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, req
 class _Entry:
     """The turns of one call, and its outcome."""
 
-    __slots__ = ("error", "is_done", "rows", "scope")
+    __slots__ = ("error", "hold", "is_done", "rows", "scope")
 
     def __init__(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
         self.scope = scope
         self.rows = rows
+        self.hold = current_hold(scope)
         self.is_done = False
         self.error: DragomanError | None = None
 
@@ -39,6 +42,7 @@ class Appending:
 
     def add(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
         """Add turns, all or none."""
+        check_cancelled()  # here, since another thread may write them
         entry = _Entry(scope, rows)
         with self._list:
             self._waiting.append(entry)
@@ -70,6 +74,9 @@ class Appending:
             entry.is_done = True
 
     def _commit(self, entries: Sequence[_Entry]) -> None:
-        with self._database.writing(entries[0].scope) as rows:
+        with self._database.writing(entries[0].scope, checked=False) as rows:
             for entry in entries:
-                rows.of(entry.scope).many(APPEND, entry.rows)
+                scoped = rows.of(entry.scope)
+                if entry.hold is not None:  # its own, whichever thread writes
+                    entry.hold.check(scoped.erasures())
+                scoped.many(APPEND, entry.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.errors import InputError
 from dragoman.core.registry import stores
 from dragoman.core.values import Answered, Hit, Passage, Query, Receipt, Scope, SourceName, Turn
+from dragoman.stores.erasure_hold import ErasureHold, current_hold, moved
 from dragoman.stores.rows import (
     Analyse,
     check_key,
@@ -75,6 +77,11 @@ class InMemoryStore:
         self._rooms: dict[Scope, _Room] = {}
         self._lock = RLock()
         self._written = 0
+        self._erasures: Counter[Scope] = Counter()
+
+    def hold(self, scope: Scope) -> ErasureHold:
+        """A context in which writes to the scope are refused once anybody has erased data of it since this call."""
+        return ErasureHold(scope, self._erasures[scope])
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
         """Write passages by id, all or none; return the number of new or changed ones."""
@@ -84,6 +91,7 @@ class InMemoryStore:
         blobs = pack(vectors, len(passages))
         tokens = [spaced(self._analyse(passage.indexed)) for passage in passages]
         with self._lock:
+            self._check(scope)
             room = self._rooms.setdefault(scope, _Room())
             for passage in passages:
                 if (row := room.rows.get(passage.id)) is not None:
@@ -124,6 +132,22 @@ class InMemoryStore:
             room.pools.clear()
             return sum(room.rows.pop(key, None) is not None for key in dict.fromkeys(ids))
 
+    def switch(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        vectors: FloatArray | None = None,
+        *,
+        remove: Sequence[str] = (),
+        notes: Mapping[str, str] | None = None,
+    ) -> int:
+        """Write passages, delete others and keep values, all or none; return the number deleted."""
+        with self._lock:
+            self.put(scope, passages, vectors)  # checks everything before it writes
+            for key, value in (notes or {}).items():
+                self.keep(scope, key, value)
+            return self.remove(scope, remove)
+
     def supersede(self, scope: Scope, id: str, by: str) -> None:
         """Mark a row as replaced by another; putting it again revives it."""
         with self._lock:
@@ -154,6 +178,7 @@ class InMemoryStore:
         request = check_request(under, turns)
         check_turns(turns, traced=trace is not None)
         with self._lock:
+            self._check(scope)
             if request is not None and self.answered(scope, request) is not None:
                 raise kept_twice(request)
             room = self._rooms.setdefault(scope, _Room())
@@ -199,6 +224,7 @@ class InMemoryStore:
                 entry.turn = replace(entry.turn, text="") if in_text else entry.turn
                 entry.trace = None if in_trace else entry.trace
                 touched += in_text or in_trace
+            self._count_erasure(scope)
         return touched
 
     def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
@@ -216,6 +242,7 @@ class InMemoryStore:
         check_key("A key", key)
         check_text("A kept value", value)
         with self._lock:
+            self._check(scope)
             self._rooms.setdefault(scope, _Room()).kept[key] = value
 
     def kept(self, scope: Scope, key: str) -> str | None:
@@ -225,10 +252,20 @@ class InMemoryStore:
         """Erase a scope; return the number of passages, turns and key-value pairs erased."""
         with self._lock:
             room = self._rooms.pop(scope, _Room())
+            self._count_erasure(scope)
         return len(room.rows) + sum(map(len, room.turns.values())) + len(room.kept)
 
     def close(self) -> None:
         """Does nothing: there are no files or connections to close."""
+
+    def _check(self, scope: Scope) -> None:
+        hold = current_hold(scope)
+        if hold is not None:
+            hold.check(self._erasures[scope])
+
+    def _count_erasure(self, scope: Scope) -> None:
+        self._erasures[scope] += 1
+        moved(scope, self._erasures[scope])
 
     def _room(self, scope: Scope) -> _Room:
         return self._rooms.get(scope) or _Room()

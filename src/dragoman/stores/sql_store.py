@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import StoreError
 from dragoman.core.values import SHARED_USER, Hit, Passage, Query, Scope, SourceName
-from dragoman.stores.dialogues import DialogueTable
+from dragoman.stores.dialogues import KEEP, DialogueTable
 from dragoman.stores.purging import Purged
 from dragoman.stores.rows import (
     COLUMNS,
@@ -135,6 +135,37 @@ class TableStore(DialogueTable):
         self._engine.erase()
         return removed
 
+    def switch(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        vectors: FloatArray | None = None,
+        *,
+        remove: Sequence[str] = (),
+        notes: Mapping[str, str] | None = None,
+    ) -> int:
+        """Write passages, delete others and keep values, all or none; return the number deleted."""
+        from dragoman.stores.passage_writes import PassageBatch
+        from dragoman.stores.passage_writes import remove as delete
+        from dragoman.stores.vectors import pack
+
+        check_passages(passages)
+        batch = PassageBatch(passages, pack(vectors, len(passages)), self._analyse)
+        with self._engine.reading(scope) as rows:
+            batch.plan(rows)  # analyses the texts, so that the transaction is short
+        with self._purging(scope) as purge, self._engine.writing(scope) as rows:
+            batch.plan(rows)
+            purged = self._telling(rows, purge)
+            for source, keys in batch.rewritten.items():
+                purged(source, keys)
+            batch.write(rows)
+            removed = delete(rows, remove, purged)
+            for key, value in (notes or {}).items():
+                rows.rows(KEEP, key=key, value=value)
+        self._search.pools.drop(scope)
+        self._engine.erase()
+        return removed
+
     def purge(self) -> Purged:
         """Remove deleted bytes from the files. SQLite overwrites them at once, so only its log is emptied here."""
         self._engine.erase()
@@ -170,6 +201,7 @@ class TableStore(DialogueTable):
                 table: rows.run(f"DELETE FROM {table} WHERE tenant = :tenant AND user = :user")
                 for table in self._engine.tables
             }
+            rows.count_erasure()
         self._search.pools.drop(scope)
         self._engine.erase()
         return sum(erased[table] for table in counted)

@@ -222,3 +222,14 @@ def test_a_gguf_file_says_in_torch_what_it_says_in_llama_cpp():
 def test_loading_and_answering_write_nothing_to_the_terminal(capfd):
     HfModel(weights=str(weights.path("smollm2-135m-instruct"))).generate([SKY], max_tokens=2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_prompt_that_is_shortened_is_said_without_its_words(tiny_causal, caplog):
+    causal = HfModel(weights=str(tiny_causal), context_tokens=512)._load()
+    with caplog.at_level("WARNING", logger="dragoman.models.torch.causal_lm"):
+        causal.encode([Message("user", "short")], 512)
+        assert caplog.messages == []
+        for text in ("marzipan " * 400, "marzipan " * 100_000):
+            causal.encode([Message("user", "an older one"), Message("user", text)], 512)
+    assert len(caplog.messages) == 2 and all("did not fit into 512 tokens" in line for line in caplog.messages)
+    assert "marzipan" not in caplog.text

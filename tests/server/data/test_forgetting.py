@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dragoman.core.errors import StoreError
+from dragoman.core.errors import StoreError, StoreFullError
 from dragoman.server.access.caller import LOCAL
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.dialogue_match import DialogueMatch
@@ -163,8 +163,8 @@ def test_what_is_being_uploaded_while_everything_is_forgotten_is_forgotten_too(
     """The file has been read, and its passages are about to be written."""
     service = make_house()
     store = service.hosted("").assistant.store
-    held = Held(store.put)
-    monkeypatch.setattr(store, "put", held)
+    held = Held(store.switch)
+    monkeypatch.setattr(store, "switch", held)
     started = serve(service)
     if by_talking:
         told(started, "Forget everything about me.")
@@ -182,7 +182,7 @@ def test_what_is_being_uploaded_while_everything_is_forgotten_is_forgotten_too(
 
 
 def test_files_that_cannot_be_removed_are_said_to_be_there(make_house, serve, monkeypatch):
-    from dragoman.server.data import upload_folders
+    from dragoman.sources import upload_folders
 
     client = serve(make_house()).client()
     upload(client, secret=SECRET)
@@ -194,6 +194,25 @@ def test_files_that_cannot_be_removed_are_said_to_be_there(make_house, serve, mo
         patched.setattr(upload_folders.shutil, "rmtree", refused)
         failed = client.delete("/v1/memory?everything=true&confirm=true")
     assert (failed.status_code, failed.json()["code"]) == (500, "store")
+    assert failed.json()["detail"].startswith("Facts, chats and passages are deleted. Uploaded files cannot be removed")
+    assert client.delete("/v1/memory?everything=true&confirm=true").status_code == 200 and kept(client) == ([], [])
+
+
+def test_on_a_full_disk_nothing_is_deleted_and_that_is_said(make_house, serve, monkeypatch):
+    """Rows need space to be deleted, files do not: so rows go first."""
+    service = make_house()
+    client = serve(service).client()
+    upload(client, secret=SECRET)
+
+    def full(*_):
+        raise StoreFullError("The disk is full.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(service.hosted("").assistant.store, "forget", full)
+        failed = client.delete("/v1/memory?everything=true&confirm=true")
+    assert (failed.status_code, failed.json()["code"]) == (507, "disk-full")
+    assert "Nothing was changed" in failed.json()["detail"]
+    assert kept(client)[0] == ["secret.md"] and len(kept(client)[1]) == 1
     assert client.delete("/v1/memory?everything=true&confirm=true").status_code == 200 and kept(client) == ([], [])
 
 
@@ -316,8 +335,8 @@ def test_a_long_turn_comes_before_the_short_one_after_it(make_house, serve, held
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("Forget everything about me.", "nothing"),
-        ("Hello. It rains. Could you forget everything about me?", "nothing"),
+        ("Forget everything about me.", "everything"),
+        ("Hello. It rains. Could you forget everything about me?", "everything"),
         ("yes", "confirmation"),
         ("Yes, delete everything.", "confirmation"),
         ("是的，全部删除", "confirmation"),
@@ -359,3 +378,20 @@ def test_the_end_of_a_dialogue_is_dropped_for_its_user_alone():
         ends.note(whose, turns, "r-1")
     ends.drop(ana, "r-1")
     assert (ends.claim(ana, turns), ends.claim(ben, turns)) == (None, "r-1")
+
+
+def test_a_turn_that_ends_while_a_dialogue_is_read_does_not_break_the_reading(make_house, monkeypatch):
+    from dragoman.server.data import user_data
+
+    seat = make_house().hosted("").seat(LOCAL)
+    seat.assistant.ask("Hello", dialogue="d")
+    replies = seat.assistant.replies
+
+    def late(**given):
+        seat.assistant.ask("And then?", dialogue="d")
+        return replies(**given)
+
+    monkeypatch.setattr(seat.assistant, "replies", late)
+    assert len(user_data.dialogue(seat, "d")) == 2
+    monkeypatch.setattr(seat.assistant, "replies", lambda **_: ())
+    assert user_data.export(seat)["dialogues"] == [{"id": "d", "turns": []}]

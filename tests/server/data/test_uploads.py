@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import threading
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from dragoman.core.errors import ServiceError, StoreBusyError
 from dragoman.server.access.caller import LOCAL
 from dragoman.server.data import uploads
+from dragoman.server.data.pending_uploads import PendingUpload
 from dragoman.server.data.uploads import Upload
 from dragoman.sources.ingest_run import IngestRun
 
@@ -125,7 +125,7 @@ def cut_off(seat, monkeypatch, name, content):
     """An upload during which the process ends: nothing is put in order any more."""
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(uploads, "_ingest", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        patched.setattr(uploads.Incoming, "__exit__", lambda *_: None)
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
         put(seat, name, content)
 
 
@@ -146,12 +146,63 @@ def test_what_was_cut_off_is_no_ones_room_and_is_gone_after_the_next_start(make_
     put(seat, "a.md")
     cut_off(seat, monkeypatch, "b.md", NEW)
     assert hidden(seat) and counted(seat.state / "uploads").files == 1
-    (left,) = [path for path in hidden(seat) if path.parent.parent.parent.parent == seat.state / "uploads"]
-    os.utime(left, (time.time() - 60,) * 2)
-    cut_off(seat, monkeypatch, "c.md", NEW)
     asyncio.run(service.warm_up())
-    assert not left.exists() and hidden(seat), "what came after the start may still be read"
-    assert shown(seat)[0] == {"a.md": 1}
+    assert not hidden(seat) and shown(seat)[0] == {"a.md": 1}
+
+
+def test_what_another_server_is_uploading_outlives_the_start_of_this_one(make_house, monkeypatch):
+    service = make_house()
+    seat = service.hosted("").seat(LOCAL)
+    held = Held(uploads._ingest)
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "_ingest", held)
+        sending = doing(lambda: put(seat, "a.md"))
+        assert held.begun.wait(60)
+        asyncio.run(service.warm_up())
+        held.go.set()
+        sending.join(60)
+    assert shown(seat) == ({"a.md": 1}, ["The boat leaves at nine."]) and not hidden(seat)
+
+
+@pytest.mark.parametrize("before", [None, OLD])
+def test_an_upload_killed_before_its_file_was_moved_is_finished_at_the_next_start(make_house, monkeypatch, before):
+    service = make_house()
+    seat = service.hosted("").seat(LOCAL)
+    if before is not None:
+        put(seat, "a.md", before)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(PendingUpload, "settle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
+        patched.setattr(uploads, "_match_file", lambda *_: None)
+        put(seat, "a.md", NEW)
+    asyncio.run(service.warm_up())
+    assert shown(seat) == ({"a.md": 1}, ["The boat leaves at ten, and not before."]) and not hidden(seat)
+    assert next(seat.state.rglob("a.md")).read_bytes() == NEW
+
+
+def test_a_file_that_cannot_be_moved_into_its_place_leaves_the_one_before_it(seat, monkeypatch):
+    put(seat, "a.md")
+
+    def refused(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr(PendingUpload, "settle", refused)
+        put(seat, "a.md", NEW)
+    assert shown(seat) == ({"a.md": 1}, ["The boat leaves at nine."]) and not hidden(seat)
+
+
+def test_a_removal_that_was_cut_off_is_finished_at_the_next_start(make_house, monkeypatch):
+    service = make_house()
+    seat = service.hosted("").seat(LOCAL)
+    put(seat, "a.md")
+    put(seat, "b.md", NEW)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(uploads, "amount_of", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
+        uploads.remove(seat, seat.source("NOTES"), "a.md")
+    asyncio.run(service.warm_up())
+    assert shown(seat) == ({"b.md": 1}, ["The boat leaves at ten, and not before."]) and not hidden(seat)
 
 
 def test_a_file_waits_unseen_until_it_was_read(seat, monkeypatch):

@@ -106,6 +106,7 @@ def test_codes_and_statuses_are_pinned():
         "busy": 503,
         "closing": 503,
         "turn-timeout": 504,
+        "disk-full": 507,
     }
 
 

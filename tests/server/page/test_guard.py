@@ -32,7 +32,7 @@ def sent_for(path, *, crowded=False, kind="http", method="GET", shares=None, **h
     async def place(_):
         return nullcontext() if shares is None else shares.holding("ana", seconds=5.0)
 
-    guarded = _Guarded(app, crowded=lambda: crowded, receiving=place)
+    guarded = _Guarded(app, crowded=lambda _: crowded, receiving=place)
     given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     asyncio.run(guarded({"type": kind, "method": method, "path": path, "headers": given}, None, keep))
     return messages[0], seen
@@ -160,15 +160,21 @@ def test_keys_are_of_their_session_until_it_leaves():
     assert (keys.of("one"), keys.of("two")) == (None, "b")
 
 
-def test_entering_begins_another_session_and_a_ticket_is_good_once():
-    """Whoever planted the cookie of a session in a browser must not come in with it after its user has entered."""
+def test_every_sign_in_gets_a_token_of_its_own():
+    """Whoever planted a cookie in a browser must not come in with it after its user has signed in."""
     keys = Keys()
-    ticket = keys.enter("planted", "a")
-    assert keys.admit("somebody else's", ticket) is None
-    ticket = keys.enter("planted", "a")
-    fresh = keys.admit("planted", ticket)
-    assert fresh not in (None, "planted") and (keys.of("planted"), keys.of(fresh)) == (None, "a")
-    assert keys.admit("planted", ticket) is None and keys.admit("", "") is None
+    first, second = keys.admit("a"), keys.admit("a")
+    assert first != second and (keys.of(first), keys.of(second), keys.of("planted")) == ("a", "a", None)
+
+
+def test_one_owner_of_many_pages_leaves_places_to_others(monkeypatch):
+    monkeypatch.setattr("dragoman.server.page.open_pages.MOST", 8)
+    pages = [_Open(str(number), 4990.0) for number in range(6)]
+    open_pages = OpenPages(lambda: pages, clock=lambda: 5000.0)
+    for page in pages:
+        open_pages.came(page, lambda: 4990.0, "ana")
+        open_pages.settled(page)
+    assert open_pages.is_full("ana") and not open_pages.is_full("ben") and not open_pages.is_full(None)
 
 
 def test_a_page_that_is_open_ends_with_its_session():

@@ -57,6 +57,7 @@ class Causal:
         """The tokens of a chat prompt up to where the answer begins, cut to at most about `room` of them."""
         rough = tuple(replace(one, content=_ends(one.content, room * _LONG_TOKEN)) for one in messages)
         fitting, cuts = fit(rough, room - self._template_tokens(), self._count, self._shortened)
+        cuts += sum(before != after for before, after in zip(messages, rough, strict=True))
         if cuts:
             log.warning("a prompt did not fit into %d tokens: %d cuts", room, cuts)
         return self._tokens(self._rendered(fitting))

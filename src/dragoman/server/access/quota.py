@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Protocol
 
 from dragoman.core.errors import ServiceError
+from dragoman.core.values import Scope
+from dragoman.sources.upload_folders import Amount, StorageUsage, counted, elsewhere, place_id
 
 _GB = 2**30
-_STALE = 60.0
+_STALE, _SOON = 60.0, 1.0
+_MOST_USERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +35,45 @@ class Quota:
     user_files: int | None = 10_000
     user_passages: int | None = 200_000
     facts: int | None = 2000
+    user_chat_bytes: int | None = 256 * 2**20
 
 
 QUOTA = Quota()
 """What may be kept unless the operator says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """A number of files and their bytes."""
+class ChatUsage:
+    """Bytes of each user's dialogues: counted by the store once a minute, and estimated in between."""
 
-    bytes: int = 0
-    files: int = 0
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[Scope, tuple[float, int]] = OrderedDict()
 
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.bytes + other.bytes, self.files + other.files)
+    def check(self, store: object, scope: Scope, more: int, most: int | None) -> None:
+        """Raise an error if a turn of so many bytes exceeds the limit; else count it."""
+        count: Callable[[Scope], int] | None = getattr(store, "turn_bytes", None)
+        if most is None or count is None:
+            return
+        with self._lock:
+            at, held = self._known.get(scope, (0.0, -1))
+        age = monotonic() - at
+        if held < 0 or age > _STALE or (held + more > most and age > _SOON):  # somebody may have deleted some
+            at, held = monotonic(), count(scope)
+        is_full = held + more > most
+        with self._lock:
+            self._known[scope] = at, held if is_full else held + more
+            self._known.move_to_end(scope)
+            while len(self._known) > _MOST_USERS:
+                self._known.popitem(last=False)
+        if is_full:
+            raise full("user", "MB of chats", f"{most / 2**20:,.0f}")
 
-    def __neg__(self) -> Amount:
-        return Amount(-self.bytes, -self.files)
+    def add(self, scope: Scope, more: int) -> None:
+        """Count what else a turn has stored: its reply and its trace."""
+        with self._lock:
+            if scope in self._known:
+                at, held = self._known[scope]
+                self._known[scope] = at, held + more
 
 
 class Stock:
@@ -116,24 +139,6 @@ class Stock:
         return {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
 
 
-class StorageUsage(Protocol):
-    """Storage use counted across servers; see `stores/postgres/upload_usage`."""
-
-    def claim(
-        self, place: str, tenant: str, owner: str, more: tuple[int, int], limits: Mapping[str, int | None]
-    ) -> str | None:
-        """Claim bytes and files; returns the name of the exceeded limit, or `elsewhere`, if that fails."""
-        ...
-
-    def is_elsewhere(self, place: str, tenant: str, owner: str) -> bool:
-        """Whether an owner has files in another place."""
-        ...
-
-    def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
-        """Store a recount of a tenant's files in a place."""
-        ...
-
-
 class SharedStock(Stock):
     """Storage use known to all servers: files in this server's folders and in those of others."""
 
@@ -152,7 +157,7 @@ class SharedStock(Stock):
             limits |= {"user_bytes": quota.user_bytes, "user_files": quota.user_files}
         full_of = self._told(folder, more, limits)
         if full_of == "elsewhere":
-            raise _elsewhere()
+            raise elsewhere()
         if full_of is not None:
             whose, _, what = full_of.partition("_")
             most = limits[full_of] or 0
@@ -160,8 +165,8 @@ class SharedStock(Stock):
 
     def check_here(self, folder: Path) -> None:
         tenant = folder.parent
-        if self._room.is_elsewhere(_place(tenant.parent), tenant.name, folder.name):
-            raise _elsewhere()
+        if self._room.is_elsewhere(place_id(tenant.parent), tenant.name, folder.name):
+            raise elsewhere()
 
     def recount(self, folder: Path) -> None:
         super().recount(folder)
@@ -171,12 +176,12 @@ class SharedStock(Stock):
     def _counted(self, tenant: Path) -> dict[str, Amount]:
         amounts = super()._counted(tenant)
         held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
-        self._room.count(_place(tenant.parent), tenant.name, held)
+        self._room.count(place_id(tenant.parent), tenant.name, held)
         return amounts
 
     def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
         tenant = folder.parent
-        return self._room.claim(_place(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
+        return self._room.claim(place_id(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
 
 
 @dataclass(slots=True)
@@ -184,21 +189,6 @@ class Claim:
     """Claimed space, and how much of it was used."""
 
     used: Amount
-
-
-def counted(folder: Path) -> Amount:
-    """Count the files below a folder; hidden ones are being written or deleted."""
-    bytes_, files = 0, 0
-    for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if not name.startswith("."):
-                try:
-                    bytes_ += os.stat(os.path.join(path, name)).st_size  # noqa: PTH116, PTH118 - many of them
-                    files += 1
-                except OSError:
-                    continue  # gone meanwhile
-    return Amount(bytes_, files)
 
 
 def full(whose: str, what: str, limit: str) -> ServiceError:
@@ -222,27 +212,6 @@ def _too_many(whose: str, what: str, most: int) -> ServiceError:
     if what == "bytes":
         return full(whose, "MB of uploaded files", f"{most / 2**20:,.0f}")
     return full(whose, "uploaded files", f"{most:,}")
-
-
-def _elsewhere() -> ServiceError:
-    return ServiceError(
-        "The uploaded files lie with another server, and this one does not see them. Nothing was changed.",
-        remedy="Ask again, until that one answers; whoever runs the servers lets them share one folder (--uploads).",
-        code="elsewhere",
-    )
-
-
-def _place(uploads: Path) -> str:
-    """The id of a shared folder, stored in a hidden file inside it, so that it survives a move."""
-    file = uploads / ".place"
-    if not file.exists():
-        uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
-        passing = uploads / f".place-{secrets.token_hex(8)}"
-        passing.write_text(secrets.token_hex(16), encoding="ascii")
-        with suppress(FileExistsError):
-            os.link(passing, file)  # whoever comes first names it
-        passing.unlink()
-    return file.read_text(encoding="ascii")
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import shutil
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from time import perf_counter
@@ -17,17 +15,20 @@ from typing import BinaryIO
 from dragoman.core.errors import AccessError, DragomanError, ServiceError
 from dragoman.core.values import Source
 from dragoman.core.workers import InProcess
-from dragoman.server.access.quota import Amount, full
-from dragoman.server.data.upload_folders import FOLDER, source_folder
+from dragoman.server.access.quota import full
+from dragoman.server.data import pending_uploads
+from dragoman.server.data.pending_uploads import PendingUpload, PendingWork, amount_of
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
 from dragoman.sources.files import FoundFiles, SourceFile, origin_of, readers
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.ingest_run import IngestRun
+from dragoman.sources.ledger import IngestLedger
+from dragoman.sources.limited_reading import limited_reading
+from dragoman.sources.upload_folders import FOLDER, Amount, source_folder
 
 MOST_BYTES = 32 * 1024 * 1024
-_PIECE = 1 << 20
 _BATCH = 64
 _DEEPEST, _LONGEST = 8, 200
 _DRIVE = re.compile(r"^[A-Za-z]:")
@@ -90,24 +91,30 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
     root = _root(seat, source)
     places = [_place(root, safe_name(upload.name)) for upload in uploads]
     sizes = {place: _size(upload.content, most_bytes) for upload, place in zip(uploads, places, strict=True)}
-    more = Amount(sum(sizes.values()), len(sizes)) + -_lying(places)
+    more = Amount(sum(sizes.values()), len(sizes)) + -amount_of(places)
     with (
         seat.stock.claiming(root.parent, more, seat.quota, private=source.private) as claim,
-        Incoming(root) as incoming,
+        seat.assistant.hold(source.scope(seat.scope)),
+        PendingUpload(root, _work(seat, source)) as pending,
     ):
         for upload, place in zip(uploads, places, strict=True):
-            incoming.write(upload.content, place)
+            pending.write(upload.content, place)
         run = _run(seat, source, root, _room(seat, source))
         try:
-            report = _ingest(seat, run, incoming.files)
+            report = _ingest(seat, run, pending.files)
+            unread = {root / failure.path for failure in report.failed}
+            if report.full and not report.files:
+                raise _full(seat, source)
         except BaseException:
-            claim.used = incoming.settle({place for place in places if origin_of(place, root) not in run.whole})
-            _take_back(run, [origin_of(place, root) for place in places if not place.exists()])
+            claim.used = pending.settle({place for place in places if origin_of(place, root) not in run.whole})
             raise
-        unread = {root / failure.path for failure in report.failed}
-        if report.full and not report.files:
-            raise _full(seat, source)
-        claim.used = incoming.settle(unread)
+        try:
+            claim.used = pending.settle(unread)
+        except BaseException:
+            for place in places:  # what could not be moved: the passages are again those of the file in its place
+                with suppress(DragomanError):
+                    _match_file(seat, source, root, origin_of(place, root))
+            raise
     return report
 
 
@@ -136,19 +143,62 @@ def remove(seat: Seat, source: Source, name: str) -> int:
     root = _root(seat, source)
     seat.stock.check_here(root.parent)
     path = _place(root, safe_name(name))
-    run = _run(seat, source, root)
-    if not path.is_dir():
-        run.remove_missing(
-            FoundFiles((), (origin_of(path, root),))
-        )  # of this file alone: others may be on their way in
-        run.index()
-    removed = run.counts.removed
-    if not removed and not path.is_file():
-        raise absent("file")
-    gone = _lying([path])
-    path.unlink(missing_ok=True)
-    seat.stock.add(root.parent, -gone)
+    with PendingUpload(root, _work(seat, source, origin_of(path, root))) if root.exists() else nullcontext():
+        removed = 0 if path.is_dir() else _remove(seat, source, root, (origin_of(path, root),))
+        if not removed and not path.is_file():
+            raise absent("file")
+        gone = amount_of([path])
+        path.unlink(missing_ok=True)
+        seat.stock.add(root.parent, -gone)
     return removed
+
+
+def recover(seat_of: Callable[[str, str], Seat], state: Path) -> int:
+    """Finish or undo the uploads and removals that a killed server left; returns how many.
+
+    `seat_of` gives the seat of a tenant's user.
+    """
+
+    def is_stored(work: PendingWork, origin: str, digest: str) -> bool:
+        seat, source, _ = opened(work)
+        entry = IngestLedger(seat.assistant.store, source.scope(seat.scope), source.name, "uploaded").entry(origin)
+        return entry is not None and entry.digest == digest
+
+    def repair(work: PendingWork, origin: str) -> None:
+        _match_file(*opened(work), origin)
+
+    def remove(work: PendingWork, origins: Sequence[str]) -> None:
+        _remove(*opened(work), origins)
+        for origin in origins:
+            (opened(work)[2] / origin).unlink(missing_ok=True)
+
+    def opened(work: PendingWork) -> tuple[Seat, Source, Path]:
+        seat = seat_of(work.tenant, work.user)
+        source = seat.source(work.source)
+        return seat, source, _root(seat, source)
+
+    return pending_uploads.recover(state, is_stored=is_stored, repair=repair, remove=remove)
+
+
+def _work(seat: Seat, source: Source, *removes: str) -> PendingWork:
+    return PendingWork(seat.scope.tenant, seat.user, source.name, removes)
+
+
+def _remove(seat: Seat, source: Source, root: Path, origins: Sequence[str]) -> int:
+    """Delete the passages of some files alone, since others may be on their way in; returns their number."""
+    run = _run(seat, source, root)
+    run.remove_missing(FoundFiles((), tuple(origins)))
+    run.index()
+    return run.counts.removed
+
+
+def _match_file(seat: Seat, source: Source, root: Path, origin: str) -> None:
+    """Make the passages of an origin those of the file in its place, or none where there is no file."""
+    place = root / origin
+    if place.is_file():
+        _ingest(seat, _run(seat, source, root), [SourceFile(place, origin)])
+    else:
+        _remove(seat, source, root, (origin,))
 
 
 def _root(seat: Seat, source: Source) -> Path:
@@ -182,17 +232,10 @@ def _check_writable(seat: Seat, source: Source) -> None:
         )
 
 
-def _take_back(run: IngestRun, origins: Sequence[str]) -> None:
-    """Delete ingested passages of files that are not kept after all."""
-    if origins:
-        with suppress(DragomanError):
-            run.remove_missing(FoundFiles((), tuple(origins)))
-
-
 def _ingest(seat: Seat, run: IngestRun, files: Sequence[SourceFile]) -> IngestReport:
     """Ingest files that are not yet at the place their origin names."""
     began = perf_counter()
-    run.bring(files, seat.assistant.encoder, InProcess(), None)
+    run.bring(files, seat.assistant.encoder, InProcess(), None, reader=limited_reading())
     run.index()
     done, seconds = run.counts, perf_counter() - began
     return IngestReport(
@@ -229,65 +272,3 @@ def _size(content: BinaryIO, most_bytes: int) -> int:
     content.seek(here)
     check_size(size, most_bytes)
     return size
-
-
-def _lying(places: Sequence[Path]) -> Amount:
-    """The amount stored at some paths."""
-    sizes = [place.stat().st_size for place in set(places) if place.is_file()]
-    return Amount(sum(sizes), len(sizes))
-
-
-class Incoming:
-    """Files being uploaded: staged in a hidden folder, and moved into place after ingestion."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._folder = root / f".{secrets.token_hex(8)}"
-        self._waiting: dict[Path, Path] = {}
-
-    def __enter__(self) -> Incoming:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    @property
-    def files(self) -> tuple[SourceFile, ...]:
-        """Paths of the staged files, by final name."""
-        return tuple(SourceFile(waiting, origin_of(place, self._root)) for place, waiting in self._waiting.items())
-
-    def write(self, content: BinaryIO, place: Path) -> None:
-        """Stage a file; the last one of a name wins."""
-        inside = place.relative_to(self._root)
-        waiting = self._folder / inside
-        if place.is_dir() or any((self._root / above).is_file() for above in inside.parents):
-            raise _clashing()
-        with _no_clash():
-            waiting.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with waiting.open("wb") as out:
-                shutil.copyfileobj(content, out, _PIECE)
-        self._waiting[place] = waiting
-
-    def settle(self, unread: Collection[Path]) -> Amount:
-        """Move the ingested files into place; returns the added amount."""
-        more = Amount()
-        for place, waiting in self._waiting.items():
-            if place not in unread:
-                change = _lying([waiting]) + -_lying([place])
-                with _no_clash():
-                    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    waiting.replace(place)
-                more += change
-        return more
-
-
-@contextmanager
-def _no_clash() -> Iterator[None]:
-    try:
-        yield
-    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-        raise _clashing() from error
-
-
-def _clashing() -> ServiceError:
-    return ServiceError("A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name")

@@ -11,8 +11,7 @@ from dragoman.agent.feedback import ratings
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
 from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
-from dragoman.server.access.quota import counted, full
-from dragoman.server.data.upload_folders import erase_uploads, user_folder
+from dragoman.server.access.quota import full
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.problems import absent
@@ -55,17 +54,12 @@ def forget(seat: Seat, id: str) -> int:
 
 def erasure(seat: Seat) -> Erasure:
     """What `forget_everything` would delete."""
-    return replace(seat.assistant.erasure(user=seat.user), files=counted(user_folder(seat.state, seat.scope)).files)
+    return seat.assistant.erasure(user=seat.user)
 
 
 def forget_everything(seat: Seat) -> int:
     """Delete everything of the user: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    folder = user_folder(seat.state, seat.scope)
-    seat.stock.check_here(folder)
-    files = counted(folder).files
-    erased = seat.assistant.forget(user=seat.user)
-    erase_uploads(seat.state, seat.scope, seat.stock)  # where its memory has not done so
-    return erased + files
+    return seat.assistant.forget(user=seat.user)
 
 
 def export(seat: Seat) -> View:
@@ -88,7 +82,7 @@ def export(seat: Seat) -> View:
             if source.about != "user"
             for row in assistant.store.passages(scope, source.name)
         ],
-        "dialogues": [{"id": name, "turns": dialogue(seat, name)} for name in assistant.dialogues(user=seat.user)],
+        "dialogues": [{"id": name, "turns": _turns(seat, name)} for name in assistant.dialogues(user=seat.user)],
         "feedback": [json.loads(line) for line in thumbs(seat)],
     }
 
@@ -107,13 +101,19 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
 def dialogue(seat: Seat, name: str) -> list[View]:
     """The turns of a dialogue, the agent's with their traces."""
     check_dialogue(name)
-    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    turns = _turns(seat, name)
     if not turns:
         raise absent("dialogue")
+    return turns
+
+
+def _turns(seat: Seat, name: str) -> list[View]:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
     replies = seat.assistant.replies(user=seat.user, dialogue=name)
     return [
         views.turn(turn, None if reply is None else _told(seat, name, place, reply))
-        for place, (turn, reply) in enumerate(zip(turns, replies, strict=True))
+        # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
+        for place, (turn, reply) in enumerate(zip(turns, replies, strict=False))
     ]
 
 

@@ -19,6 +19,7 @@ from dragoman.core.errors import (
     SourceError,
     StoreBusyError,
     StoreError,
+    StoreFullError,
     StoreLockedError,
     StoreTwiceError,
 )
@@ -57,11 +58,13 @@ CODES: dict[str, tuple[int, str]] = {
     "busy": (503, "The server is busy"),
     "closing": (503, "The server is closing"),
     "turn-timeout": (504, "The turn took too long"),
+    "disk-full": (507, "There is no space left on the disk"),
 }
 """Every code with its status and title; codes are never renamed."""
 REQUEST = "Idempotency-Key"
 """The header that names a request, so that it can be sent again."""
 _BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
+_FULL = "The server's disk is full. Nothing was changed, and what was acknowledged before is kept."
 _OF_STATUS = {404: "not-found", 405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
 
 
@@ -132,6 +135,9 @@ def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branc
         case StoreBusyError() | StoreLockedError():
             _log.warning("a store is busy: %s", type(error).__name__)
             return ApiProblem("busy", _BUSY, "Try again in a moment.", seconds=1.0)
+        case StoreFullError():
+            _log.error("a disk is full")
+            return ApiProblem("disk-full", _FULL, "Try again when whoever runs the server has made space.")
         case StoreError():
             _log.error("a store failed: %s", type(error).__name__)
             return ApiProblem("store", "The agent's store did not answer.", "Try again; `dragoman doctor` says more.")

@@ -20,6 +20,7 @@ from dragoman.core.errors import DragomanError, MissingExtraError
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.page.entrance import COOKIE, Entrance, token_of
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
 from dragoman.server.page.texts import WORDS_COOKIE, Language, language_of
@@ -79,21 +80,14 @@ def add_page(app: FastAPI) -> None:
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
-        session = str(request.session.get("id", ""))
+        token = request.cookies.get(COOKIE, "")
         wanted = agent if agent in service.agents else next(iter(service.agents))
-        page_session = PageSession(service, runs, partial(keys.of, session), _language(request), wanted)
-        await _open(page_session, request, keys, open_pages, dialogue or None)
-
-    @nice.get("/enter", include_in_schema=False)
-    def enter(request: Request, ticket: str = "") -> Response:
-        fresh = keys.admit(str(request.session.get("id", "")), ticket)
-        if fresh is not None:
-            request.session["id"] = fresh
-        return RedirectResponse(f"{PATH}/", 303)
+        page_session = PageSession(service, runs, partial(keys.of, token), _language(request), wanted)
+        await _open(page_session, request, open_pages, keys.of(token), dialogue or None)
 
     @nice.get("/leave", include_in_schema=False)
     def leave(request: Request) -> Response:
-        keys.drop(str(request.session.get("id", "")))
+        keys.drop(request.cookies.get(COOKIE, ""))
         return RedirectResponse(f"{PATH}/", 303)
 
     @nice.get("/rest", include_in_schema=False)
@@ -109,7 +103,12 @@ def add_page(app: FastAPI) -> None:
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
     nice.on_exception(_note_failure)
     nice.add_exception_handler(404, _nowhere)
-    nice.add_middleware(_Guarded, crowded=open_pages.is_full, receiving=partial(_receiving, service, keys))
+    nice.add_middleware(
+        _Guarded,
+        crowded=lambda headers: open_pages.is_full(keys.of(token_of(headers))),
+        receiving=partial(_receiving, service, keys),
+    )
+    app.add_middleware(Entrance, service=service, keys=keys, path=PATH)
     ui.run_with(
         app,
         mount_path=PATH,
@@ -130,30 +129,26 @@ def _language(request: Request) -> Language:
 
 
 async def _open(
-    page_session: PageSession, request: Request, keys: Keys, open_pages: OpenPages, dialogue: str | None
+    page_session: PageSession, request: Request, open_pages: OpenPages, key: str | None, dialogue: str | None
 ) -> None:
-    """Build the page of a visitor, or the sign-in form without a valid key."""
+    """Build the page of a signed-in visitor; `key` is whose place it takes."""
     from nicegui import ui
 
     from dragoman.server.page.layout import LOOK_COOKIE, LOOKS, Look, PageLayout
-    from dragoman.server.page.login import build_login
 
     language, service = page_session.language, page_session.service
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
     client = ui.context.client
-    open_pages.came(client, lambda: page_session.used)
+    open_pages.came(client, lambda: page_session.used, key)
     client.on_connect(lambda: open_pages.settled(client))
     client.on_delete(lambda: open_pages.left(client))
-    session = str(request.session.get("id", ""))
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
         await page_session.caller()
-    except DragomanError:
-        keys.drop(session)
-        ui.dark_mode(LOOKS[look])
-        build_login(service, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
+    except DragomanError:  # revoked since the entrance let it through
+        ui.navigate.to("/leave")
         return
     room = PageLayout(page_session, look, can_leave=service.ledger is not None)
     room.build()
@@ -195,7 +190,7 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
 
 async def _receiving(service: Service, keys: Keys, scope: MutableMapping[str, Any]) -> AbstractContextManager[None]:
     """Reserve one of the concurrent uploads for the user of a request's session."""
-    caller = await service.caller(keys.of(str(scope["session"].get("id", ""))))
+    caller = await service.caller(keys.of(token_of(dict(scope["headers"]))))
     return service.receiving.holding(caller.whose, seconds=5.0)
 
 
@@ -210,7 +205,7 @@ class _Guarded:
         self,
         app: App,
         *,
-        crowded: Callable[[], bool],
+        crowded: Callable[[Mapping[bytes, bytes]], bool],
         receiving: Callable[[MutableMapping[str, Any]], Awaitable[AbstractContextManager[None]]],
     ) -> None:
         self._app = app
@@ -230,7 +225,7 @@ class _Guarded:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["path"].rstrip("/") == PATH and self._crowded():
+        if scope["path"].rstrip("/") == PATH and self._crowded(headers):
             await _refuse(headers, scope, send)
             return
 

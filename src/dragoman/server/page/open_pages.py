@@ -9,6 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
+from dragoman.server.turns.fair_share import GREED
+
 if TYPE_CHECKING:
     from dragoman.server.page.texts import Language
 
@@ -46,12 +48,14 @@ class OpenPages:
         self._clients = clients
         self._clock = clock
         self._used: dict[str, Callable[[], float]] = {}
+        self._owners: dict[str, str | None] = {}
         self._settled: set[str] = set()
         self._leaving: set[str] = set()
 
-    def came(self, client: Client, used: Callable[[], float]) -> None:
-        """Register a requested page; `used` returns when it was last used."""
+    def came(self, client: Client, used: Callable[[], float], owner: str | None = None) -> None:
+        """Register a requested page; `used` returns when it was last used. Without keys it has no `owner`."""
         self._used[client.id] = used
+        self._owners[client.id] = owner
 
     def settled(self, client: Client) -> None:
         """Mark a page as connected; NiceGUI deletes it when its browser disconnects."""
@@ -59,13 +63,20 @@ class OpenPages:
 
     def left(self, client: Client) -> None:
         self._used.pop(client.id, None)
+        self._owners.pop(client.id, None)
         self._settled.discard(client.id)
         self._leaving.discard(client.id)
 
-    def is_full(self) -> bool:
-        """Whether no page can be opened; closes an idle one if possible."""
+    def is_full(self, owner: str | None = None) -> bool:
+        """Whether an owner can open no page; closes an idle one if possible.
+
+        Whoever has many open leaves places to others (`FairShare`).
+        """
         open_now = [client for client in self._clients() if client.id not in self._leaving]
-        if len(open_now) < MOST:
+        own = sum(self._owners.get(client.id) == owner for client in open_now) if owner is not None else 0
+        if own and own >= GREED * (MOST - len(open_now) - 1):
+            open_now = [client for client in open_now if self._owners.get(client.id) == owner]
+        elif len(open_now) < MOST:
             return False
         now = self._clock()
         # Pages that no browser came back for go first: programs ask for them, and see nothing of them.

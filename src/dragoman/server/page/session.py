@@ -29,45 +29,31 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _MOST_SESSIONS = 10_000
-_MOST_ENTERING = 1000
 
 
 class Keys:
-    """Keys of signed-in browsers, in memory only."""
+    """Keys of signed-in browsers by the token in their cookie, in memory only."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, str] = OrderedDict()
-        self._entering: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
-    def of(self, session: str) -> str | None:
-        return self._of.get(session)
+    def of(self, token: str) -> str | None:
+        return self._of.get(token)
 
-    def put(self, session: str, key: str) -> None:
-        self._of[session] = key
-        self._of.move_to_end(session)
+    def put(self, token: str, key: str) -> None:
+        self._of[token] = key
+        self._of.move_to_end(token)
         while len(self._of) > _MOST_SESSIONS:
             self._of.popitem(last=False)
 
-    def drop(self, session: str) -> None:
-        self._of.pop(session, None)
+    def drop(self, token: str) -> None:
+        self._of.pop(token, None)
 
-    def enter(self, session: str, key: str) -> str:
-        """A one-time ticket of this browser for a session with the key."""
-        ticket = token_urlsafe(24)
-        self._entering[ticket] = session, key
-        while len(self._entering) > _MOST_ENTERING:
-            self._entering.popitem(last=False)
-        return ticket
-
-    def admit(self, session: str, ticket: str) -> str | None:
-        """Redeem a ticket for a new session id, so that a session id planted before sign-in is useless."""
-        asked, key = self._entering.pop(ticket, ("", ""))
-        if not asked or asked != session:
-            return None
-        self.drop(session)
-        fresh = token_urlsafe(24)
-        self.put(fresh, key)
-        return fresh
+    def admit(self, key: str) -> str:
+        """A new token for a browser that has signed in with a key."""
+        token = token_urlsafe(24)
+        self.put(token, key)
+        return token
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +143,8 @@ def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
     given = thumbs(seat.assistant.store, seat.scope, dialogue)
-    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=True))]
+    # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
+    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))]
 
 
 @dataclass(frozen=True, slots=True)

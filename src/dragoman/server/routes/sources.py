@@ -9,13 +9,13 @@ from starlette.responses import Response
 
 from dragoman.core.values import Source
 from dragoman.server.data import source_search, uploads
-from dragoman.server.data.upload_folders import FOLDER
 from dragoman.server.data.uploads import Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, service_of, told
+from dragoman.sources.upload_folders import FOLDER
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
 uploading = APIRouter(route_class=KnownFirst)

@@ -43,8 +43,10 @@ class DialogueOrder(Protocol):
         """Note that a ticket was removed together with the storing of its turn."""
         ...
 
-    def clear(self, whose: Sequence[str], line: Sequence[str] | None = None) -> None:
-        """Remove all tickets of a user or of one queue: their running turns store nothing."""
+    def clear(
+        self, whose: Sequence[str], line: Sequence[str] | None = None, *, apart: Sequence[str] | None = None
+    ) -> None:
+        """Remove all tickets of a user but those of the queue `apart`, or of one queue: running turns store nothing."""
         ...
 
 

@@ -9,12 +9,13 @@ from dragoman.core.errors import InputError
 from dragoman.text.confirmations import is_confirmation
 from dragoman.text.forget_requests import forget_request
 
-Wish: TypeAlias = Literal["nothing", "something", "confirmation"]
-"""`something` deletes a fact; a `confirmation` deletes everything where the agent has just asked for it."""
+Wish: TypeAlias = Literal["nothing", "everything", "something", "confirmation"]
+"""`everything` makes the agent ask, and deletes nothing yet; `something` deletes a fact; a `confirmation` deletes
+everything where the agent has just asked for it."""
 
 
 def asks_to_forget(text: str) -> Wish:
-    """What a turn may delete, parsed as the memory does. Asking to delete everything deletes nothing yet."""
+    """What a turn may delete, parsed as the memory does."""
     try:
         said = clean(text[-MOST_CHARACTERS:])
     except InputError:
@@ -22,4 +23,6 @@ def asks_to_forget(text: str) -> Wish:
     if is_confirmation(said):
         return "confirmation"
     request = forget_request(said)
-    return "nothing" if request is None or request.everything else "something"
+    if request is None:
+        return "nothing"
+    return "everything" if request.everything else "something"

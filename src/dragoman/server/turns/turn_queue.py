@@ -10,13 +10,16 @@ import logging
 import math
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Generator, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from time import perf_counter
 
+from dragoman.core.cancelling import WorkCancelled, cancellable
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
 from dragoman.server.turns.dialogue_order import Standing
 from dragoman.server.turns.events import Event, Text, TurnDone
+from dragoman.server.turns.fair_pool import FairPool
 from dragoman.server.turns.fair_share import FairShare, too_many_waiting
 
 _log = logging.getLogger("dragoman.server")
@@ -142,14 +145,17 @@ class RunningTurn:
 
 
 class TurnQueue:
-    """Runs up to `workers` turns at once, lets `queue` more wait, and rejects the rest."""
+    """Runs up to `workers` turns at once, lets `queue` more wait, and rejects the rest.
 
-    def __init__(self, *, workers: int, queue: int, turn_seconds: float) -> None:
+    One caller's turns take three quarters of the workers at most, unless `fair` is off.
+    """
+
+    def __init__(self, *, workers: int, queue: int, turn_seconds: float, fair: bool = True) -> None:
         self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]  # set when the first turn comes
         self.workers = workers
         self._most = workers + queue
         self._turn_seconds = turn_seconds
-        self._pool = ThreadPoolExecutor(workers, "dragoman-turn")
+        self._pool = FairPool(workers, "dragoman-turn", fair=fair)
         self._lines: dict[tuple[Hashable, ...], deque[RunningTurn]] = {}
         self._live: set[RunningTurn] = set()
         self._shares = FairShare(self._most)
@@ -270,7 +276,7 @@ class TurnQueue:
 
     def _start(self, run: RunningTurn) -> None:
         if run.around is None:
-            run.future = self._pool.submit(self._work, run)
+            run.future = self._pool.submit(partial(self._work, run), whose=run.whose)
         else:
             run.surrounded = self.loop.create_task(self._surround(run, run.around))
 
@@ -278,7 +284,7 @@ class TurnQueue:
         """Enter the context of a turn, then start it, unless it was dropped meanwhile."""
         try:
             async with around:
-                run.future = self._pool.submit(self._work, run)
+                run.future = self._pool.submit(partial(self._work, run), whose=run.whose)
                 await run.over.wait()
         except Exception as error:  # noqa: BLE001 - the listener is told
             run.surrounded = None
@@ -290,14 +296,17 @@ class TurnQueue:
         run.started = perf_counter()
         if not run.cancelled:
             try:
-                events = run.work()
-                try:
-                    for event in events:
-                        if run.cancelled:
-                            break
-                        run.put(event)
-                finally:
-                    events.close()  # a generation in the middle of a text stops here
+                with cancellable(lambda: run.cancelled):
+                    events = run.work()
+                    try:
+                        for event in events:
+                            if run.cancelled:
+                                break
+                            run.put(event)
+                    finally:
+                        events.close()  # a generation in the middle of a text stops here
+            except WorkCancelled:
+                error = None  # whoever cancelled it has told its listener
             except DragomanError as expected:
                 error = expected
             except Exception as unexpected:  # noqa: BLE001 - the listener is told, and the worker goes on

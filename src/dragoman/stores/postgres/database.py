@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.values import Scope
+from dragoman.stores.erasure_hold import current_hold
 from dragoman.stores.postgres import errors
 from dragoman.stores.postgres.address import require_psycopg
 from dragoman.stores.postgres.connections import PostgresConnections
-from dragoman.stores.postgres.rows import PostgresRows
+from dragoman.stores.postgres.rows import PostgresRows, counted_erasures, erasures_cursor
 from dragoman.stores.postgres.schema import TABLES
 
 if TYPE_CHECKING:
@@ -60,8 +62,19 @@ class PostgresDatabase(PostgresConnections):
 
     @contextmanager
     def writing(self, scope: Scope) -> Iterator[PostgresRows]:
-        """One transaction that locks its scope against other writers and is durable when the block ends."""
-        with self._transaction(scope, writes=True) as connection:
+        """One transaction that locks its scope against other writers and is durable when the block ends.
+
+        Raises if this thread holds the scope and it was erased since.
+        """
+        hold = current_hold(scope)
+        asked: list[Cursor] = []
+
+        def first(connection: Connection) -> None:  # with the statements that begin: it costs no round trip
+            asked.append(erasures_cursor(connection, scope))
+
+        with self._transaction(scope, writes=True, first=None if hold is None else first) as connection:
+            if hold is not None:
+                hold.check(counted_erasures(asked[-1]))
             yield PostgresRows(connection, scope)
 
     @contextmanager
@@ -132,6 +145,7 @@ class PostgresDatabase(PostgresConnections):
         writes: bool = False,
         first: First | None = None,
     ) -> Iterator[Connection]:
+        check_cancelled()
         psycopg = require_psycopg()
         pool = self.opened()
         with self.explained():

@@ -102,10 +102,14 @@ class PostgresDialogueOrder:
         """Note that the transaction that stored the turn returned its ticket."""
         self._held.discard(place)
 
-    def clear(self, whose: Sequence[str], line: Sequence[str] | None = None) -> None:
-        """Remove all tickets of a user, or of one dialogue: running turns then store nothing."""
-        sql = f"DELETE FROM {self._table} WHERE whose = %(whose)s AND coalesce(line = %(line)s::bigint, true)"
-        self._database.once(sql, {"whose": _number(*whose), "line": None if line is None else _number(*line)})
+    def clear(
+        self, whose: Sequence[str], line: Sequence[str] | None = None, *, apart: Sequence[str] | None = None
+    ) -> None:
+        """Remove all tickets of a user but those of the queue `apart`, or of one queue: running turns store nothing."""
+        sql = f"""DELETE FROM {self._table} WHERE whose = %(whose)s AND coalesce(line = %(line)s::bigint, true)
+            AND coalesce(line <> %(apart)s::bigint, true)"""
+        lines = {"line": None if line is None else _number(*line), "apart": None if apart is None else _number(*apart)}
+        self._database.once(sql, {"whose": _number(*whose), **lines})
 
     def close(self) -> None:
         """Close the session; other servers may then remove tickets that are still held."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.core.values import Receipt, Scope
+from dragoman.stores.erasure_hold import moved, scope_digest
 from dragoman.stores.postgres.dialect import Statement, bulk, escape, translate, unescape
 from dragoman.stores.postgres.errors import lost_place
 from dragoman.stores.sqlite.database import check_scoped
@@ -34,6 +35,7 @@ class PostgresRows:
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection = connection
+        self._scope = scope
         self._keys = {"tenant": scope.tenant, "user": scope.user}
 
     def rows(self, sql: str, **bindings: Cell) -> list[tuple[Cell, ...]]:
@@ -71,6 +73,16 @@ class PostgresRows:
         """The next value of the clock; a writing transaction holds its scope, so a scope's ticks are in order."""
         return self._numbers("SELECT nextval('ticks')")[0]
 
+    def erasures(self) -> int:
+        """The number of times that data of the scope was erased."""
+        return counted_erasures(erasures_cursor(self._connection, self._scope))
+
+    def count_erasure(self) -> None:
+        """Count one more, with the transaction that erases."""
+        sql = """INSERT INTO erasures AS e VALUES (%s, 1) ON CONFLICT (scope) DO UPDATE SET count = e.count + 1
+            RETURNING count"""
+        moved(self._scope, self._numbers(sql, scope_digest(self._scope))[0])
+
     def new_keys(self, count: int) -> Sequence[int]:
         """Numbers for new rows."""
         return self._numbers("SELECT nextval('passage_keys') FROM generate_series(1, %s)", count)
@@ -90,7 +102,7 @@ class PostgresRows:
         for name, value in settings.items():
             self._connection.execute("SELECT set_config(%s, %s, true)", (name.replace("__", "."), str(value)))
 
-    def _numbers(self, sql: str, *values: int) -> list[int]:
+    def _numbers(self, sql: str, *values: int | bytes) -> list[int]:
         return [int(cells[0]) for cells in self._connection.execute(sql, values).fetchall()]
 
     def _bound(self, statement: Statement, bindings: Bindings) -> dict[str, Any]:
@@ -102,6 +114,16 @@ class PostgresRows:
 
             bound["vector"] = Vector(np.frombuffer(bound["vector"], dtype=DTYPE))
         return bound
+
+
+def erasures_cursor(connection: Connection, scope: Scope) -> Cursor:
+    """Ask for the erasures of a scope; within a pipeline the answer is there when it ends."""
+    return connection.execute("SELECT count FROM erasures WHERE scope = %s", (scope_digest(scope),))
+
+
+def counted_erasures(cursor: Cursor) -> int:
+    found = cursor.fetchone()
+    return int(found[0]) if found else 0
 
 
 def _parts(bound: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -73,6 +73,8 @@ def scoped_role(connection: Connection, where: str, schema: str) -> str | None:
             _run(connection, f'GRANT SELECT ON "{schema}".migrations, "{schema}".identity TO {SCOPED_ROLE}')
             if _one(connection, f"SELECT to_regclass('\"{schema}\".line') IS NOT NULL")[0]:
                 _run(connection, f'GRANT SELECT, DELETE ON "{schema}".line TO {SCOPED_ROLE}')
+            if _one(connection, f"SELECT to_regclass('\"{schema}\".erasures') IS NOT NULL")[0]:
+                _run(connection, f'GRANT SELECT, INSERT, UPDATE ON "{schema}".erasures TO {SCOPED_ROLE}')
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             f"The user at {where} is above row-level security, and may not make or use the role '{SCOPED_ROLE}'.",

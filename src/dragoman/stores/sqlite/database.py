@@ -13,9 +13,11 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from dragoman.core.private_files import make_private_file, make_private_folder, tighten
 from dragoman.core.values import Scope
+from dragoman.stores.erasure_hold import current_hold, moved, scope_digest
 from dragoman.stores.sqlite.migrations import MIGRATIONS, SCOPED_TABLES, Migration, migrate
 from dragoman.stores.sqlite.transaction import transaction
 from dragoman.stores.sqlite.wal import use_wal
@@ -56,6 +58,7 @@ class Scoped:
 
     def __init__(self, connection: apsw.Connection, scope: Scope) -> None:
         self._connection = connection
+        self._scope = scope
         self._keys = {"tenant": scope.tenant, "user": scope.user}
 
     def of(self, scope: Scope) -> Scoped:
@@ -83,6 +86,17 @@ class Scoped:
         """The next value of the clock that all writes to the file share; it never goes back."""
         return int(self._connection.execute("UPDATE clock SET ticks = ticks + 1 RETURNING ticks").get)
 
+    def erasures(self) -> int:
+        """The number of times that data of the scope was erased."""
+        sql = "SELECT count FROM erasures WHERE scope = ?"
+        return int(self._connection.execute(sql, (scope_digest(self._scope),)).get or 0)
+
+    def count_erasure(self) -> None:
+        """Count one more, with the transaction that erases."""
+        sql = """INSERT INTO erasures VALUES (?, 1) ON CONFLICT (scope) DO UPDATE SET count = count + 1
+            RETURNING count"""
+        moved(self._scope, int(self._connection.execute(sql, (scope_digest(self._scope),)).get))
+
     def new_keys(self, count: int) -> Sequence[int]:
         """Numbers above all earlier ones; never reused, since an index may still hold an old one."""
         last = int(self._connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'passages'").get or 0)
@@ -107,16 +121,26 @@ class Database:
     @contextmanager
     def reading(self, scope: Scope) -> Iterator[Scoped]:
         """Rows of a scope as last committed by anyone."""
+        check_cancelled()
         with self._reading, self.errors():
             yield Scoped(self.connections()[0], scope)
 
     @contextmanager
-    def writing(self, scope: Scope) -> Iterator[Scoped]:
-        """One transaction: when the block ends it is on the disk, when it raises nothing has happened."""
+    def writing(self, scope: Scope, *, checked: bool = True) -> Iterator[Scoped]:
+        """One transaction: when the block ends it is on the disk, when it raises nothing has happened.
+
+        Raises if this thread holds the scope and it was erased since, unless its caller checks that (`checked`).
+        """
+        if checked:
+            check_cancelled()
+        hold = current_hold(scope) if checked else None
         with self._writing, self.errors():
             connection = self.connections()[1]
             with transaction(connection):
-                yield Scoped(connection, scope)
+                rows = Scoped(connection, scope)
+                if hold is not None:
+                    hold.check(rows.erasures())
+                yield rows
 
     def connections(self) -> tuple[apsw.Connection, apsw.Connection]:
         """The reading and the writing connection; a forked child opens its own."""

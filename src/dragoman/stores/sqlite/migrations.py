@@ -79,6 +79,12 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE UNIQUE INDEX turns_by_request ON turns (tenant, user, request) WHERE request IS NOT NULL;
         """,
     ),
+    Migration(
+        "the erasures of each scope, so that a turn that began before one stores nothing after it",
+        """
+        CREATE TABLE erasures (scope BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+        """,
+    ),
 )
 
 

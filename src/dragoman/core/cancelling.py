@@ -1,0 +1,31 @@
+"""Cancel work in another thread: long steps ask between two parts whether anybody still waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class WorkCancelled(BaseException):
+    """Nobody waits any more for what this thread does. No `Exception`: nothing may catch it by accident."""
+
+
+_is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
+
+
+@contextmanager
+def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
+    """Within the block, `check_cancelled` raises once `is_cancelled` says so."""
+    token = _is_cancelled.set(is_cancelled)
+    try:
+        yield
+    finally:
+        _is_cancelled.reset(token)
+
+
+def check_cancelled() -> None:
+    """Raise `WorkCancelled` if nobody waits for this work; stores call it at every read and write."""
+    is_cancelled = _is_cancelled.get()
+    if is_cancelled is not None and is_cancelled():
+        raise WorkCancelled

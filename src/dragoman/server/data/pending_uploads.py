@@ -1,0 +1,216 @@
+"""Uploads under way: a journal in a hidden folder, so that a kill at any moment leaves each file old or new as a whole.
+
+An upload is staged in its folder, then its passages are switched in one transaction together with the file's digest,
+then the file is moved into place. At start, the server looks at what a killed one left: where the store has the digest
+of a staged file the move is made up for, else the staged file is dropped. The folder of a running upload is locked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from dragoman.core.errors import DragomanError, ServiceError, StoreErasedError
+from dragoman.sources.files import SourceFile, origin_of
+from dragoman.sources.upload_folders import FOLDER, Amount, erased_folders
+
+_log = logging.getLogger("dragoman.server")
+_JOURNAL = "pending.json"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWork:
+    """Journal of an upload or a removal: whose it is, and the names of the files to remove."""
+
+    tenant: str
+    user: str
+    source: str
+    removes: tuple[str, ...] = ()
+
+
+class PendingUpload:
+    """The hidden folder of an upload or a removal; it is gone when the work is done or has failed."""
+
+    def __init__(self, root: Path, work: PendingWork) -> None:
+        self._root = root
+        self._work = work
+        self._folder = root / f".{secrets.token_hex(8)}"
+        self._lock: IO[str] | None = None
+        self._staged: dict[Path, Path] = {}
+
+    def __enter__(self) -> PendingUpload:
+        self._folder.mkdir(parents=True, mode=0o700)
+        journal = self._folder / _JOURNAL
+        self._lock = journal.open("w", encoding="utf-8")
+        _lock(self._lock)
+        json.dump(asdict(self._work), self._lock)
+        _synced(self._lock)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The staged files, under the origins that they will have."""
+        return tuple(SourceFile(staged, origin_of(place, self._root)) for place, staged in self._staged.items())
+
+    def write(self, content: BinaryIO, place: Path) -> None:
+        """Stage a file on the disk; the last one of a name wins."""
+        inside = place.relative_to(self._root)
+        staged = self._folder / inside
+        if place.is_dir() or any((self._root / above).is_file() for above in inside.parents):
+            raise _clashing()
+        with _no_clash():
+            staged.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with staged.open("wb") as out:
+                shutil.copyfileobj(content, out, _PIECE)
+                _synced(out)
+        self._staged[place] = staged
+
+    def settle(self, unread: Collection[Path]) -> Amount:
+        """Move the ingested files into place; returns the added amount."""
+        more = Amount()
+        for place, staged in self._staged.items():
+            if place not in unread:
+                change = amount_of([staged]) + -amount_of([place])
+                with _no_clash():
+                    moved_into(place, staged)
+                more += change
+        return more
+
+
+def recover(
+    state: Path,
+    *,
+    is_stored: Callable[[PendingWork, str, str], bool],
+    repair: Callable[[PendingWork, str], None],
+    remove: Callable[[PendingWork, Sequence[str]], None],
+) -> int:
+    """Finish or undo what killed servers left in the upload folders; returns the number of uploads and removals.
+
+    `is_stored` says whether the store has the passages of a file (origin) with this digest, `repair` makes the passages
+    of an origin those of the file in its place, and `remove` deletes files with their passages.
+    """
+    for folder in erased_folders(state):
+        shutil.rmtree(folder, ignore_errors=True)
+    done = 0
+    for journal in (state / FOLDER).glob(f"*/*/*/.*/{_JOURNAL}"):
+        try:
+            with journal.open("r+", encoding="utf-8") as lock:
+                if not _lock(lock):
+                    continue  # its server runs
+                work = _read(lock)
+                if work is not None:
+                    _recover_one(journal.parent, work, is_stored, repair)
+                    if work.removes:
+                        remove(work, work.removes)
+                shutil.rmtree(journal.parent, ignore_errors=True)
+                done += 1
+        except (OSError, DragomanError) as error:  # left for the next start
+            _log.warning("what an upload left cannot be settled: %s", type(error).__name__)
+    return done
+
+
+def _recover_one(
+    folder: Path,
+    work: PendingWork,
+    is_stored: Callable[[PendingWork, str, str], bool],
+    repair: Callable[[PendingWork, str], None],
+) -> None:
+    for staged in sorted((folder / FOLDER).rglob("*")):
+        if staged.is_file():
+            origin = staged.relative_to(folder).as_posix()
+            with staged.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if is_stored(work, origin, digest):
+                moved_into(folder.parent / origin, staged)
+            else:
+                repair(work, origin)
+
+
+def sweep(state: Path, before: float) -> None:
+    """Delete hidden leftovers without a journal, of older versions, that are older than a time."""
+    for root in (state / FOLDER).glob("*/*/*"):
+        for path in (*root.glob(".*"), *(root / FOLDER).rglob(".*")):
+            try:
+                if not (path / _JOURNAL).exists() and path.stat().st_mtime < before:
+                    path.unlink() if path.is_file() else shutil.rmtree(path)
+            except FileNotFoundError:
+                continue  # another server that shares the folder was first
+            except OSError as error:
+                _log.warning("what an upload left cannot be removed: %s", error.strerror)
+
+
+def amount_of(places: Sequence[Path]) -> Amount:
+    """The amount stored at some paths."""
+    sizes = [place.stat().st_size for place in set(places) if place.is_file()]
+    return Amount(sum(sizes), len(sizes))
+
+
+def moved_into(place: Path, staged: Path) -> None:
+    """Move a staged file into its place, durably."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        staged.replace(place)
+    except FileNotFoundError as error:  # the folder went with everything of its user
+        raise StoreErasedError("The files were forgotten while they were uploaded.", remedy="Upload again.") from error
+    folder = os.open(place.parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not every file system can
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(journal: IO[str]) -> PendingWork | None:
+    """The journal; None if its writing was interrupted, before anything else was done."""
+    try:
+        fields = json.load(journal)
+        return PendingWork(fields["tenant"], fields["user"], fields["source"], tuple(fields["removes"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _lock(file: IO[str]) -> bool:
+    """Lock a file until it is closed or the process ends; False if another process has."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks: uploads of one server only
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
+def _synced(file: IO[str] | IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def _no_clash() -> Iterator[None]:
+    try:
+        yield
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        raise _clashing() from error
+
+
+def _clashing() -> ServiceError:
+    return ServiceError("A folder and a file cannot have one name.", remedy="Give another name.", code="bad-file-name")

@@ -1,0 +1,62 @@
+"""Files that would take a server's memory or time are refused in words by a process of their own."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psutil
+import pytest
+
+from dragoman.sources import limited_reading
+from dragoman.sources.ingest_work import Loaded, read_passages
+from dragoman.sources.limited_reading import ReadingLimits, read_limited
+
+pytestmark = pytest.mark.trust
+SMALL = ReadingLimits(near_bytes=0, memory_bytes=300 * 2**20, seconds=3, pdf_seconds=3)
+
+
+def loaded(content, name="a.md"):
+    return Loaded(content, name, "NOTES", f"uploads/{name}", False)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("# Prices\n\nA day ticket costs 6 francs.\n\n## Dogs\n\n- 水 costs 2 francs\n".encode(), "a.md"),
+        (b'{"id": "a", "text": "one", "parent": "p", "line": "4"}\n{"text": 3}\n', "a.jsonl"),
+        (b"name,price\nboat,6\n", "a.csv"),
+        (b"", "a.txt"),
+        (b"\xff\xfe\x00\x00", "a.pdf"),
+    ],
+)
+def test_the_process_gives_what_reading_here_gives(content, name):
+    limits = ReadingLimits(near_bytes=0)
+    assert read_limited(loaded(content, name), limits) == read_passages(loaded(content, name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [(b"a\n\n" * 5_000_000, "a.txt"), (b"a\n\n" * 1_250_000, "b.md"), (b"a\n" + b"b\n" * 8_000_000, "c.csv")],
+)
+def test_what_takes_too_much_is_refused_and_costs_this_process_nothing(content, name):
+    before, began = psutil.Process(os.getpid()).memory_info().rss, time.process_time()
+    read = read_limited(loaded(content, name), SMALL)
+    assert read.passages == () and ("takes more than 300 MB" in read.refused or "may have" in read.refused)
+    assert time.process_time() - began < 2.0
+    assert psutil.Process(os.getpid()).memory_info().rss - before < 100 * 2**20
+
+
+def test_too_many_passages_are_refused_wherever_they_are_read():
+    content = b"name\n" + b"".join(b"%d\n" % number for number in range(300))
+    for near in (0, 10_000):
+        read = read_limited(loaded(content, "a.csv"), ReadingLimits(near_bytes=near, passages=100))
+        assert read.passages == () and "an uploaded file may give 100" in read.refused
+
+
+def test_small_files_start_no_process_and_nothing_secret_reaches_it(monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_SECRET", "hunter2")
+    assert "hunter2" not in limited_reading._environment().values()
+    monkeypatch.setattr(limited_reading.subprocess, "run", lambda *_, **__: pytest.fail("a process"))
+    assert len(read_limited(loaded(b"A day ticket costs 6 francs."), ReadingLimits()).passages) == 1
