@@ -44,6 +44,7 @@ CODES: dict[str, tuple[int, str]] = {
     "request-answered": (409, "The request was answered meanwhile"),
     "forgotten": (410, "The answer has been forgotten"),
     "too-large": (413, "The request is too large"),
+    "unsupported-parameter": (400, "A parameter cannot be honoured"),
     "unsupported-kind": (415, "This kind of content cannot be read"),
     "elsewhere": (421, "Another server has this"),
     "invalid": (422, "The request does not fit its description"),
@@ -74,6 +75,7 @@ class ApiProblem:
     remedy: str = ""
     seconds: float | None = None
     errors: tuple[View, ...] = ()
+    param: str | None = None
 
     @property
     def status(self) -> int:
@@ -92,7 +94,7 @@ class ApiProblem:
         if openai:
             message = " ".join(part for part in (self.detail or title, self.remedy) if part)
             kind = "invalid_request_error" if status < 500 else "server_error"
-            shown["error"] = {"message": message, "type": kind, "param": None, "code": self.code}
+            shown["error"] = {"message": message, "type": kind, "param": self.param, "code": self.code}
         return shown
 
     def headers(self) -> dict[str, str]:
@@ -119,7 +121,8 @@ def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branc
         case LimitError() | BusyError():
             return ApiProblem(error.code, error.message, error.remedy, error.seconds)
         case ServiceError():
-            return ApiProblem(error.code, error.message, error.remedy)
+            param = error.fields.get("param")
+            return ApiProblem(error.code, error.message, error.remedy, param=None if param is None else str(param))
         case InputError() | SourceError() | ConfigError():
             return ApiProblem("bad-request", error.message, error.remedy)
         case ModelError():
@@ -162,7 +165,8 @@ def of_validation(errors: Any) -> ApiProblem:
         )
     first = places[0] if places else {"at": "", "message": ""}
     at = f"{first['at'] or 'the ' + str(first.get('in', 'request'))}: " if places else ""
-    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places))
+    param = str(first["at"]) or None
+    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places), param=param)
 
 
 def unconfirmed(erasure: Erasure) -> ServiceError:

@@ -49,6 +49,27 @@ class ChatExtension(Strict):
     dialogue: Name | None = None
 
 
+StopText: TypeAlias = Annotated[str, Field(max_length=500)]
+Metadata: TypeAlias = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
+]
+
+
+class JsonSchema(Lenient):
+    """A JSON schema for the reply; OpenAI's clients put it under `schema`."""
+
+    name: Annotated[str, Field(max_length=200)] = "reply"
+    schema_: Annotated[dict[str, Any], Field(alias="schema")] = {}
+    strict: bool | None = None
+
+
+class ResponseFormat(Lenient):
+    """The form of a reply: text, or JSON by a schema."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: JsonSchema | None = None
+
+
 class ChatRequest(Lenient):
     """A request of OpenAI's chat API; `model` is an agent's name."""
 
@@ -56,8 +77,29 @@ class ChatRequest(Lenient):
     messages: list[ChatMessage] = Field(min_length=1, max_length=2000)
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = 1
+    n: Annotated[int, Field(ge=1, le=128)] | None = 1
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: StopText | Annotated[list[StopText], Field(max_length=4)] | None = None
+    response_format: ResponseFormat | None = None
+    user: Annotated[str, Field(max_length=512)] | None = None
+    metadata: Metadata | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    seed: int | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     dragoman: ChatExtension | None = None
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The smaller one of the two limits of a reply."""
+        limits = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
+        return min(limits, default=None)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return () if self.stop is None else (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
 
 
 class EmbeddingsRequest(Lenient):
@@ -88,6 +130,13 @@ class FactRequest(Strict):
     """A fact, as the user would say it."""
 
     text: Said
+
+
+class DialogueChange(Strict):
+    """What to change of a dialogue; what is not given stays."""
+
+    title: Annotated[str, Field(max_length=500)] | None = None
+    pinned: bool | None = None
 
 
 class FeedbackRequest(Strict):
@@ -184,6 +233,7 @@ class Extension(BaseModel):
     plan: Plan
     sources: list[SourceEvidence]
     ignored: list[str] | None = None
+    instructions: Literal["used", "unused"] | None = None
     turn: int
     confidence: float
     method: str
@@ -210,7 +260,8 @@ class TurnView(Extension):
 
 class ChatChoiceMessage(BaseModel):
     role: Literal["assistant"]
-    content: str
+    content: str | None
+    refusal: str | None = None
 
 
 class ChatChoice(BaseModel):
@@ -353,6 +404,17 @@ class DialogueTurn(BaseModel):
 class DialogueView(BaseModel):
     id: str
     turns: list[DialogueTurn]
+
+
+class ChatExport(DialogueView):
+    """A dialogue with its settings."""
+
+    agent: str
+    title: str
+    origin: Literal["page", "api", "mcp", "terminal"]
+    pinned: bool
+    user: str
+    metadata: dict[str, str]
 
 
 class ExportView(BaseModel):

@@ -113,7 +113,7 @@ class _Tools:
         """
         with _told():
             caller, agent = await self._who(context)
-            name = dialogue or new_dialogue()
+            name = dialogue or new_dialogue(origin="mcp")
             user_data.check_dialogue(name)
             run = await self._service.begin(caller, CallerTurn(question, agent, name), eager=False)
             told = views.done(await run.outcome())

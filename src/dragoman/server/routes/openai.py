@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from dragoman.server.data import source_search
+from dragoman.server.data import chats, source_search
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.schemas import (
     ChatCompletion,
@@ -23,6 +23,7 @@ from dragoman.server.http.streams import EventStream, failed_chunk, whole
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import Service
+from dragoman.server.turns.events import TurnDone
 
 router = APIRouter(tags=["OpenAI"])
 swift = APIRouter(tags=["OpenAI"], route_class=Swift)
@@ -48,18 +49,25 @@ _STREAM: dict[str, Any] = {
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    service.hosted(body.model)
-    talk = ChatTurn(body, caller, request_id(request))
+    reader = service.hosted(body.model).assistant.agent.reader
+    follows = bool(getattr(reader, "follows_instructions", False))
+    talk = ChatTurn(body, caller, request_id(request), follows_instructions=follows)
 
     def failed() -> None:
         service.later(talk.failed)
+
+    def ended(done: TurnDone) -> None:
+        talk.ended(done)
+        if (body.user or body.metadata) and not done.replayed:
+            seat = service.hosted(body.model).seat(caller)
+            chats.keep_metadata(seat, done.dialogue, user=body.user or "", metadata=body.metadata or {})
 
     if talk.repeats:
         await service.near_or_far(body.model, lambda: talk.find(service.ends))
     else:
         talk.find(service.ends)
     try:
-        run = await service.begin(caller, talk.ask, eager=bool(body.stream), after=talk.ended)
+        run = await service.begin(caller, talk.ask, eager=bool(body.stream), after=ended)
         if body.stream:
             return await EventStream(run, talk.chunks, failed_chunk, closed=failed).begin(request.receive)
         done = await whole(run, request.receive)
