@@ -20,6 +20,7 @@ from dragoman.core.errors import DragomanError, MissingExtraError
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.page.live_turns import LiveTurns
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
 from dragoman.server.page.texts import WORDS_COOKIE, Language, language_of
@@ -37,6 +38,7 @@ _AGAIN = 30
 """Seconds after which a browser asks again when all places are taken."""
 _UPLOAD = re.compile(r"/_nicegui/client/[^/]+/upload/[^/]+$")
 _LOOK = Path(__file__).with_name("look.css")
+_SCRIPT = Path(__file__).with_name("page.js")
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/>'
     '<path d="M5 8a2 2 0 0 1 2-2h6a2 2 0 0 1 2 2v2a2 2 0 0 1-2 2H9.500L5 15.500z" fill="#fff"/>'
@@ -75,13 +77,16 @@ def add_page(app: FastAPI) -> None:
     service: Service = app.state.service
     runs: Runs | None = app.state.runs
     keys = Keys()
+    live_turns = LiveTurns()
     open_pages = OpenPages(lambda: tuple(Client.instances.values()))
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         session = str(request.session.get("id", ""))
         wanted = agent if agent in service.agents else next(iter(service.agents))
-        page_session = PageSession(service, runs, partial(keys.of, session), _language(request), wanted)
+        page_session = PageSession(
+            service, runs, partial(keys.of, session), _language(request), wanted, live_turns=live_turns
+        )
         await _open(page_session, request, keys, open_pages, dialogue or None)
 
     @nice.get("/enter", include_in_schema=False)
@@ -142,6 +147,7 @@ async def _open(
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
+    ui.add_head_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
     client = ui.context.client
     open_pages.came(client, lambda: page_session.used)
     client.on_connect(lambda: open_pages.settled(client))
@@ -149,15 +155,16 @@ async def _open(
     session = str(request.session.get("id", ""))
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
-        await page_session.caller()
+        caller = await page_session.caller()
     except DragomanError:
         keys.drop(session)
         ui.dark_mode(LOOKS[look])
         build_login(service, language, lambda given: f"/enter?ticket={keys.enter(session, given)}")
         return
-    room = PageLayout(page_session, look, can_leave=service.ledger is not None)
+    has_runs = caller.admin and bool(await page_session.listed_runs())
+    room = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
     room.build()
-    client.on_delete(room.chat.stop)
+    client.on_delete(room.chat.leave)
     await client.connected()  # only for browsers that stay is anything looked up
     await room.fill(dialogue)
 
