@@ -21,6 +21,7 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(page_session):
     expect(page.locator(".agent-name")).to_have_text("Robin")
     page.locator(".chip", has_text="What does a day ticket cost?").click()
     expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
+    expect(page.get_by_label("Your message")).to_be_focused()
     why = page.get_by_role("tabpanel", name="Why")
     expect(why.locator(".evidence.rests mark")).to_contain_text("A day ticket costs 6 francs.")
     expect(why.locator("svg.graph")).to_be_hidden()
@@ -33,7 +34,6 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(page_session):
     expect(why.get_by_role("img", name="consistency").first).to_be_visible()
     expect(why).to_contain_text("This agent does not take a second look.")
     assert why.locator(".waterfall .fall").count() >= 5
-    expect(page.get_by_label("Your message")).to_be_focused()
     page.reload()
     expect(page.locator(".turn.agent .text")).to_contain_text("A day ticket costs 6 francs.")
 

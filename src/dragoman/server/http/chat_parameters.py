@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from pydantic import ValidationError
+
 from dragoman.core.errors import ServiceError
 from dragoman.server.http.schemas import ChatMessage, ChatRequest
 
@@ -93,6 +95,15 @@ def refused(parameter: str, note: str) -> ServiceError:
         code="unsupported-parameter",
         param=parameter,
     )
+
+
+def checked_request(given: Mapping[str, Any]) -> ChatRequest:
+    """A chat request from the fields of another API; a value that does not fit is refused by its name."""
+    try:
+        return ChatRequest.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise refused(".".join(str(part) for part in first["loc"]), f"{first['msg']}.") from None
 
 
 def check_parameters(request: ChatRequest) -> None:

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from dragoman.core.errors import InputError
@@ -51,12 +52,23 @@ class ChatTurn:
     """One chat request: its turn, its dialogue, and the format of its answer."""
 
     def __init__(
-        self, request: ChatRequest, caller: Caller, once: str = "", *, follows_instructions: bool = False
+        self,
+        request: ChatRequest,
+        caller: Caller,
+        once: str = "",
+        *,
+        follows_instructions: bool = False,
+        dialogue: str = "",
+        continues: bool = True,
     ) -> None:
+        """Without the name of a `dialogue`, one that the messages repeat continues, unless `continues` is false."""
         check_parameters(request)
+        self._continues = continues
+        self.place = 1  # of the reply, where the dialogue has no name
         self.ignored = ignored(request)
         self._schema = check_format(request.response_format)
-        self._limits = ReplyLimits(max_tokens=request.most_tokens, stop=request.stops)
+        self._new_limits = partial(ReplyLimits, max_tokens=request.most_tokens, stop=request.stops)
+        self._limits = self._new_limits()
         self._ends: DialogueMatch | None = None
         self._once = once
         self._whose = (request.model, caller.tenant, caller.user)
@@ -66,7 +78,7 @@ class ChatTurn:
         self._before = tuple(Turn("user" if each.role == "user" else "agent", _text(each)) for each in earlier)
         self._text = _text(last)
         self.model = request.model
-        named = request.dragoman.dialogue if request.dragoman else None
+        named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
         self._is_named = named is not None
         self._claimed: str | None = None
         if named is not None:
@@ -93,14 +105,15 @@ class ChatTurn:
         """Continue the dialogue that the messages repeat, or start one with them."""
         self._ends = ends
         if not self._is_named:
-            self._claimed = known = ends.claim(self._whose, self._before)
+            self._claimed = known = ends.claim(self._whose, self._before) if self._continues else None
             before = () if known else tuple(turn for turn in self._before if turn.text.strip())
+            self.place = len(self._before if known else before) + 1
             self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
 
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
         if not self._is_named and self._ends is not None and not done.replayed:
-            turns = (*self._before, Turn("user", self._text), Turn("agent", self._delivered(done)))
+            turns = (*self._before, Turn("user", self._text), Turn("agent", self.delivered(done)))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
@@ -112,7 +125,7 @@ class ChatTurn:
 
     def completion(self, done: TurnDone) -> View:
         """The completion object of a finished turn."""
-        text, refusal = self._content(done)
+        text, refusal = self.content(done)
         return {
             "id": self._id,
             "object": "chat.completion",
@@ -123,14 +136,11 @@ class ChatTurn:
                     "index": 0,
                     "message": {"role": "assistant", "content": text, "refusal": refusal},
                     "logprobs": None,
-                    "finish_reason": self._finish(done),
+                    "finish_reason": self.finish(done),
                 }
             ],
             "usage": self.usage(done, text or refusal or ""),
-            "dragoman": {
-                **self._first_half(TurnPreface.of(done.reply), done.dialogue),
-                **self._second_half(done),
-            },
+            "dragoman": self.extension(done),
         }
 
     def chunks(self, event: Event) -> Iterator[bytes]:
@@ -143,14 +153,14 @@ class ChatTurn:
                 self._gathered.take(event)
             case Text(text):
                 yield from self._open()
-                if self._schema is None and (piece := self._limits.feed(text) if self._limits.is_set else text):
+                if piece := self.feed(text):
                     yield self._piece(piece)
             case TurnDone():
                 yield from self._open()
                 yield from self._rest(event)
-                yield self._chunk({}, finish=self._finish(event), dragoman=self._second_half(event))
+                yield self._chunk({}, finish=self.finish(event), dragoman=self._second_half(event))
                 if self._usage:
-                    usage = self.usage(event, self._delivered(event))
+                    usage = self.usage(event, self.delivered(event))
                     yield self._line({"choices": [], "usage": usage})
                 yield b"data: [DONE]\n\n"
 
@@ -162,34 +172,49 @@ class ChatTurn:
 
     def _rest(self, done: TurnDone) -> Iterator[bytes]:
         """What was held back: the end of a limited text, or the whole of a structured reply."""
-        if self._schema is not None:
-            text, refusal = self._content(done)
-            if refusal is not None:
-                yield self._chunk({"refusal": refusal}, finish=None)
-            elif text:
-                yield self._piece(text)
-        elif self._limits.is_set and (piece := self._limits.close()):
+        if refusal := self.content(done)[1]:
+            yield self._chunk({"refusal": refusal}, finish=None)
+        elif piece := self.close(done):
             yield self._piece(piece)
 
-    def _content(self, done: TurnDone) -> tuple[str | None, str | None]:
+    def feed(self, text: str) -> str:
+        """What of a new piece of text may be sent now; a structured reply is sent whole at the end."""
+        if self._schema is not None:
+            return ""
+        return self._limits.feed(text) if self._limits.is_set else text
+
+    def close(self, done: TurnDone) -> str:
+        """The text that was held back until the end."""
+        if self._schema is not None:
+            return self.content(done)[0] or ""
+        return self._limits.close() if self._limits.is_set else ""
+
+    def extension(self, done: TurnDone) -> View:
+        """Both halves of the explanation."""
+        return {**self._first_half(TurnPreface.of(done.reply), done.dialogue), **self._second_half(done)}
+
+    def content(self, done: TurnDone) -> tuple[str | None, str | None]:
         """The text of the reply, or the reason why its schema cannot be filled."""
         if self._schema is not None:
             try:
                 return fill(self._schema, done.reply), None
             except UnfilledError as unfilled:
                 return None, str(unfilled)
-        if not self._limits.is_set or self._limits.delivered:
-            return self._limits.delivered or done.reply.text, None
-        return self._limits.cut(done.reply.text), None
+        # Limits of its own: this is called in the thread of the turn too, while the stream still feeds the others.
+        return self._new_limits().cut(done.reply.text) if self._limits.is_set else done.reply.text, None
 
-    def _delivered(self, done: TurnDone) -> str:
+    def delivered(self, done: TurnDone) -> str:
         """The text that the client has, and will repeat in its next request."""
-        text, refusal = self._content(done)
+        text, refusal = self.content(done)
         return text or refusal or ""
 
-    def _finish(self, done: TurnDone) -> str:
-        if self._schema is None and self._limits.reason is not None:
-            return self._limits.reason
+    def finish(self, done: TurnDone) -> str:
+        """Why the reply ends: `stop`, or `length` where it was cut."""
+        if self._schema is None and self._limits.is_set:
+            limits = self._new_limits()
+            limits.cut(done.reply.text)
+            if limits.reason is not None:
+                return limits.reason
         drafts = [note.value for note in done.reply.trace if isinstance(note.value, Draft)]
         return "length" if drafts and drafts[-1].notes.get("finish") == "length" else "stop"
 

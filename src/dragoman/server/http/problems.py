@@ -35,6 +35,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad-file-name": (400, "The file's name cannot be used"),
     "unauthorized": (401, "A valid API key is needed"),
     "forbidden": (403, "This is not allowed"),
+    "gone-api": (404, "This API is not offered"),
     "not-found": (404, "There is nothing here"),
     "unknown-model": (404, "There is no such agent"),
     "method-not-allowed": (405, "This cannot be done here"),
@@ -81,8 +82,8 @@ class ApiProblem:
     def status(self) -> int:
         return CODES[self.code][0]
 
-    def view(self, *, openai: bool = False) -> View:
-        """The problem as JSON; with `openai` also the `error` member of that API."""
+    def view(self, *, openai: bool = False, ollama: bool = False) -> View:
+        """The problem as JSON; with `openai` or `ollama` also the `error` member of that API."""
         status, title = CODES[self.code]
         shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
         if self.detail:
@@ -91,8 +92,10 @@ class ApiProblem:
             shown["remedy"] = self.remedy
         if self.errors:
             shown["errors"] = list(self.errors)
+        message = " ".join(part for part in (self.detail or title, self.remedy) if part)
+        if ollama:
+            shown["error"] = message
         if openai:
-            message = " ".join(part for part in (self.detail or title, self.remedy) if part)
             kind = "invalid_request_error" if status < 500 else "server_error"
             shown["error"] = {"message": message, "type": kind, "param": self.param, "code": self.code}
         return shown
@@ -107,8 +110,8 @@ class ApiProblem:
             headers["connection"] = "close"  # what is still being sent will not be read
         return headers
 
-    def body(self, *, openai: bool = False) -> bytes:
-        return dumps(self.view(openai=openai))
+    def body(self, *, openai: bool = False, ollama: bool = False) -> bytes:
+        return dumps(self.view(openai=openai, ollama=ollama))
 
     def event(self) -> bytes:
         """The problem as an event of a running stream."""

@@ -102,6 +102,65 @@ class ChatRequest(Lenient):
         return () if self.stop is None else (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
 
 
+class InputItem(Lenient):
+    """One item of the input of a response: a message."""
+
+    type: str = "message"
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: str | list[ContentPart] = ""
+
+
+class TextConfig(Lenient):
+    """The form of a response's text: `format` is `{"type": "text"}`, or `json_schema` with `name` and `schema`."""
+
+    format: dict[str, Any] | None = None
+
+
+class ResponsesRequest(Lenient):
+    """A request of OpenAI's Responses API; `model` is an agent's name."""
+
+    model: Name
+    input: Said | Annotated[list[InputItem], Field(min_length=1, max_length=2000)]
+    instructions: Annotated[str, Field(max_length=100_000)] | None = None
+    previous_response_id: Annotated[str, Field(max_length=1000)] | None = None
+    stream: bool | None = False
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    text: TextConfig | None = None
+    user: Annotated[str, Field(max_length=512)] | None = None
+    metadata: Metadata | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class OllamaMessage(Lenient):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+
+
+class OllamaOptions(Lenient):
+    """Options of a generation: `num_predict` and `stop` limit the reply, the others have no meaning for an agent."""
+
+    num_predict: int | None = None
+    stop: StopText | Annotated[list[StopText], Field(max_length=4)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    seed: int | None = None
+
+
+class OllamaChatRequest(Lenient):
+    """A request of Ollama's chat API; `model` is an agent's name, with or without `:latest`."""
+
+    model: Name
+    messages: list[OllamaMessage] = Field(min_length=1, max_length=2000)
+    stream: bool | None = True
+    format: Literal["", "json"] | dict[str, Any] | None = None
+    options: OllamaOptions | None = None
+
+
+class OllamaShowRequest(Lenient):
+    model: Annotated[str, Field(max_length=200)] = ""
+    name: Annotated[str, Field(max_length=200)] = ""
+
+
 class EmbeddingsRequest(Lenient):
     """A request of OpenAI's embeddings API; `model` is an agent's name, whose encoder is used."""
 
@@ -279,6 +338,52 @@ class ChatCompletion(BaseModel):
     choices: list[ChatChoice]
     usage: UsageView
     dragoman: Extension
+
+
+class ResponseObject(BaseModel):
+    """An answer of the Responses API; `output` holds one message."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: Literal["completed", "incomplete", "in_progress", "failed"]
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    previous_response_id: str | None
+    dragoman: Extension | None = None
+
+
+class OllamaReply(BaseModel):
+    """An answer of Ollama's chat API; streams send its text in pieces before it, one object a line."""
+
+    model: str
+    created_at: str
+    message: dict[str, Any]
+    done: bool
+    done_reason: str | None = None
+    total_duration: int | None = None
+    prompt_eval_count: int | None = None
+    eval_count: int | None = None
+    dragoman: Extension | None = None
+
+
+class OllamaModels(BaseModel):
+    models: list[dict[str, Any]]
+
+
+class OllamaModel(BaseModel):
+    details: dict[str, Any]
+    model_info: dict[str, Any]
+    capabilities: list[str]
+    modelfile: str
+    parameters: str
+    template: str
+    modified_at: str
+
+
+class OllamaVersion(BaseModel):
+    version: str
 
 
 class ModelView(BaseModel):

@@ -105,9 +105,12 @@ class PageSession:
         self.used = time.time()
         self._key = key
         self._live_turns = live_turns or LiveTurns()
-        declared = service.hosted(agent).assistant.sources
-        self.private_sources = frozenset(one.name for one in declared if one.private and one.about == "user")
-        """Sources of facts about the user."""
+
+    @property
+    def private_sources(self) -> frozenset[str]:
+        """Names of the sources of facts about the user."""
+        declared = self.service.hosted(self.agent).assistant.sources
+        return frozenset(one.name for one in declared if one.private and one.about == "user")
 
     async def caller(self) -> Caller:
         """The caller; checked on every call, so that revoking a key or signing out takes effect at once."""
