@@ -82,7 +82,8 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     """Answer the input; `previous_response_id` continues a dialogue from that response on."""
     service = service_of(request)
     check_input(body)
-    dialogue, earlier, is_end = "", [], False
+    dialogue, is_end = "", False
+    earlier: list[View] = []
     if body.previous_response_id:
         dialogue, earlier, is_end = await service.do(caller, body.model, turns_until, body.previous_response_id)
     asked = chat_request(body, [] if is_end else earlier)
