@@ -12,10 +12,9 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.core.errors import DragomanError
 from dragoman.core.values import Plan
 from dragoman.server.data import chats
-from dragoman.server.http.problems import CODES, problem_of
 from dragoman.server.http.views import View
 from dragoman.server.page.composer import Composer
-from dragoman.server.page.elements import Phrases, button, el, empty, errors_shown, icon_button
+from dragoman.server.page.elements import Phrases, button, el, empty, error_text, errors_shown, icon_button
 from dragoman.server.page.live_turns import LiveTurn
 from dragoman.server.page.reply_card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, transcript
@@ -147,7 +146,7 @@ class ChatPanel:
         try:
             live = await self.page_session.start(CallerTurn(text, self.page_session.agent, dialogue))
         except DragomanError as error:
-            answer.failed(_message(error))
+            answer.failed(error_text(error))
             self.composer.show(dialogue, busy=False, last=text)
             return
         self._attach(answer, live)
@@ -210,7 +209,7 @@ class ChatPanel:
                 answer.retry = partial(self._branch, done.turn - 1, live.question)
                 self._complete(answer)
             case "failed" if live.error is not None:
-                answer.failed(_message(live.error))
+                answer.failed(error_text(live.error))
             case _:
                 answer.stopped()
         if self._selected is answer:
@@ -351,8 +350,3 @@ class ChatPanel:
         if answer is not None:
             answer.box.classes("selected")
         self._select(answer)
-
-
-def _message(error: DragomanError) -> str:
-    problem = problem_of(error)
-    return f"{problem.detail or CODES[problem.code][1]} {problem.remedy}".strip()

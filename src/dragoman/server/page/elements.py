@@ -161,9 +161,13 @@ def undo_toast(text: str, label: str, undo: Callable[[], object], *, seconds: fl
 
 def show_error(error: DragomanError, words: Phrases) -> None:
     """Show a notification with an error and its remedy."""
+    notice(f"{words['error']} {error_text(error)}")
+
+
+def error_text(error: DragomanError) -> str:
+    """An error and its remedy in words."""
     problem = problem_of(error)
-    said = problem.detail or CODES[problem.code][1]
-    notice(f"{words['error']} {said} {problem.remedy}".strip())
+    return f"{problem.detail or CODES[problem.code][1]} {problem.remedy}".strip()
 
 
 @contextmanager

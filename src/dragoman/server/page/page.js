@@ -183,7 +183,39 @@
   const isFiles = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
   window.addEventListener("dragenter", (event) => { if (isFiles(event) && ++inside) query(".page")?.classList.add("dropping"); });
   window.addEventListener("dragleave", (event) => { if (isFiles(event) && --inside <= 0) { inside = 0; query(".page")?.classList.remove("dropping"); } });
-  window.addEventListener("drop", () => { inside = 0; query(".page")?.classList.remove("dropping"); }, true);
+  window.addEventListener("drop", (event) => {
+    inside = 0;
+    query(".page")?.classList.remove("dropping");
+    if (isFiles(event) && !event.target.closest?.(".drop")) gather(event.dataTransfer).then(add);
+  }, true);
+  window.addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files || [])];
+    if (files.length) { event.preventDefault(); add(files); }
+  });
+  /* Files of what was dropped, each with its path; entries must be asked for before the event is over. */
+  const gather = async (data) => {
+    const listed = (reader) => new Promise((done, failed) => reader.readEntries(done, failed));
+    const walk = async (entry, path) => {
+      if (entry.isFile) {
+        const file = await new Promise((done, failed) => entry.file(done, failed));
+        Object.defineProperty(file, "webkitRelativePath", { value: path + file.name });
+        return [file];
+      }
+      const reader = entry.createReader();
+      const within = [];
+      for (let some = await listed(reader); some.length; some = await listed(reader)) within.push(...some);
+      return (await Promise.all(within.map((inner) => walk(inner, `${path}${entry.name}/`)))).flat();
+    };
+    const plain = [...data.files];
+    const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+    return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
+  };
+  /* Open the documents and hand the files to the place where they are added. */
+  const add = async (files) => {
+    query(".tab.sources")?.click();
+    for (let tries = 0; tries < 50 && !query(".drop"); tries++) await new Promise((done) => setTimeout(done, 100));
+    query(".drop")?.dispatchEvent(new CustomEvent("files", { detail: files }));
+  };
 
   window.dragoman = {
     /* The server says which chat is shown and whether it is being answered. `last` is the question it has got. */
@@ -212,6 +244,7 @@
       if (lost && lost.trim() !== (last || "").trim() && !isBusy()) put([lost, field().value].filter(Boolean).join("\n"));
     },
     put,
+    gather,
     clear() { for (const kind of ["draft", "queue", "sending"]) sessionStorage.removeItem(`dragoman.${kind}`); },
   };
 })();

@@ -75,9 +75,10 @@ class WhyPanel:
         if picture.explanation is not None:
             heading(words["why.decided"])
             self._explanation(picture.explanation)
-        elif picture.confidence is not None:
+        has_learned = picture.learned is not None and not picture.learned.is_empty
+        if picture.explanation is None and picture.confidence is not None and not has_learned:
             self._verdict(picture)
-        if picture.learned is not None and not picture.learned.is_empty:
+        if picture.learned is not None and has_learned:
             heading(words["why.learned"])
             self._learned(picture.learned)
         if picture.warnings:
