@@ -117,3 +117,11 @@ def test_an_unknown_address_says_so(page_session):
     expect(page.locator(".missing")).to_contain_text("This chat does not exist.")
     page.locator(".missing").get_by_role("button", name="New chat").click()
     expect(page.locator(".agent-name")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_the_page_can_be_installed(page_session, address):
+    page = page_session()
+    link = page.locator("link[rel=manifest]").get_attribute("href")
+    manifest = page.request.get(f"{address}/page/{link}").json()
+    assert manifest["start_url"] == "/page/" and manifest["icons"][0]["src"].startswith("data:image/svg+xml")

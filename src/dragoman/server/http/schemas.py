@@ -220,7 +220,7 @@ class ProblemDetails(BaseModel):
     detail: str | None = None
     remedy: str | None = None
     errors: list[dict[str, Any]] | None = None
-    error: dict[str, Any] | None = None
+    error: dict[str, Any] | str | None = None
 
 
 class Gate(BaseModel):

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -20,6 +21,7 @@ from dragoman.core.errors import DragomanError, MissingExtraError
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.http.views import dumps
 from dragoman.server.page.live_turns import LiveTurns
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
@@ -105,6 +107,10 @@ def add_page(app: FastAPI) -> None:
     def rest(request: Request, agent: str = "", dialogue: str = "") -> Response:
         return HTMLResponse(rest_page(_language(request), agent, dialogue))
 
+    @nice.get("/manifest.webmanifest", include_in_schema=False)
+    def manifest() -> Response:
+        return Response(_manifest(), media_type="application/manifest+json")
+
     @app.get("/", include_in_schema=False)
     @app.get(PATH, include_in_schema=False)
     def to_page() -> Response:
@@ -130,6 +136,23 @@ def add_page(app: FastAPI) -> None:
     )
 
 
+def _manifest() -> bytes:
+    """What a browser needs to install the page as an app."""
+    icon = {"src": f"data:image/svg+xml,{quote(_ICON)}", "sizes": "any", "type": "image/svg+xml"}
+    return dumps(
+        {
+            "name": "Dragoman",
+            "short_name": "Dragoman",
+            "start_url": f"{PATH}/",
+            "scope": f"{PATH}/",
+            "display": "standalone",
+            "background_color": "#f7f7f5",
+            "theme_color": "#0f766e",
+            "icons": [icon],
+        }
+    )
+
+
 def _language(request: Request) -> Language:
     return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
 
@@ -147,6 +170,7 @@ async def _open(
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
+    ui.add_head_html('<link rel="manifest" href="manifest.webmanifest">')
     ui.add_head_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
     client = ui.context.client
     open_pages.came(client, lambda: page_session.used)
