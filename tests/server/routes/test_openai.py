@@ -108,6 +108,14 @@ def test_embeddings_are_unit_vectors_of_the_encoder(api, form):
     assert answer.usage.prompt_tokens == 6
 
 
+def test_dimensions_that_the_encoder_lacks_are_refused(api):
+    size = len(api.embeddings.create(model="robin", input="a boat").data[0].embedding)
+    assert api.embeddings.create(model="robin", input="a boat", dimensions=size).data
+    with pytest.raises(openai.BadRequestError) as caught:
+        api.embeddings.create(model="robin", input="a boat", dimensions=size + 1)
+    assert caught.value.param == "dimensions" and str(size) in str(caught.value)
+
+
 def test_an_unknown_model_is_not_found(api):
     with pytest.raises(openai.NotFoundError) as caught:
         api.chat.completions.create(model="gpt-5", messages=ASKED)

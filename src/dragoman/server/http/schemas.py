@@ -167,6 +167,7 @@ class EmbeddingsRequest(Lenient):
     model: Name
     input: Said | Annotated[list[Said], Field(min_length=1, max_length=256)]
     encoding_format: Literal["float", "base64"] | None = "float"
+    dimensions: Annotated[int, Field(ge=1)] | None = None
 
 
 # Ours

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dragoman.core.errors import AbsentError
 from dragoman.server.data import source_search
+from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.openai_responses import (
     ResponseTurn,
@@ -138,6 +139,8 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
     await service.admit(caller)
     vectors = await service.do(caller, body.model, source_search.embed, texts)
+    if body.dimensions not in (None, len(vectors[0])):
+        raise refused("dimensions", f"The agent's encoder gives vectors of {len(vectors[0])} numbers.")
     words = sum(len(text.split()) for text in texts)
     rows = [
         {
