@@ -10,6 +10,7 @@ from typing import Literal
 
 from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
 
 from dragoman.core.errors import DragomanError
 from dragoman.server.data import chats
@@ -31,6 +32,11 @@ from dragoman.server.page.session import PageSession
 _AT_ONCE = 40
 _UNDO_SECONDS = 8.0
 """Seconds in which a deleted chat can be brought back."""
+# The list hears the clicks on its entries: an entry that is drawn anew while it is clicked would not.
+_CLICKED = """(event) => {
+    const entry = event.target.closest("[data-chat]");
+    if (entry) emit(entry.dataset.chat);
+}"""
 GROUPS = ("pinned", "today", "yesterday", "week", "older", "programs")
 
 
@@ -72,6 +78,7 @@ class ChatList:
             self._query.classes("chat-search").props["aria-label"] = words["dialogues.search"]
             self._query.on("update:model-value", lambda _: self.refresh(), throttle=0.25, leading_events=False)
             self._list = el("div", classes="list")
+            self._list.on("click", self._clicked, js_handler=_CLICKED)
 
     async def refresh(self) -> None:
         """Reload the list."""
@@ -111,7 +118,7 @@ class ChatList:
         title = self._words["chat.forgotten"] if row.is_blank else row.title
         chosen = "true" if row.id == self._page_session.dialogue else "false"
         with el("div", classes="entry") as entry:
-            with button("", partial(self._choose, row.id), "item", aria_current=chosen, title=title):
+            with el("button", "", "btn item", type="button", aria_current=chosen, title=title, data_chat=row.id):
                 el("span", title, "title")
                 if row.snippet:
                     el("span", row.snippet, "snippet muted")
@@ -186,6 +193,10 @@ class ChatList:
         if name in self._deleting:
             self._deleting.discard(name)
             await self.refresh()
+
+    async def _clicked(self, event: GenericEventArguments) -> None:
+        with self._list.client:
+            await self._choose(str(event.args))
 
     async def _more(self) -> None:
         self._shown += _AT_ONCE
