@@ -38,7 +38,7 @@ DEFAULT_DIALOGUE = "main"
 class UserTurn:
     """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one.
 
-    What is kept `under` a receipt is kept once.
+    What is kept `under` a receipt is kept once. `instructions` concern the wording of this reply and are not kept.
     """
 
     text: str
@@ -46,6 +46,7 @@ class UserTurn:
     dialogue: str = DEFAULT_DIALOGUE
     before: tuple[Turn, ...] = ()
     under: Receipt | None = None
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,8 @@ class Assistant:
         said = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
         told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
-        return Context((*told, Turn("user", said)), scope, ask.dialogue), len(kept)
+        turns = (*told, Turn("user", said))
+        return Context(turns, scope, ask.dialogue, instructions=ask.instructions), len(kept)
 
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
         return turns[-self._history :] if self._history else ()

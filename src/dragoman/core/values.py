@@ -104,12 +104,16 @@ NOTHING_LEARNED = Learned()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn."""
+    """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
+
+    `instructions` are a calling program's wishes for the wording of the reply; only readers with a model use them.
+    """
 
     turns: tuple[Turn, ...]
     scope: Scope = Scope()
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
+    instructions: str = ""
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:

@@ -131,6 +131,24 @@ class RuleMemory:
                 self._store.supersede(scope, old.id, by)
         return tuple(restored)
 
+    def retract(self, scope: Scope, added: Sequence[str], replaced: Sequence[str] = ()) -> Sequence[Passage]:
+        """Take back what a turn taught: remove the facts it added, restore those that they replaced.
+
+        Unlike `forget`, this leaves the dialogues as they are: the user only did not want it remembered.
+        """
+        if self._source is None:
+            return ()
+        gone = [
+            row for row in self._store.get(scope, list(added)) if row is not None and row.source == self._source.name
+        ]
+        hidden = self._store.passages(scope, self._source.name, superseded=True)
+        back = [row for row in hidden if row.id in set(replaced)] if gone else []
+        self._store.remove(scope, [row.id for row in (*gone, *back)])
+        if back:
+            self._store.put(scope, back, self._encoder.encode([row.indexed for row in back]))
+        self._clear_caches()
+        return tuple(gone)
+
     def erasure(self, scope: Scope, *, dialogue: str = "") -> Erasure:
         """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
         known = self._store.passages(scope, self._source.name) if self._source is not None else ()

@@ -7,9 +7,20 @@ from importlib.resources import files
 
 from dragoman.core.errors import UnknownNameError
 from dragoman.prompts.render import dialogue, evidence, order, sources
-from dragoman.prompts.template import Template, neutral, parse
+from dragoman.prompts.template import Template, instructed, neutral, parse
 
-__all__ = ["Template", "dialogue", "evidence", "get", "languages", "names", "neutral", "order", "sources"]
+__all__ = [
+    "Template",
+    "dialogue",
+    "evidence",
+    "get",
+    "instructed",
+    "languages",
+    "names",
+    "neutral",
+    "order",
+    "sources",
+]
 
 _FALLBACK = "en"
 

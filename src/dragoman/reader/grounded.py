@@ -42,6 +42,8 @@ class GroundedReader:
     `talk` for the embedded one.
     """
 
+    follows_instructions = True
+
     def __init__(
         self,
         *,

@@ -14,6 +14,8 @@ from dragoman.core.values import Draft, Prompt, ReadTask
 class PromptedReader:
     """Whatever the model says; check it where the model is small (`reader.grounded.v1`)."""
 
+    follows_instructions = True
+
     def __init__(
         self,
         *,
@@ -37,6 +39,9 @@ class PromptedReader:
 
     def prompt(self, task: ReadTask) -> Prompt:
         """The prompt for a task: with its evidence, or plain conversation where there is none."""
+        return prompts.instructed(self._prompt(task), task.context.instructions, self._language)
+
+    def _prompt(self, task: ReadTask) -> Prompt:
         dialogue = prompts.dialogue(task.context, self._language, last=self._turns)
         if not task.evidence:
             return prompts.get("chat.v1", self._language).format(name=self._name, dialogue=dialogue)

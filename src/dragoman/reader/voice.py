@@ -104,13 +104,14 @@ class Voice:
         told = "\n".join(f"- {fact.text}" for fact in facts) or "-"
         passages = [piece for piece in task.evidence if piece not in facts]
         decision = composed.text
-        return prompts.get("decided.v1", self._language).format(
+        prompt = prompts.get("decided.v1", self._language).format(
             name=self._name,
             facts=told,
             evidence=prompts.evidence(passages, self._language),
             decision=decision,
             dialogue=prompts.dialogue(task.context, self._language, last=4),
         )
+        return prompts.instructed(prompt, task.context.instructions, self._language)
 
 
 def _turned_round(said: str, decision: str, composed: str) -> str:

@@ -22,7 +22,7 @@ from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acti
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
 from dragoman.server.access.quota import QUOTA, ChatUsage, Quota
-from dragoman.server.data import uploads, user_data
+from dragoman.server.data import chats, uploads, user_data
 from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
 from dragoman.server.http.problems import unconfirmed
@@ -58,6 +58,7 @@ class CallerTurn:
     """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
+    `instructions` concern the wording of the reply, where a model writes it.
     """
 
     text: str
@@ -65,6 +66,7 @@ class CallerTurn:
     dialogue: str = "main"
     before: tuple[Turn, ...] = ()
     request: str = ""
+    instructions: str = ""
 
     @property
     def bytes(self) -> int:
@@ -253,7 +255,7 @@ class Service:
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions)
         try:
             if ask.request and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found
@@ -362,7 +364,7 @@ class Service:
         mine = (hosted.name, caller.tenant, caller.user)
         async with self.alone(*mine), self.turn_queue.hush((*mine, dialogue)):
             await hosted.clear(caller, dialogue)
-            removed = await self.do(caller, agent, user_data.forget_dialogue, dialogue)
+            removed = await self.do(caller, agent, chats.forget_chat, dialogue)
         self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
         return removed
 

@@ -72,7 +72,13 @@ def test_a_client_over_stdio_asks_remembers_recalls_searches_and_forgets(folder,
 
         neither = await client.call_tool("forget", {})
         assert neither.is_error and "bad-request" in neither.content[0].text
-        gone = await client.call_tool("forget", {"what": fact["id"]})
+        read = await client.read_resource("dragoman://agent/memory")
+        assert [row["id"] for row in json.loads(read.contents[0].text)] == [fact["id"]]
+        read = await client.read_resource(f"dragoman://passages/{passage['id']}")
+        assert json.loads(read.contents[0].text)["text"] == passage["text"]
+        (prompt,) = (await client.list_prompts()).prompts
+        assert prompt.name == "ask_with_sources"
+        gone = await client.call_tool("forget", {"fact": fact["id"]})
         assert gone.structured_content["erased"] >= 1
         assert (await client.call_tool("recall", {})).structured_content["facts"] == []
 

@@ -9,10 +9,11 @@ import pytest
 
 from dragoman.core.errors import AccessError
 from dragoman.server.access.caller import Caller
+from dragoman.server.data.chats import new_chat
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.page import _Guarded
 from dragoman.server.page.open_pages import REST, OpenPages, rest_page
-from dragoman.server.page.session import Keys, PageSession, new_dialogue
+from dragoman.server.page.session import Keys, PageSession
 from dragoman.server.turns.fair_share import FairShare
 
 pytestmark = pytest.mark.trust
@@ -213,7 +214,7 @@ def test_the_oldest_sessions_go_when_there_are_too_many(monkeypatch):
 
 
 def test_new_dialogues_have_names_of_their_own_that_the_house_takes():
-    names = {new_dialogue() for _ in range(20)}
+    names = {new_chat() for _ in range(20)}
     assert len(names) == 20
     for name in names:
         check_dialogue(name)

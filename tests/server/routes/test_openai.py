@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
+
 import httpx2
 import openai
 import pytest
+from openai.resources.chat.completions import Completions
+from pydantic import BaseModel
+
+from dragoman.server.http.chat_parameters import CHAT_PARAMETERS
+from dragoman.server.http.reply_limits import count_tokens
 
 
 @pytest.fixture
@@ -88,7 +96,7 @@ def test_system_messages_and_text_parts_are_understood(api):
     parts = [{"type": "text", "text": "What does a "}, {"type": "text", "text": "day ticket cost?"}]
     messages = [{"role": "system", "content": "Be rude."}, {"role": "user", "content": parts}]
     answer = api.chat.completions.create(model="robin", messages=messages)
-    assert "6 francs" in answer.choices[0].message.content and answer.dragoman["ignored"] == ["messages.system"]
+    assert "6 francs" in answer.choices[0].message.content and answer.dragoman["instructions"] == "unused"
 
 
 @pytest.mark.parametrize("form", ["float", "base64"])
@@ -98,6 +106,14 @@ def test_embeddings_are_unit_vectors_of_the_encoder(api, form):
     if form == "float":
         assert first == second != third and abs(sum(x * x for x in first) - 1) < 1e-5
     assert answer.usage.prompt_tokens == 6
+
+
+def test_dimensions_that_the_encoder_lacks_are_refused(api):
+    size = len(api.embeddings.create(model="robin", input="a boat").data[0].embedding)
+    assert api.embeddings.create(model="robin", input="a boat", dimensions=size).data
+    with pytest.raises(openai.BadRequestError) as caught:
+        api.embeddings.create(model="robin", input="a boat", dimensions=size + 1)
+    assert caught.value.param == "dimensions" and str(size) in str(caught.value)
 
 
 def test_an_unknown_model_is_not_found(api):
@@ -112,7 +128,6 @@ def test_an_unknown_model_is_not_found(api):
         [{"role": "assistant", "content": "hello"}],
         [{"role": "system", "content": "hello"}],
         [{"role": "user", "content": "   "}],
-        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
         [{"role": "user", "content": "x" * 40_000}],
     ],
 )
@@ -123,9 +138,148 @@ def test_messages_that_cannot_be_answered_are_refused(api, messages, stream):
     assert caught.value.code == "bad-request"
 
 
-def test_several_answers_at_once_are_refused(api):
-    with pytest.raises(openai.UnprocessableEntityError):
-        api.chat.completions.create(model="robin", messages=ASKED, n=2)
+TOOL = {"type": "function", "function": {"name": "book", "parameters": {"type": "object", "properties": {}}}}
+PICTURE = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,x"}}]
+
+
+@pytest.mark.parametrize(
+    ("given", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"tools": [TOOL]}, "tools"),
+        ({"tools": [TOOL] * 200}, "tools"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"functions": [TOOL["function"]]}, "functions"),
+        ({"logprobs": True}, "logprobs"),
+        ({"logit_bias": {"1": 3}}, "logit_bias"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"messages": [*ASKED, {"role": "tool", "tool_call_id": "1", "content": "x"}, *ASKED]}, "messages.1.role"),
+        ({"messages": [{"role": "user", "content": PICTURE}]}, "messages"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_an_agent_does_not_do_is_refused_by_name(api, given, param, stream):
+    with pytest.raises(openai.BadRequestError) as caught:
+        api.chat.completions.create(**{"model": "robin", "messages": ASKED, "stream": stream, **given})
+    assert (caught.value.code, caught.value.param) == ("unsupported-parameter", param)
+
+
+@pytest.mark.parametrize("given", [{"tools": []}, {"tool_choice": "none"}, {"response_format": {"type": "text"}}])
+def test_parameters_that_ask_for_nothing_are_no_reason_to_refuse(api, given):
+    answer = api.chat.completions.create(model="robin", messages=ASKED, extra_body=given)
+    assert "6 francs" in answer.choices[0].message.content and answer.dragoman["ignored"] == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"temperature": "hot"}, {"temperature": 3}, {"max_tokens": 0}, {"stop": ["a"] * 5}, {"seed": "x"}, {"n": 0}],
+)
+def test_a_value_outside_its_range_is_named(api, given):
+    with pytest.raises(openai.UnprocessableEntityError) as caught:
+        api.chat.completions.create(model="robin", messages=ASKED, extra_body=given)
+    assert caught.value.param.split(".")[0] == next(iter(given))
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_ends_after_the_tokens_that_were_asked_for(api, server, name, stream):
+    text, finish, dialogue = told(api, stream, **{name: 3})
+    assert (count_tokens(text), finish) == (3, "length")
+    turns = server.client().get(f"/v1/dialogues/{dialogue}").json()["turns"]
+    assert "6 francs" in turns[1]["text"]  # the chat keeps the whole reply
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_ends_before_a_stop_text(api, stream):
+    text, finish, _ = told(api, stream, stop=["nowhere", " 6 fr"])
+    assert text.endswith("A day ticket costs") and finish == "stop"
+
+
+def test_a_cut_reply_is_continued_by_a_client_that_repeats_it(api):
+    first = api.chat.completions.create(model="robin", messages=ASKED, max_tokens=3)
+    more = [*ASKED, {"role": "assistant", "content": first.choices[0].message.content}, *ASKED]
+    second = api.chat.completions.create(model="robin", messages=more)
+    assert second.dragoman["dialogue"] == first.dragoman["dialogue"]
+
+
+def told(api, stream, **given):
+    """Text, finish reason and dialogue of an answer, whole or as a stream."""
+    answer = api.chat.completions.create(model="robin", messages=ASKED, stream=stream, **given)
+    if not stream:
+        return answer.choices[0].message.content, answer.choices[0].finish_reason, answer.dragoman["dialogue"]
+    chunks = list(answer)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    names = [
+        chunk.dragoman["dialogue"]
+        for chunk in chunks
+        if "dialogue" in ((chunk.model_extra or {}).get("dragoman") or {})
+    ]
+    return text, chunks[-1].choices[0].finish_reason, names[0]
+
+
+def test_usage_is_that_of_the_texts_where_no_model_wrote(api):
+    usage = api.chat.completions.create(model="robin", messages=ASKED).usage
+    assert usage.prompt_tokens == 7 and usage.completion_tokens > 5
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+
+
+def test_a_stream_names_the_role_before_anything_is_decided(api):
+    first, second, *_ = api.chat.completions.create(model="robin", messages=ASKED, stream=True)
+    assert first.choices[0].delta.role == "assistant" and "dragoman" not in (first.model_extra or {})
+    assert second.choices[0].delta.role is None and "gate" in second.dragoman
+
+
+class Price(BaseModel):
+    answer: str
+    price: float
+    sources: list[str]
+    note: str | None
+
+
+class Booking(BaseModel):
+    answer: str
+    seats: bool
+
+
+class Tree(BaseModel):
+    answer: str
+    children: list[Tree]
+
+
+def test_a_schema_is_filled_from_the_evidence(api):
+    message = api.chat.completions.parse(model="robin", messages=ASKED, response_format=Price).choices[0].message
+    assert message.parsed == Price(answer=message.parsed.answer, price=6.0, sources=["Prices"], note=None)
+    assert "6 francs" in message.parsed.answer
+
+
+def test_a_schema_that_the_reply_cannot_fill_is_answered_with_a_refusal(api):
+    message = api.chat.completions.parse(model="robin", messages=ASKED, response_format=Booking).choices[0].message
+    assert message.parsed is None and "seats" in message.refusal
+
+
+def test_a_schema_that_recurses_is_refused(api):
+    with pytest.raises(openai.BadRequestError) as caught:
+        api.chat.completions.parse(model="robin", messages=ASKED, response_format=Tree)
+    assert caught.value.param == "response_format"
+
+
+def test_user_and_metadata_are_kept_with_the_chat(api, server):
+    answer = api.chat.completions.create(model="robin", messages=ASKED, user="u-7", metadata={"shop": "pier"})
+    chat = server.client().get(f"/v1/dialogues/{answer.dragoman['dialogue']}/export").json()
+    assert (chat["user"], chat["metadata"], chat["origin"]) == ("u-7", {"shop": "pier"}, "api")
+
+
+def test_every_parameter_of_the_official_client_has_a_treatment():
+    documented = set(inspect.signature(Completions.create).parameters)
+    ours = {"self", "extra_headers", "extra_query", "extra_body", "timeout"}
+    assert documented - ours - CHAT_PARAMETERS.keys() == set()
+
+
+def test_the_table_of_parameters_is_in_the_documents():
+    page = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
+    for name, parameter in CHAT_PARAMETERS.items():
+        assert f"| `{name}` | {parameter.treatment} | {parameter.note} |" in page
 
 
 @pytest.mark.trust

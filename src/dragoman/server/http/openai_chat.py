@@ -8,33 +8,39 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from dragoman.core.errors import InputError
-from dragoman.core.values import Draft, Turn
+from dragoman.core.values import Draft, Turn, Usage
 from dragoman.server.access.caller import Caller
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http import views
+from dragoman.server.http.chat_parameters import check_parameters, ignored, refused
+from dragoman.server.http.reply_limits import ReplyLimits, count_tokens
 from dragoman.server.http.schemas import ChatMessage, ChatRequest
+from dragoman.server.http.structured_reply import UnfilledError, check_format, fill
 from dragoman.server.http.views import View, dumps
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 
-_KNOWN = frozenset(ChatRequest.model_fields)
-_HARMLESS = frozenset({"user", "metadata", "store", "service_tier"})
+_LONGEST_INSTRUCTIONS = 20_000
+_WRITTEN = ("generated", "drafted")
+"""Methods of drafts that a model wrote, and for which it read the instructions."""
 _PROCESS = secrets.token_hex(6)
 _COUNTED = itertools.count(16)
 _NOBODY = ChatMessage(role="system")
 
 
-def new_dialogue(request: str = "") -> str:
-    """A new, unique dialogue name that sorts by time.
+def new_dialogue(request: str = "", *, origin: Literal["api", "mcp"] = "api") -> str:
+    """A new, unique dialogue name that says where the dialogue comes from and when it began.
 
     With a request id the name is derived from it, so that a repeated request does not start a second dialogue.
     """
     if request:
         return f"r-{hashlib.blake2b(request.encode(), digest_size=12).hexdigest()}"
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_unique()}"
+    return f"{origin}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_unique()}"
 
 
 def _unique() -> str:
@@ -45,8 +51,24 @@ def _unique() -> str:
 class ChatTurn:
     """One chat request: its turn, its dialogue, and the format of its answer."""
 
-    def __init__(self, request: ChatRequest, caller: Caller, once: str = "") -> None:
-        self.ignored = _ignored(request)
+    def __init__(
+        self,
+        request: ChatRequest,
+        caller: Caller,
+        once: str = "",
+        *,
+        follows_instructions: bool = False,
+        dialogue: str = "",
+        continues: bool = True,
+    ) -> None:
+        """Without the name of a `dialogue`, one that the messages repeat continues, unless `continues` is false."""
+        check_parameters(request)
+        self._continues = continues
+        self.place = 1  # of the reply, where the dialogue has no name
+        self.ignored = ignored(request)
+        self._schema = check_format(request.response_format)
+        self._new_limits = partial(ReplyLimits, max_tokens=request.most_tokens, stop=request.stops)
+        self._limits = self._new_limits()
         self._ends: DialogueMatch | None = None
         self._once = once
         self._whose = (request.model, caller.tenant, caller.user)
@@ -56,17 +78,21 @@ class ChatTurn:
         self._before = tuple(Turn("user" if each.role == "user" else "agent", _text(each)) for each in earlier)
         self._text = _text(last)
         self.model = request.model
-        named = request.dragoman.dialogue if request.dragoman else None
+        named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
         self._is_named = named is not None
         self._claimed: str | None = None
         if named is not None:
             check_dialogue(named)
-        self.ask = CallerTurn(self._text, request.model, named or "", request=once)
+        instructions = _instructions(request)
+        self._instructed = bool(instructions)
+        self._follows = follows_instructions
+        self.ask = CallerTurn(self._text, request.model, named or "", request=once, instructions=instructions)
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
+        self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)
         self._id = f"chatcmpl-{_unique()}"
         self._created = int(time.time())
         self._gathered = TurnPreface()
-        self._opened = False
+        self._greeted = self._opened = False
         head = {"id": self._id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}
         self._head = dumps(head)[:-1]
 
@@ -79,14 +105,15 @@ class ChatTurn:
         """Continue the dialogue that the messages repeat, or start one with them."""
         self._ends = ends
         if not self._is_named:
-            self._claimed = known = ends.claim(self._whose, self._before)
+            self._claimed = known = ends.claim(self._whose, self._before) if self._continues else None
             before = () if known else tuple(turn for turn in self._before if turn.text.strip())
+            self.place = len(self._before if known else before) + 1
             self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
 
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
         if not self._is_named and self._ends is not None and not done.replayed:
-            turns = (*self._before, Turn("user", self._text), Turn("agent", done.reply.text))
+            turns = (*self._before, Turn("user", self._text), Turn("agent", self.delivered(done)))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
@@ -98,6 +125,7 @@ class ChatTurn:
 
     def completion(self, done: TurnDone) -> View:
         """The completion object of a finished turn."""
+        text, refusal = self.content(done)
         return {
             "id": self._id,
             "object": "chat.completion",
@@ -106,29 +134,95 @@ class ChatTurn:
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": done.reply.text},
+                    "message": {"role": "assistant", "content": text, "refusal": refusal},
                     "logprobs": None,
-                    "finish_reason": _finish(done),
+                    "finish_reason": self.finish(done),
                 }
             ],
-            "usage": views.usage(done.usage),
-            "dragoman": {**self._first_half(TurnPreface.of(done.reply), done.dialogue), **views.after(done)},
+            "usage": self.usage(done, text or refusal or ""),
+            "dragoman": self.extension(done),
         }
 
     def chunks(self, event: Event) -> Iterator[bytes]:
-        """The chunks that an event adds to the stream."""
+        """The chunks that an event adds to the stream. The first one names the role, before anything is decided."""
+        if not self._greeted:
+            self._greeted = True
+            yield self._chunk({"role": "assistant", "content": ""}, finish=None)
         match event:
             case Decided():
                 self._gathered.take(event)
             case Text(text):
                 yield from self._open()
-                yield self._piece(text)
+                if piece := self.feed(text):
+                    yield self._piece(piece)
             case TurnDone():
                 yield from self._open()
-                yield self._chunk({}, finish=_finish(event), dragoman=views.after(event))
+                yield from self._rest(event)
+                yield self._chunk({}, finish=self.finish(event), dragoman=self._second_half(event))
                 if self._usage:
-                    yield self._line({"choices": [], "usage": views.usage(event.usage)})
+                    usage = self.usage(event, self.delivered(event))
+                    yield self._line({"choices": [], "usage": usage})
                 yield b"data: [DONE]\n\n"
+
+    def usage(self, done: TurnDone, text: str) -> View:
+        """Tokens of the reply: those that its models counted, or, where none was called, those of the texts."""
+        if done.usage.calls:
+            return views.usage(done.usage)
+        return views.usage(Usage(self._prompt_tokens, count_tokens(text)))
+
+    def _rest(self, done: TurnDone) -> Iterator[bytes]:
+        """What was held back: the end of a limited text, or the whole of a structured reply."""
+        if refusal := self.content(done)[1]:
+            yield self._chunk({"refusal": refusal}, finish=None)
+        elif piece := self.close(done):
+            yield self._piece(piece)
+
+    def feed(self, text: str) -> str:
+        """What of a new piece of text may be sent now; a structured reply is sent whole at the end."""
+        if self._schema is not None:
+            return ""
+        return self._limits.feed(text) if self._limits.is_set else text
+
+    def close(self, done: TurnDone) -> str:
+        """The text that was held back until the end."""
+        if self._schema is not None:
+            return self.content(done)[0] or ""
+        return self._limits.close() if self._limits.is_set else ""
+
+    def extension(self, done: TurnDone) -> View:
+        """Both halves of the explanation."""
+        return {**self._first_half(TurnPreface.of(done.reply), done.dialogue), **self._second_half(done)}
+
+    def content(self, done: TurnDone) -> tuple[str | None, str | None]:
+        """The text of the reply, or the reason why its schema cannot be filled."""
+        if self._schema is not None:
+            try:
+                return fill(self._schema, done.reply), None
+            except UnfilledError as unfilled:
+                return None, str(unfilled)
+        # Limits of its own: this is called in the thread of the turn too, while the stream still feeds the others.
+        return self._new_limits().cut(done.reply.text) if self._limits.is_set else done.reply.text, None
+
+    def delivered(self, done: TurnDone) -> str:
+        """The text that the client has, and will repeat in its next request."""
+        text, refusal = self.content(done)
+        return text or refusal or ""
+
+    def finish(self, done: TurnDone) -> str:
+        """Why the reply ends: `stop`, or `length` where it was cut."""
+        if self._schema is None and self._limits.is_set:
+            limits = self._new_limits()
+            limits.cut(done.reply.text)
+            if limits.reason is not None:
+                return limits.reason
+        drafts = [note.value for note in done.reply.trace if isinstance(note.value, Draft)]
+        return "length" if drafts and drafts[-1].notes.get("finish") == "length" else "stop"
+
+    def _second_half(self, done: TurnDone) -> View:
+        after = views.after(done)
+        if not self._instructed:
+            return after
+        return {**after, "instructions": "used" if self._follows and after["method"] in _WRITTEN else "unused"}
 
     def _first_half(self, gathered: TurnPreface, dialogue: str) -> View:
         return {**views.before(gathered, dialogue=dialogue), "ignored": self.ignored}
@@ -136,8 +230,7 @@ class ChatTurn:
     def _open(self) -> Iterator[bytes]:
         if not self._opened:
             self._opened = True
-            delta = {"role": "assistant", "content": ""}
-            yield self._chunk(delta, finish=None, dragoman=self._first_half(self._gathered, self.ask.dialogue))
+            yield self._chunk({}, finish=None, dragoman=self._first_half(self._gathered, self.ask.dialogue))
 
     def _piece(self, text: str) -> bytes:
         # The many chunks of a text differ in this alone, so the rest is written once.
@@ -145,10 +238,12 @@ class ChatTurn:
         delta = b',"choices":[{"index":0,"delta":{"content":' + dumps(text)
         return b"data: " + self._head + delta + b'},"logprobs":null,"finish_reason":null}]' + usage + b"}\n\n"
 
-    def _chunk(self, delta: View, *, finish: str | None, dragoman: View) -> bytes:
+    def _chunk(self, delta: View, *, finish: str | None, dragoman: View | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         more: View = {"usage": None} if self._usage else {}
-        return self._line({"choices": [choice], **more, "dragoman": dragoman})
+        if dragoman is not None:
+            more["dragoman"] = dragoman
+        return self._line({"choices": [choice], **more})
 
     def _line(self, members: View) -> bytes:
         return b"data: " + self._head + b"," + dumps(members)[1:] + b"\n\n"
@@ -159,19 +254,16 @@ def _text(message: ChatMessage) -> str:
         return message.content or ""
     for part in message.content:
         if part.text is None:
-            raise InputError("A message has a part that is not text.", remedy="Send text parts only.")
+            raise refused("messages", "A message has a part that is not text.")
     return "".join(part.text or "" for part in message.content)
 
 
-def _ignored(request: ChatRequest) -> list[str]:
-    """Names of request fields that have no effect on an agent."""
-    given = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})} - _HARMLESS
-    given -= _KNOWN
-    given |= {"messages.system" for message in request.messages if message.role in ("system", "developer")}
-    given |= {"messages.tool" for message in request.messages if message.role in ("tool", "function")}
-    return sorted(given)[:50]
-
-
-def _finish(done: TurnDone) -> str:
-    drafts = [note.value for note in done.reply.trace if isinstance(note.value, Draft)]
-    return "length" if drafts and drafts[-1].notes.get("finish") == "length" else "stop"
+def _instructions(request: ChatRequest) -> str:
+    """The system and developer messages: wishes for the wording, which change neither sources nor identity."""
+    parts = [_text(message) for message in request.messages if message.role in ("system", "developer")]
+    text = "\n".join(part.strip() for part in parts if part.strip())
+    if len(text) > _LONGEST_INSTRUCTIONS:
+        raise InputError(
+            f"The system messages have {len(text):,} characters.", remedy=f"Send at most {_LONGEST_INSTRUCTIONS:,}."
+        )
+    return text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from dragoman.server.http.problems import CODES, MEDIA_TYPE, ApiProblem
-from dragoman.server.http.request_limits import API_PATHS, OPENAI_PATHS
+from dragoman.server.http.request_limits import API_PATHS, OLLAMA_PATHS, OPENAI_PATHS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,7 +27,8 @@ def problem_response(request: Request, problem: ApiProblem) -> Response:
     path = request.url.path
     if _is_for_people(request, path):
         return _page(request, problem)
-    return Response(problem.body(openai=path.startswith(OPENAI_PATHS)), problem.status, problem.headers(), MEDIA_TYPE)
+    body = problem.body(openai=path.startswith(OPENAI_PATHS), ollama=path.startswith(OLLAMA_PATHS))
+    return Response(body, problem.status, problem.headers(), MEDIA_TYPE)
 
 
 def _is_for_people(request: Request, path: str) -> bool:

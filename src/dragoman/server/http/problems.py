@@ -36,6 +36,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad-file-name": (400, "The file's name cannot be used"),
     "unauthorized": (401, "A valid API key is needed"),
     "forbidden": (403, "This is not allowed"),
+    "gone-api": (404, "This API is not offered"),
     "not-found": (404, "There is nothing here"),
     "unknown-model": (404, "There is no such agent"),
     "method-not-allowed": (405, "This cannot be done here"),
@@ -45,6 +46,7 @@ CODES: dict[str, tuple[int, str]] = {
     "request-answered": (409, "The request was answered meanwhile"),
     "forgotten": (410, "The answer has been forgotten"),
     "too-large": (413, "The request is too large"),
+    "unsupported-parameter": (400, "A parameter cannot be honoured"),
     "unsupported-kind": (415, "This kind of content cannot be read"),
     "elsewhere": (421, "Another server has this"),
     "invalid": (422, "The request does not fit its description"),
@@ -77,13 +79,14 @@ class ApiProblem:
     remedy: str = ""
     seconds: float | None = None
     errors: tuple[View, ...] = ()
+    param: str | None = None
 
     @property
     def status(self) -> int:
         return CODES[self.code][0]
 
-    def view(self, *, openai: bool = False) -> View:
-        """The problem as JSON; with `openai` also the `error` member of that API."""
+    def view(self, *, openai: bool = False, ollama: bool = False) -> View:
+        """The problem as JSON; with `openai` or `ollama` also the `error` member of that API."""
         status, title = CODES[self.code]
         shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
         if self.detail:
@@ -92,10 +95,12 @@ class ApiProblem:
             shown["remedy"] = self.remedy
         if self.errors:
             shown["errors"] = list(self.errors)
+        message = " ".join(part for part in (self.detail or title, self.remedy) if part)
+        if ollama:
+            shown["error"] = message
         if openai:
-            message = " ".join(part for part in (self.detail or title, self.remedy) if part)
             kind = "invalid_request_error" if status < 500 else "server_error"
-            shown["error"] = {"message": message, "type": kind, "param": None, "code": self.code}
+            shown["error"] = {"message": message, "type": kind, "param": self.param, "code": self.code}
         return shown
 
     def headers(self) -> dict[str, str]:
@@ -108,8 +113,8 @@ class ApiProblem:
             headers["connection"] = "close"  # what is still being sent will not be read
         return headers
 
-    def body(self, *, openai: bool = False) -> bytes:
-        return dumps(self.view(openai=openai))
+    def body(self, *, openai: bool = False, ollama: bool = False) -> bytes:
+        return dumps(self.view(openai=openai, ollama=ollama))
 
     def event(self) -> bytes:
         """The problem as an event of a running stream."""
@@ -122,7 +127,8 @@ def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branc
         case LimitError() | BusyError():
             return ApiProblem(error.code, error.message, error.remedy, error.seconds)
         case ServiceError():
-            return ApiProblem(error.code, error.message, error.remedy)
+            param = error.fields.get("param")
+            return ApiProblem(error.code, error.message, error.remedy, param=None if param is None else str(param))
         case InputError() | SourceError() | ConfigError():
             return ApiProblem("bad-request", error.message, error.remedy)
         case ModelError():
@@ -168,7 +174,8 @@ def of_validation(errors: Any) -> ApiProblem:
         )
     first = places[0] if places else {"at": "", "message": ""}
     at = f"{first['at'] or 'the ' + str(first.get('in', 'request'))}: " if places else ""
-    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places))
+    param = str(first["at"]) or None
+    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places), param=param)
 
 
 def unconfirmed(erasure: Erasure) -> ServiceError:

@@ -29,8 +29,9 @@ _UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/page/_nicegui/client/[^/]+/uplo
 _SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
 TRUSTED = "dragoman.trusted"
 """In the scope of a request that a page of a named origin sends."""
-API_PATHS = ("/v1/", "/mcp", "/openapi.json", "/healthz", "/readyz", "/metrics")
-OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings")
+API_PATHS = ("/v1/", "/api/", "/mcp", "/openapi.json", "/healthz", "/readyz", "/metrics")
+OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings", "/v1/responses", "/v1/completions")
+OLLAMA_PATHS = ("/api/",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,8 @@ class RequestLimits:
 
 async def refuse(problem: ApiProblem, scope: MutableMapping[str, Any], send: Send) -> None:
     """Respond with a problem, bypassing the application."""
-    openai = str(scope.get("path", "")).startswith(OPENAI_PATHS)
-    body = problem.body(openai=openai)
+    path = str(scope.get("path", ""))
+    body = problem.body(openai=path.startswith(OPENAI_PATHS), ollama=path.startswith(OLLAMA_PATHS))
     fields = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers()}
     headers = [(name.encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": problem.status, "headers": [*headers, *_SAFE.items()]})

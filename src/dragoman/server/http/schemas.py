@@ -49,6 +49,27 @@ class ChatExtension(Strict):
     dialogue: Name | None = None
 
 
+StopText: TypeAlias = Annotated[str, Field(max_length=500)]
+Metadata: TypeAlias = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
+]
+
+
+class JsonSchema(Lenient):
+    """A JSON schema for the reply; OpenAI's clients put it under `schema`."""
+
+    name: Annotated[str, Field(max_length=200)] = "reply"
+    schema_: Annotated[dict[str, Any], Field(alias="schema")] = {}
+    strict: bool | None = None
+
+
+class ResponseFormat(Lenient):
+    """The form of a reply: text, or JSON by a schema."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: JsonSchema | None = None
+
+
 class ChatRequest(Lenient):
     """A request of OpenAI's chat API; `model` is an agent's name."""
 
@@ -56,8 +77,88 @@ class ChatRequest(Lenient):
     messages: list[ChatMessage] = Field(min_length=1, max_length=2000)
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = 1
+    n: Annotated[int, Field(ge=1, le=128)] | None = 1
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: StopText | Annotated[list[StopText], Field(max_length=4)] | None = None
+    response_format: ResponseFormat | None = None
+    user: Annotated[str, Field(max_length=512)] | None = None
+    metadata: Metadata | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    seed: int | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     dragoman: ChatExtension | None = None
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The smaller one of the two limits of a reply."""
+        limits = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
+        return min(limits, default=None)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return () if self.stop is None else (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+
+
+class InputItem(Lenient):
+    """One item of the input of a response: a message."""
+
+    type: str = "message"
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: str | list[ContentPart] = ""
+
+
+class TextConfig(Lenient):
+    """The form of a response's text: `format` is `{"type": "text"}`, or `json_schema` with `name` and `schema`."""
+
+    format: dict[str, Any] | None = None
+
+
+class ResponsesRequest(Lenient):
+    """A request of OpenAI's Responses API; `model` is an agent's name."""
+
+    model: Name
+    input: Said | Annotated[list[InputItem], Field(min_length=1, max_length=2000)]
+    instructions: Annotated[str, Field(max_length=100_000)] | None = None
+    previous_response_id: Annotated[str, Field(max_length=1000)] | None = None
+    stream: bool | None = False
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    text: TextConfig | None = None
+    user: Annotated[str, Field(max_length=512)] | None = None
+    metadata: Metadata | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class OllamaMessage(Lenient):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+
+
+class OllamaOptions(Lenient):
+    """Options of a generation: `num_predict` and `stop` limit the reply, the others have no meaning for an agent."""
+
+    num_predict: int | None = None
+    stop: StopText | Annotated[list[StopText], Field(max_length=4)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    seed: int | None = None
+
+
+class OllamaChatRequest(Lenient):
+    """A request of Ollama's chat API; `model` is an agent's name, with or without `:latest`."""
+
+    model: Name
+    messages: list[OllamaMessage] = Field(min_length=1, max_length=2000)
+    stream: bool | None = True
+    format: Literal["", "json"] | dict[str, Any] | None = None
+    options: OllamaOptions | None = None
+
+
+class OllamaShowRequest(Lenient):
+    model: Annotated[str, Field(max_length=200)] = ""
+    name: Annotated[str, Field(max_length=200)] = ""
 
 
 class EmbeddingsRequest(Lenient):
@@ -66,6 +167,7 @@ class EmbeddingsRequest(Lenient):
     model: Name
     input: Said | Annotated[list[Said], Field(min_length=1, max_length=256)]
     encoding_format: Literal["float", "base64"] | None = "float"
+    dimensions: Annotated[int, Field(ge=1)] | None = None
 
 
 # Ours
@@ -90,6 +192,13 @@ class FactRequest(Strict):
     text: Said
 
 
+class DialogueChange(Strict):
+    """What to change of a dialogue; what is not given stays."""
+
+    title: Annotated[str, Field(max_length=500)] | None = None
+    pinned: bool | None = None
+
+
 class FeedbackRequest(Strict):
     """A thumb for a reply: the last one of a dialogue, or the one at `turn`."""
 
@@ -112,7 +221,7 @@ class ProblemDetails(BaseModel):
     detail: str | None = None
     remedy: str | None = None
     errors: list[dict[str, Any]] | None = None
-    error: dict[str, Any] | None = None
+    error: dict[str, Any] | str | None = None
 
 
 class Gate(BaseModel):
@@ -184,6 +293,7 @@ class Extension(BaseModel):
     plan: Plan
     sources: list[SourceEvidence]
     ignored: list[str] | None = None
+    instructions: Literal["used", "unused"] | None = None
     turn: int
     confidence: float
     method: str
@@ -210,7 +320,8 @@ class TurnView(Extension):
 
 class ChatChoiceMessage(BaseModel):
     role: Literal["assistant"]
-    content: str
+    content: str | None
+    refusal: str | None = None
 
 
 class ChatChoice(BaseModel):
@@ -228,6 +339,52 @@ class ChatCompletion(BaseModel):
     choices: list[ChatChoice]
     usage: UsageView
     dragoman: Extension
+
+
+class ResponseObject(BaseModel):
+    """An answer of the Responses API; `output` holds one message."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: Literal["completed", "incomplete", "in_progress", "failed"]
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    previous_response_id: str | None
+    dragoman: Extension | None = None
+
+
+class OllamaReply(BaseModel):
+    """An answer of Ollama's chat API; streams send its text in pieces before it, one object a line."""
+
+    model: str
+    created_at: str
+    message: dict[str, Any]
+    done: bool
+    done_reason: str | None = None
+    total_duration: int | None = None
+    prompt_eval_count: int | None = None
+    eval_count: int | None = None
+    dragoman: Extension | None = None
+
+
+class OllamaModels(BaseModel):
+    models: list[dict[str, Any]]
+
+
+class OllamaModel(BaseModel):
+    details: dict[str, Any]
+    model_info: dict[str, Any]
+    capabilities: list[str]
+    modelfile: str
+    parameters: str
+    template: str
+    modified_at: str
+
+
+class OllamaVersion(BaseModel):
+    version: str
 
 
 class ModelView(BaseModel):
@@ -353,6 +510,17 @@ class DialogueTurn(BaseModel):
 class DialogueView(BaseModel):
     id: str
     turns: list[DialogueTurn]
+
+
+class ChatExport(DialogueView):
+    """A dialogue with its settings."""
+
+    agent: str
+    title: str
+    origin: Literal["page", "api", "mcp", "terminal"]
+    pinned: bool
+    user: str
+    metadata: dict[str, str]
 
 
 class ExportView(BaseModel):

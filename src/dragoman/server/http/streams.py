@@ -14,7 +14,6 @@ from dragoman.server.turns.events import Event, TurnDone
 from dragoman.server.turns.turn_queue import RunningTurn
 
 _HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
@@ -41,10 +40,13 @@ class EventStream(Response):
         encode: Callable[[Event], Iterator[bytes]],
         failed: Callable[[BaseException], bytes],
         closed: Callable[[], None] | None = None,
+        *,
+        media_type: str = "text/event-stream; charset=utf-8",
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.raw_headers = list(_HEADERS)
+        self.raw_headers = [(b"content-type", media_type.encode()), *_HEADERS]
+        self._silence = b": waiting\n\n" if media_type.startswith("text/event-stream") else b""
         self._run = run
         self._encode = encode
         self._failed = failed
@@ -81,7 +83,7 @@ class EventStream(Response):
                 if body or ended:
                     await send({"type": "http.response.body", "body": body, "more_body": not ended})
                 if not ended and not await run.wait(_BREATH):
-                    await send({"type": "http.response.body", "body": b": waiting\n\n", "more_body": True})
+                    await send({"type": "http.response.body", "body": self._silence, "more_body": True})
         finally:
             self._close()
 

@@ -13,7 +13,7 @@ from dragoman.server.routes.common import calling
 if TYPE_CHECKING:
     from dragoman.server.access.caller import Caller
     from dragoman.server.http.request_limits import Receive, Send
-    from dragoman.server.mcp.tool_server import Call
+    from dragoman.server.mcp.resources import Call
     from dragoman.server.service import Service
 
 PATH = "/mcp"

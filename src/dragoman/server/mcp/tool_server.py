@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from dragoman import __version__
-from dragoman.core.errors import AbsentError, DragomanError, InputError
+from dragoman.core.errors import AbsentError, DragomanError, InputError, ServiceError
 from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
 from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.problems import problem_of
 from dragoman.server.http.schemas import FactView, Gate, LearnedView, Plan, Said, SourceEvidence
+from dragoman.server.mcp.resources import Call, Who, add_resources
 from dragoman.server.service import CallerTurn
+from dragoman.server.turns.events import Decided, TurnDone
 from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
     from dragoman.server.hosted_agent import Seat
     from dragoman.server.http.views import View
     from dragoman.server.service import Service
+    from dragoman.server.turns.turn_queue import RunningTurn
 
 _log = logging.getLogger("dragoman.server")
 
-Who: TypeAlias = Callable[["Call"], Awaitable[tuple["Caller", str]]]
-"""For whom a call is, and to which agent; the arguments of a call have no say in it."""
-Call: TypeAlias = Context[Any, Any]
 K: TypeAlias = Annotated[int, Field(ge=1, le=50, description="How many passages at most.")]
 INSTRUCTIONS = (
     "An agent that answers from its own documents and from what it remembers about its user, and says why. "
@@ -92,6 +90,7 @@ def make_server(service: Service, who: Who) -> MCPServer[Any]:
     server.add_tool(tools.remember, annotations=adds)
     server.add_tool(tools.forget, annotations=erases)
     server.add_tool(tools.search, annotations=reads)
+    add_resources(server, service, who)
     return server
 
 
@@ -113,10 +112,12 @@ class _Tools:
         """
         with _told():
             caller, agent = await self._who(context)
-            name = dialogue or new_dialogue()
+            name = dialogue or new_dialogue(origin="mcp")
             user_data.check_dialogue(name)
-            run = await self._service.begin(caller, CallerTurn(question, agent, name), eager=False)
-            told = views.done(await run.outcome())
+            run = await self._service.begin(caller, CallerTurn(question, agent, name))
+            told = views.done(await _followed(run, context))
+            # What the reply rests on comes first: a client may read no further.
+            told["sources"].sort(key=lambda row: row["id"] not in told["quoted"])
             return _result(_spoken(told), Answer.model_validate(told))
 
     async def recall(
@@ -142,11 +143,12 @@ class _Tools:
     async def forget(
         self,
         context: Call,
-        what: Annotated[str, Field(max_length=2000)] = "",
+        fact: Annotated[str, Field(max_length=2000)] = "",
         everything: bool = False,
         confirm: Annotated[bool, Field(description="The user has agreed to delete everything.")] = False,
+        what: Annotated[str, Field(max_length=2000, description="The old name of `fact`.")] = "",
     ) -> Annotated[CallToolResult, Forgotten]:
-        """Delete a fact about the user: `what` is its id, as `recall` returns it, or its text.
+        """Delete a fact about the user: `fact` is its id, as `recall` returns it, or its text.
 
         With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` this is
         refused and the error says what would be deleted: tell the user, and call again with `confirm` only if they
@@ -154,12 +156,13 @@ class _Tools:
         """
         with _told():
             caller, agent = await self._who(context)
-            if everything == bool(what):
-                raise InputError("Say what to forget, or everything.", remedy="Give `what`, or `everything` alone.")
-            if everything or await self._service.call(lambda: means_everything(what), whose=caller.whose):
+            named = fact or what
+            if everything == bool(named):
+                raise InputError("Say what to forget, or everything.", remedy="Give `fact`, or `everything` alone.")
+            if everything or await self._service.call(lambda: means_everything(named), whose=caller.whose):
                 erased = await self._service.forget_everything(caller, agent, confirmed=confirm)
             else:
-                erased = await self._service.forgetting(caller, agent, _forget, what)
+                erased = await self._service.forgetting(caller, agent, _forget, named)
             return _result(f"Deleted: {erased}.", Forgotten(erased=erased))
 
     async def search(
@@ -171,6 +174,25 @@ class _Tools:
             await self._service.admit(caller)
             rows = await self._service.do(caller, agent, _search, query, source, k)
             return _result(_quotes(rows) or "Nothing was found.", Passages.model_validate({"passages": rows}))
+
+
+_STEPS = {"memory": "memory read", "gate": "decided whether to search", "plan": "decided where to search"}
+
+
+async def _followed(run: RunningTurn, context: Call) -> TurnDone:
+    """The end of a turn; clients that ask for progress are told each decision. A cancelled call cancels the turn."""
+    last: TurnDone | None = None
+    steps = 0
+    async for event in run:
+        if isinstance(event, Decided):
+            steps += 1
+            message = _STEPS.get(event.kind, "searched" if event.kind == "evidence" else "took a second look")
+            await context.report_progress(steps, message=message)
+        elif isinstance(event, TurnDone):
+            last = event
+    if last is None:
+        raise ServiceError("The turn ended without a reply.", remedy="Try again.", code="internal")
+    return last
 
 
 def _forget(seat: Seat, what: str) -> int:

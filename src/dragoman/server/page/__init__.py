@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -20,7 +21,9 @@ from dragoman.core.errors import DragomanError, MissingExtraError
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
+from dragoman.server.http.views import dumps
 from dragoman.server.page.entrance import COOKIE, Entrance, token_of
+from dragoman.server.page.live_turns import LiveTurns
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
 from dragoman.server.page.texts import WORDS_COOKIE, Language, language_of
@@ -38,6 +41,7 @@ _AGAIN = 30
 """Seconds after which a browser asks again when all places are taken."""
 _UPLOAD = re.compile(r"/_nicegui/client/[^/]+/upload/[^/]+$")
 _LOOK = Path(__file__).with_name("look.css")
+_SCRIPT = Path(__file__).with_name("page.js")
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/>'
     '<path d="M5 8a2 2 0 0 1 2-2h6a2 2 0 0 1 2 2v2a2 2 0 0 1-2 2H9.500L5 15.500z" fill="#fff"/>'
@@ -76,13 +80,16 @@ def add_page(app: FastAPI) -> None:
     service: Service = app.state.service
     runs: Runs | None = app.state.runs
     keys = Keys()
+    live_turns = LiveTurns()
     open_pages = OpenPages(lambda: tuple(Client.instances.values()))
 
     @ui.page("/", title="Dragoman", response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         token = request.cookies.get(COOKIE, "")
         wanted = agent if agent in service.agents else next(iter(service.agents))
-        page_session = PageSession(service, runs, partial(keys.of, token), _language(request), wanted)
+        page_session = PageSession(
+            service, runs, partial(keys.of, token), _language(request), wanted, live_turns=live_turns
+        )
         await _open(page_session, request, open_pages, keys.of(token), dialogue or None)
 
     @nice.get("/leave", include_in_schema=False)
@@ -93,6 +100,10 @@ def add_page(app: FastAPI) -> None:
     @nice.get("/rest", include_in_schema=False)
     def rest(request: Request, agent: str = "", dialogue: str = "") -> Response:
         return HTMLResponse(rest_page(_language(request), agent, dialogue))
+
+    @nice.get("/manifest.webmanifest", include_in_schema=False)
+    def manifest() -> Response:
+        return Response(_manifest(), media_type="application/manifest+json")
 
     @app.get("/", include_in_schema=False)
     @app.get(PATH, include_in_schema=False)
@@ -124,6 +135,23 @@ def add_page(app: FastAPI) -> None:
     )
 
 
+def _manifest() -> bytes:
+    """What a browser needs to install the page as an app."""
+    icon = {"src": f"data:image/svg+xml,{quote(_ICON)}", "sizes": "any", "type": "image/svg+xml"}
+    return dumps(
+        {
+            "name": "Dragoman",
+            "short_name": "Dragoman",
+            "start_url": f"{PATH}/",
+            "scope": f"{PATH}/",
+            "display": "standalone",
+            "background_color": "#f7f7f5",
+            "theme_color": "#0f766e",
+            "icons": [icon],
+        }
+    )
+
+
 def _language(request: Request) -> Language:
     return language_of(request.headers.get("accept-language", ""), request.cookies.get(WORDS_COOKIE))
 
@@ -140,19 +168,22 @@ async def _open(
     ui.add_css(_LOOK)
     ui.colors(primary="#0f766e")
     ui.add_head_html(f"<script>document.documentElement.lang = '{'zh-CN' if language == 'zh' else 'en'}'</script>")
+    ui.add_head_html('<link rel="manifest" href="manifest.webmanifest">')
+    ui.add_head_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
     client = ui.context.client
     open_pages.came(client, lambda: page_session.used, key)
     client.on_connect(lambda: open_pages.settled(client))
     client.on_delete(lambda: open_pages.left(client))
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
-        await page_session.caller()
+        caller = await page_session.caller()
     except DragomanError:  # revoked since the entrance let it through
         ui.navigate.to("/leave")
         return
-    room = PageLayout(page_session, look, can_leave=service.ledger is not None)
+    has_runs = caller.admin and bool(await page_session.listed_runs())
+    room = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
     room.build()
-    client.on_delete(room.chat.stop)
+    client.on_delete(room.chat.leave)
     await client.connected()  # only for browsers that stay is anything looked up
     await room.fill(dialogue)
 

@@ -1,4 +1,4 @@
-"""The chat panel: messages, streamed replies, thumbs and the input field."""
+"""The chat panel: messages, replies as they are written, and the composer."""
 
 from __future__ import annotations
 
@@ -6,102 +6,75 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note, Reply
-from dragoman.core.values import Draft, Plan
-from dragoman.server.http.problems import CODES, problem_of
+from dragoman.core.values import Plan
+from dragoman.server.data import chats
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, button, el, icon_button, on
-from dragoman.server.page.plan_graph import seconds_text
+from dragoman.server.page.composer import Composer
+from dragoman.server.page.elements import Phrases, button, el, empty, error_text, errors_shown, icon_button
+from dragoman.server.page.live_turns import LiveTurn
+from dragoman.server.page.reply_card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, transcript
-from dragoman.server.page.thumbs import Thumbs
-from dragoman.server.page.turn_view import TurnPicture, reply_picture, turn_picture
 from dragoman.server.service import CallerTurn
-from dragoman.server.turns.events import Decided, Text, TurnDone
-from dragoman.server.turns.turn_queue import RunningTurn
 
-# Enter sends, but not while an input method is still putting a character together.
-_ENTER = """(event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-    event.preventDefault();
-    emit(event.target.value);
-}"""
-
-
-_FOCUS = "if (matchMedia('(pointer: fine)').matches) document.querySelector('.composer textarea')?.focus()"
 _OFTEN = 0.05
 """Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
-
-
-class ReplyCard:
-    """A reply on the page, streamed or finished. `place` is its turn in the dialogue once it is stored.
-
-    `checked` holds the critic's consistencies for the Why panel; None until they are requested.
-    """
-
-    def __init__(self, notes: list[Note], text: str, *, reply: Reply | None = None, place: int | None = None) -> None:
-        self.notes = notes
-        self.text = text
-        self.reply = reply
-        self.place = place
-        self.seconds: float | None = None
-        self.liked: bool | None = None
-        self.checked: dict[str, float] | None = None
-        self.lost = False
-        self.box: TextElement
-        self.body: TextElement
-        self.under: TextElement
-
-    @property
-    def picture(self) -> TurnPicture | None:
-        """The view of the turn for the Why panel; None if its trace is not stored."""
-        if self.lost:
-            return None
-        return turn_picture(self.notes, self.text) if self.reply is None else reply_picture(self.reply)
+_NEW = "new"
+"""The name under which the browser keeps the draft of a chat that has no message yet."""
 
 
 class ChatPanel:
     """The chat, left of the panels."""
 
     def __init__(
-        self, page_session: PageSession, words: Phrases, *, select: Callable[[ReplyCard | None], None]
+        self,
+        page_session: PageSession,
+        words: Phrases,
+        *,
+        select: Callable[[ReplyCard | None], None],
+        command: Callable[[str], Awaitable[None]],
     ) -> None:
         self.page_session = page_session
         self._words = words
         self._select = select
         self._selected: ReplyCard | None = None
-        self._run: RunningTurn | None = None
-        self._waiting = False
+        self._live: LiveTurn | None = None
+        self._leave: Callable[[], None] | None = None
+        self._last = ""
+        self._length = 0
+        self._drawn = 0.0
+        self._variants: dict[int, chats.Variants] = {}
+        self._editable: list[Callable[[int], None]] = []  # makes a question editable once its place is known
+        self.composer = Composer(words, ask=self.send, stop=self.stop, command=command)
         self.changed: Callable[[], Awaitable[None]] | None = None
+        self.addressed: Callable[[str | None], None] | None = None
         self.open_sources: Callable[[], None] | None = None
         self.open_why: Callable[[], None] | None = None
+        self.open_memory: Callable[[], None] | None = None
+        self.begin_anew: Callable[[], Awaitable[None]] | None = None
 
     def build(self) -> None:
         """Create the elements."""
         words = self._words
         with el("div", classes="scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"):
             self._log = el("div", classes="log")
-        with el("div", classes="composer"):
-            with el("div", classes="field"):
-                self._input = ui.textarea(placeholder=words["chat.hint"]).props("autogrow borderless dense rows=1")
-                self._input.props["input-class"] = "write"
-                self._input.props["aria-label"] = words["chat.field"]
-                self._input.on("keydown", js_handler=_ENTER, handler=lambda event: self.send(str(event.args or "")))
-                self._send = icon_button("arrow_upward", words["chat.send"], self._pressed, "send")
-            el("div", words["chat.keys"], "hint muted")
+        self.composer.build()
 
     @property
     def is_running(self) -> bool:
-        return self._waiting
+        return self._live is not None
+
+    @property
+    def selected(self) -> ReplyCard | None:
+        return self._selected
 
     def begin(self, agent: View) -> None:
-        """Show an empty dialogue: the agent's greeting and example questions."""
+        """Show an empty chat: the agent's greeting and example questions."""
         words = self._words
-        self._choose(None)
-        self._log.clear()
+        self._clear()
         with self._log, el("div", classes="welcome"):
             el("div", str(agent["title"]), "agent-name")
             if agent["greeting"]:
@@ -116,164 +89,249 @@ class ChatPanel:
                 with el("p", classes="muted also"):
                     el("span", words["chat.folder"])
                     button(words["chat.open_sources"], self.open_sources, "link")
+        self.composer.show(_NEW, busy=False)
 
     async def show(self, dialogue: str) -> bool:
-        """Show a stored dialogue; returns whether it exists."""
+        """Show a stored chat, and the turn that runs in it; returns whether there is such a chat."""
         turns = await self.page_session.do(transcript, dialogue)
-        if not turns:
+        live = await self.page_session.running(dialogue)
+        if not turns and live is None:
             return False
+        self._variants = await self.page_session.do(chats.variants, dialogue)
         self.page_session.dialogue = dialogue
+        self._clear()
+        last: ReplyCard | None = None
+        for place, stored in enumerate(turns):
+            text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
+            if stored.turn.speaker == "user":
+                self._user(text, None if stored.is_withheld else place)
+                self._last = stored.turn.text
+            else:
+                last = self._stored(stored, text, place)
+        self._length = len(turns)
+        if live is not None:
+            self._user(live.question, None)
+            self._last = live.question
+            last = self._answer(ReplyCard(self.page_session, self._words))
+            self._attach(last, live)
+        self._choose(last)
+        self.composer.show(dialogue, busy=live is not None, last=self._last)
+        return True
+
+    def show_missing(self) -> None:
+        """Say that the address names no chat of this user."""
+        self._clear()
+        with self._log, el("div", classes="welcome missing"):
+            empty("o_search_off", self._words["chat.missing"], self._words["chat.missing_more"])
+            if self.begin_anew is not None:
+                button(self._words["dialogues.new"], self.begin_anew, "outline")
+        self.composer.show(_NEW, busy=False)
+
+    async def send(self, text: str) -> None:
+        """Send a message and show its reply as it comes."""
+        text = text.strip()
+        if not text or self._live is not None:
+            return
+        for welcome in [child for child in self._log if "welcome" in child.classes]:
+            welcome.delete()
+        dialogue = self.page_session.dialogue
+        edit = self._user(text, None)
+        answer = self._answer(ReplyCard(self.page_session, self._words))
+        answer.retry = partial(self._again, text, edit)
+        self._last = text
+        self._choose(answer)
+        self.composer.show(dialogue, busy=True, last=text)
+        if self.addressed is not None:
+            self.addressed(dialogue)
+        try:
+            live = await self.page_session.start(CallerTurn(text, self.page_session.agent, dialogue))
+        except DragomanError as error:
+            answer.failed(error_text(error))
+            self.composer.show(dialogue, busy=False, last=text)
+            return
+        self._attach(answer, live)
+
+    def stop(self) -> None:
+        """Stop the running turn at once."""
+        if self._live is not None:
+            self._live.stop()
+        else:
+            self.composer.show(self.page_session.dialogue if self._length else _NEW, busy=False, last=self._last)
+
+    def leave(self) -> None:
+        """Watch the running turn no longer; it goes on for a while, so that a reload finds it."""
+        if self._leave is not None:
+            self._leave()
+        self._leave = self._live = None
+
+    def focus(self) -> None:
+        self.composer.focus()
+
+    def restore(self) -> None:
+        """After a reload: give back a message that never arrived."""
+        self.composer.restore(self._last)
+
+    def _clear(self) -> None:
+        self.leave()
         self._choose(None)
         self._log.clear()
-        last: ReplyCard | None = None
-        for place, said in enumerate(turns):
-            if said.turn.speaker == "user":
-                self._user(self._kept(said))
-            else:
-                last = self._answer(ReplyCard([], self._kept(said), reply=said.reply, place=place))
-                last.lost, last.liked = said.reply is None, said.liked
-                self._finish(last)
-        self._choose(last)
-        return True
+        self._last, self._length = "", 0
+        self._editable.clear()
 
     async def _try(self, text: str) -> None:
         self.focus()  # the chip goes away, and the keyboard would be nowhere
         await self.send(text)
 
-    def focus(self) -> None:
-        """Focus the input field, except on touch screens, where the keyboard would cover half of the page."""
-        ui.run_javascript(_FOCUS)
+    # A running turn
 
-    async def send(self, text: str) -> None:
-        """Send a message and show its reply."""
-        text = text.strip()
-        if not text or self._waiting:
+    def _attach(self, answer: ReplyCard, live: LiveTurn) -> None:
+        self._live = live
+        self._leave = live.watch(partial(self._progress, answer, live))
+        self._progress(answer, live)
+
+    def _progress(self, answer: ReplyCard, live: LiveTurn) -> None:
+        """Show what a turn has come to."""
+        if answer.box.is_deleted or self._live is not live:
             return
-        self._input.set_value("")
-        self._busy(True)
-        for welcome in [child for child in self._log if "welcome" in child.classes]:
-            welcome.delete()
-        self._user(text)
-        answer = self._answer(ReplyCard([], ""))
-        self._choose(answer)
-        try:
-            await self._listen(answer, CallerTurn(text, self.page_session.agent, self.page_session.dialogue))
-        except DragomanError as error:
-            self._failed(answer, error)
-        finally:
-            self._run = None
-            answer.box.props["aria-busy"] = "false"
-            self._busy(False)
-        if self.changed is not None and not self._log.is_deleted:
-            await self.changed()
+        noted = len(answer.notes) != len(live.notes)
+        answer.notes, answer.text = list(live.notes), live.text
+        if live.state == "running":
+            self._draw(answer)
+            if noted and self._selected is answer:
+                self._select(answer)
+            return
+        self.leave()
+        match live.state:
+            case "done" if live.done is not None:
+                done = live.done
+                answer.reply, answer.place, answer.seconds = done.reply, done.turn, done.seconds
+                self._length = done.turn + 1
+                answer.retry = partial(self._branch, done.turn - 1, live.question)
+                self._complete(answer)
+            case "failed" if live.error is not None:
+                answer.failed(error_text(live.error))
+            case _:
+                answer.stopped()
+        if self._selected is answer:
+            self._select(answer)
+        self.composer.show(self.page_session.dialogue, busy=False, last=live.question)
+        if self.changed is not None:
+            background_tasks.create(self._told())
 
-    def stop(self) -> None:
-        """Cancel the running turn; the model stops at the next piece."""
-        if self._run is not None:
-            self._run.cancel()
+    async def _told(self) -> None:
+        with self._log.client:
+            if self.changed is not None and not self._log.is_deleted:
+                await self.changed()
 
-    async def _listen(self, answer: ReplyCard, ask: CallerTurn) -> None:
-        self._run = await self.page_session.begin(ask)
-        done: TurnDone | None = None
-        shown = 0.0
-        async for event in self._run:
-            match event:
-                case Text(text):
-                    answer.text += text
-                    if perf_counter() - shown > _OFTEN:
-                        shown = perf_counter()
-                        answer.body.set_text(answer.text)
-                        answer.body.classes(remove="waiting")
-                case Decided(note=note):
-                    answer.notes.append(note)
-                    self._progress(answer, note)
-                case TurnDone():
-                    done = event
-        if answer.box.is_deleted:
-            return  # whoever asked has left, or looks at another dialogue
-        if done is None:
-            answer.lost = True
-            with answer.box:
-                el("p", self._words["chat.stopped"], "muted stopped")
-            answer.body.classes(remove="waiting")
-            answer.body.set_text(answer.text)
-        else:
-            answer.reply, answer.place, answer.seconds = done.reply, done.turn, done.seconds
-            answer.text = done.reply.text
-            self._finish(answer)
-        self._shown(answer)
+    def _draw(self, answer: ReplyCard) -> None:
+        if answer.text:
+            if perf_counter() - self._drawn > _OFTEN:
+                self._drawn = perf_counter()
+                answer.show_text()
+            return
+        plans = [note.value for note in answer.notes if isinstance(note.value, Plan) and note.value.steps]
+        if plans:
+            answer.wait(self._words["chat.looking"].format(sources=", ".join(plans[-1].sources)))
 
-    def _progress(self, answer: ReplyCard, note: Note) -> None:
-        """Update the Why panel after a note; until there is text, show which sources are searched."""
-        if not answer.text and isinstance(note.value, Plan) and note.value.steps:
-            places = ", ".join(note.value.sources)
-            answer.body.set_text(self._words["chat.looking"].format(sources=places))
-        self._shown(answer)
+    def _complete(self, answer: ReplyCard) -> None:
+        """Finish a reply; the question before it can now be edited."""
+        answer.finish()
+        if answer.place is not None:
+            self._editable[-1](answer.place - 1)
 
-    def _failed(self, answer: ReplyCard, error: DragomanError) -> None:
-        problem = problem_of(error)
-        answer.lost = True
-        answer.body.classes(remove="waiting")
-        answer.body.set_text(answer.text)
-        with answer.box, el("div", classes="failure", role="alert"):
-            el("strong", self._words["error"])
-            el("span", f"{problem.detail or CODES[problem.code][1]} {problem.remedy}".strip())
-        self._shown(answer)
+    # Messages
 
-    def _user(self, text: str) -> None:
-        with self._log, el("div", classes="turn user"):
+    def _user(self, text: str, place: int | None) -> TextElement:
+        with self._log, el("div", classes="turn user") as turn:
             el("div", text, "bubble")
+            tools = el("div", classes="under tools")
+
+        def editable(at: int) -> None:
+            tools.clear()
+            with tools:
+                self._versions(at)
+                icon_button("o_edit", self._words["chat.edit"], partial(self._edit, turn, text, at), "thumb-like")
+
+        self._editable.append(editable)
+        if place is not None:
+            editable(place)
+        return turn
+
+    def _versions(self, place: int) -> None:
+        """Buttons that lead to the other versions of a question."""
+        versions = self._variants.get(place)
+        if versions is None or len(versions.names) < 2:
+            return
+        names, at = versions.names, versions.current
+        for step, icon, label in ((-1, "chevron_left", "chat.before"), (1, "chevron_right", "chat.after")):
+            if step > 0:
+                el("span", f"{at + 1}/{len(names)}", "muted figure")
+            other = names[(at + step) % len(names)]
+            icon_button(icon, self._words[label], partial(self._go, other), "thumb-like")
+
+    async def _go(self, dialogue: str) -> None:
+        with errors_shown(self._words):
+            await self.show(dialogue)
+            if self.addressed is not None:
+                self.addressed(dialogue)
+
+    def _edit(self, turn: TextElement, text: str, place: int) -> None:
+        """Turn a question into a field; saving asks it anew in a branch."""
+        words = self._words
+        turn.clear()
+        with turn, el("div", classes="editing"):
+            field = ui.textarea(value=text).props("autogrow outlined dense autofocus")
+            field.props["aria-label"] = words["chat.edit"]
+            el("p", words["chat.edit_more"], "muted")
+
+            async def save() -> None:
+                await self._branch(place, str(field.value or ""))
+
+            async def cancel() -> None:
+                await self._go(self.page_session.dialogue)
+
+            with el("div", classes="row end"):
+                button(words["cancel"], cancel, "quiet")
+                button(words["chat.send"], save, "primary")
+
+    async def _branch(self, place: int, text: str) -> None:
+        """Ask a question anew in a branch of the chat; both are kept."""
+        if not text.strip():
+            return
+        with errors_shown(self._words):
+            made = await self.page_session.do(chats.branch, self.page_session.dialogue, place)
+            if not await self.show(made):
+                self._clear()
+                self.page_session.dialogue = made
+                self._variants = {}
+            await self.send(text)
+            self._variants = await self.page_session.do(chats.variants, made)
+
+    async def _again(self, text: str, turn: TextElement) -> None:
+        """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
+        if self._live is None:
+            answer = self._selected
+            turn.delete()
+            if answer is not None and answer.lost:
+                self._choose(None)
+                answer.box.delete()
+            await self.send(text)
 
     def _answer(self, answer: ReplyCard) -> ReplyCard:
-        with self._log, el("div", classes="turn agent") as answer.box:
-            on(answer.box, "click", partial(self._pick, answer))
-            answer.body = el("div", answer.text or self._words["chat.thinking"], "text")
-            if not answer.text:
-                answer.body.classes("waiting")
-                answer.box.props["aria-busy"] = "true"  # read out when it is whole
-            answer.under = el("div", classes="under")
+        answer.explain = partial(self._explain, answer)
+        answer.open_memory = self.open_memory
+        with self._log:
+            answer.build(partial(self._pick, answer))
         return answer
 
-    def _finish(self, answer: ReplyCard) -> None:
-        """Show a finished reply: its text, summary and thumbs."""
-        answer.body.classes(remove="waiting")
-        answer.body.set_text(answer.text)
-        answer.under.clear()
-        if answer.lost:
-            return
-        with answer.under:
-            said = self._why(answer)
-            label = f"{self._words['chat.why']}: {said}"
-            with button("", partial(self._explain, answer), "why", aria_label=label):
-                el("span", self._words["chat.why_short"], "ask")
-                el("span", said)
-            if answer.picture is not None and answer.picture.warnings:
-                el("span", self._words["chat.trouble"], "trouble", title="\n".join(answer.picture.warnings))
-            el("span", classes="spread")
-            if answer.place is not None:
-                Thumbs(self.page_session, self._words, answer.place, answer.box, liked=answer.liked).build()
-
-    def _why(self, answer: ReplyCard) -> str:
-        """One-line summary: whether it is an answer, sources, files and seconds."""
-        assert answer.reply is not None
-        reply, picture = answer.reply, reply_picture(answer.reply)
-        took = seconds_text(answer.seconds if answer.seconds is not None else picture.seconds)
-        doubt = {"no answer": self._words["worth.no_answer"], "nearest": self._words["worth.nearest"]}
-        worth = doubt.get(picture.worth, "")
-        if reply.plan.is_null:
-            return " · ".join(part for part in (worth, self._words["chat.direct"], took) if part)
-        drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
-        rests = [card for card in picture.cards if card.quoted and card.fate in ("kept", "novel")]
-        places = dict.fromkeys(
-            card.evidence.passage.origin.rpartition("/")[2] or card.evidence.source for card in rests
-        )
-        shown = ", ".join(list(places)[:3]) if drafts else ""
-        route = " › ".join(" + ".join(step) for step in reply.plan.steps)
-        return " · ".join(part for part in (worth, route, shown, took) if part)
-
-    @property
-    def selected(self) -> ReplyCard | None:
-        return self._selected
+    def _stored(self, stored: PageTurn, text: str, place: int) -> ReplyCard:
+        answer = ReplyCard(self.page_session, self._words, text=text, reply=stored.reply, place=place)
+        answer.lost, answer.liked = stored.reply is None, stored.liked
+        if not answer.lost:
+            answer.retry = partial(self._branch, place - 1, self._last)
+        self._answer(answer)
+        answer.finish()
+        return answer
 
     def _pick(self, answer: ReplyCard) -> None:
         """Select a clicked reply; keyboard users have the button below it."""
@@ -286,31 +344,9 @@ class ChatPanel:
             self.open_why()
 
     def _choose(self, answer: ReplyCard | None) -> None:
-        if self._selected is not None:
+        if self._selected is not None and not self._selected.box.is_deleted:
             self._selected.box.classes(remove="selected")
         self._selected = answer
         if answer is not None:
             answer.box.classes("selected")
         self._select(answer)
-
-    def _shown(self, answer: ReplyCard) -> None:
-        if self._selected is answer:
-            self._select(answer)
-
-    def _busy(self, running: bool) -> None:
-        self._waiting = running
-        label = self._words["chat.stop" if running else "chat.send"]
-        self._send.props["aria-label"] = self._send.props["title"] = label
-        self._send.classes(add="stop" if running else "", remove="" if running else "stop")
-        self._send.clear()
-        with self._send:
-            ui.icon("stop" if running else "arrow_upward").props("aria-hidden=true")
-
-    async def _pressed(self) -> None:
-        if self._waiting:
-            self.stop()
-        else:
-            await self.send(str(self._input.value or ""))
-
-    def _kept(self, said: PageTurn) -> str:
-        return self._words["chat.forgotten"] if said.is_withheld else said.turn.text

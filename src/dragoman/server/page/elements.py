@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from inspect import isawaitable
+from inspect import iscoroutine
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
 
 from dragoman.core.errors import DragomanError
 from dragoman.server.http.problems import CODES, problem_of
@@ -29,15 +30,23 @@ def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) ->
 
 
 def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
-    """Register an event handler, which may delete the element itself."""
+    """Register an event handler, which may delete the element itself.
+
+    Only coroutines are awaited: a dialog that its own `close` returns could be awaited too, which would open it again.
+    """
 
     async def settled(_: object) -> None:
         with element.client:
             done = do()
-            if isawaitable(done):
+            if iscoroutine(done):
                 await done
 
     element.on(event, settled, [])
+
+
+def on_detail(element: ui.element, event: str, do: Callable[[GenericEventArguments], object]) -> None:
+    """Register a handler of a custom browser event; its `args` are the event's detail."""
+    element.on(event, do, js_handler="(event) => emit(event.detail)")
 
 
 def button(text: str, do: Callable[[], object], classes: str = "", **attributes: str | bool) -> TextElement:
@@ -81,18 +90,19 @@ def meter(label: str, value: float | None) -> None:
         el("span", f"{value:.2f}", "figure")
 
 
-def evidence_card(card: Card, words: Phrases) -> TextElement:
-    """Card of a piece of evidence: source, text with quoted spans marked, and scores.
+def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextElement:
+    """Card of a piece of evidence: source, text with quoted spans marked, and, unless switched off, scores.
 
     Returns the element for its consistency, which may arrive later.
     """
     passage = card.evidence.passage
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
+        is_fact = "slot" in passage.meta  # the title of a fact only helps to find it
         with el("div", classes="row"):
-            el("span", passage.source, "tag")
+            el("span", words["why.fact"] if is_fact else passage.source, "tag")
             el("span", place_of(card), "where")
         heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
-        if heads:
+        if heads and not is_fact:
             el("div", heads, "heads")
         with el("p", classes="passage"):
             for piece in cut(passage.text, card.spans):
@@ -100,9 +110,11 @@ def evidence_card(card: Card, words: Phrases) -> TextElement:
                     el("mark", piece.text)
                 else:
                     el("span", piece.text)
-        meter(words["relevance"], card.evidence.relevance)
+        if scores:
+            meter(words["relevance"], card.evidence.relevance)
         with el("div", classes="slot") as slot:
-            meter(words["consistency"], card.consistency)
+            if scores:
+                meter(words["consistency"], card.consistency)
         said = [words[f"card.{card.fate}"]] if card.fate != "kept" else []
         said += [words["card.quoted"]] if card.quoted else []
         if said:
@@ -126,11 +138,36 @@ def notice(text: str) -> None:
     ui.notify(text[:_SHORT], classes="notice", position="top", timeout=6000)
 
 
+def undo_toast(text: str, label: str, undo: Callable[[], object], *, seconds: float) -> None:
+    """Show a message with a button that takes something back; both go after some seconds."""
+    client = ui.context.client
+    with client.layout, el("div", classes="toast", role="status") as toast:
+        el("span", text[:_SHORT])
+
+        async def take_back() -> None:
+            toast.delete()
+            done = undo()
+            if iscoroutine(done):
+                await done
+
+        button(label, take_back, "link")
+
+        def end() -> None:
+            if not toast.is_deleted:
+                toast.delete()
+
+        ui.timer(seconds, end, once=True)
+
+
 def show_error(error: DragomanError, words: Phrases) -> None:
     """Show a notification with an error and its remedy."""
+    notice(f"{words['error']} {error_text(error)}")
+
+
+def error_text(error: DragomanError) -> str:
+    """An error and its remedy in words."""
     problem = problem_of(error)
-    said = problem.detail or CODES[problem.code][1]
-    notice(f"{words['error']} {said} {problem.remedy}".strip())
+    return f"{problem.detail or CODES[problem.code][1]} {problem.remedy}".strip()
 
 
 @contextmanager

@@ -12,13 +12,15 @@ from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.errors import DragomanError
-from dragoman.server.data import source_search
-from dragoman.server.page.chat import ChatPanel, ReplyCard
-from dragoman.server.page.dialogues import DialoguePanel
+from dragoman.server.data import chats, source_search
+from dragoman.server.page.chat import ChatPanel
+from dragoman.server.page.chat_list import ChatList
 from dragoman.server.page.elements import el, errors_shown, icon_button, on
 from dragoman.server.page.memory import MemoryPanel
+from dragoman.server.page.reply_card import ReplyCard
 from dragoman.server.page.runs import RunsPanel
-from dragoman.server.page.session import PageSession, consistency, makeup, new_dialogue
+from dragoman.server.page.session import PageSession, consistency, makeup
+from dragoman.server.page.shortcuts import ShortcutSheet
 from dragoman.server.page.sources import SourcesPanel
 from dragoman.server.page.texts import LANGUAGES, WORDS_COOKIE, Language, words
 from dragoman.server.page.why import WhyPanel
@@ -45,22 +47,27 @@ _ARROWS = """(event) => {
 class PageLayout:
     """One open page."""
 
-    def __init__(self, page_session: PageSession, look: Look, *, can_leave: bool) -> None:
+    def __init__(self, page_session: PageSession, look: Look, *, can_leave: bool, has_runs: bool) -> None:
         self.page_session = page_session
         self._words = words(page_session.language)
         self._look: Look = look
         self._can_leave = can_leave
+        self._tab_names = [name for name in TABS if name != "runs" or has_runs]
         self._tab = "chat"
         self._fresh: set[str] = set()
-        self.chat = ChatPanel(page_session, self._words, select=self._selected)
+        self.chat = ChatPanel(page_session, self._words, select=self._selected, command=self._command)
+        self.shortcuts = ShortcutSheet(self._words)
         self.why = WhyPanel(self._words)
         self.memory = MemoryPanel(page_session, self._words, forgotten=self._reload, emptied=self.begin)
         self.sources = SourcesPanel(page_session, self._words, changed=self._more_to_look_in)
         self.runs = RunsPanel(page_session, self._words)
-        self.dialogues = DialoguePanel(page_session, self._words, choose=self.choose, begin=self.begin)
+        self.dialogues = ChatList(page_session, self._words, choose=self.choose, begin=self.begin)
         self.chat.changed = self._turned
         self.chat.open_sources = partial(self._open, "sources")
         self.chat.open_why = partial(self._open, "why")
+        self.chat.open_memory = partial(self._open, "memory")
+        self.chat.addressed = self._addressed
+        self.chat.begin_anew = self.begin
 
     def build(self) -> None:
         """Create the elements; `fill` loads the content."""
@@ -81,9 +88,11 @@ class PageLayout:
                 change = el("button", language, "btn quiet", type="button", lang=other, aria_label=language)
                 change.on("click", js_handler=_cookie(WORDS_COOKIE, other, reload=True))
                 self._look_button = icon_button(_ICONS[self._look], labels["look"], self._change_look)
+                self.shortcuts.build()
                 if self._can_leave:
                     leave = el("a", labels["key.leave"], "btn quiet", href="leave")
                     leave.props["role"] = "button"
+                    leave.on("click", js_handler="() => dragoman.clear()")
             with el("nav", classes="dialogues", aria_label=labels["dialogues"]) as side:
                 self.dialogues.build(side)
             with el("section", classes="talk", id="chat", aria_label=labels["tab.chat"]):
@@ -92,13 +101,16 @@ class PageLayout:
                 self._build_tabs()
                 self._panels = {
                     name: el("section", classes=f"panel {name}", role="tabpanel", aria_label=labels[f"tab.{name}"])
-                    for name in TABS
+                    for name in self._tab_names
                     if name != "chat"
                 }
+            with el("div", classes="drop-all", aria_hidden="true"):
+                el("p", labels["sources.drop_all"])
         self.why.build(self._panels["why"])
         self.memory.build(self._panels["memory"])
         self.sources.build(self._panels["sources"])
-        self.runs.build(self._panels["runs"])
+        if "runs" in self._panels:
+            self.runs.build(self._panels["runs"])
         self._mark()
 
     async def fill(self, dialogue: str | None) -> None:
@@ -108,26 +120,26 @@ class PageLayout:
                 self._open("why")  # beside the chat there is room for a panel
         with errors_shown(self._words):
             self.why.makeup = await self.page_session.do(makeup)
-            self.chat.begin(await self.page_session.do(source_search.describe))
-            if dialogue is not None:
-                await self.chat.show(dialogue)
+            if dialogue is None:
+                self.chat.begin(await self.page_session.do(source_search.describe))
+            elif not await self.chat.show(dialogue):
+                self.chat.show_missing()
+        self.chat.restore()
+        self.chat.focus()
         await self.dialogues.refresh()
 
     async def choose(self, dialogue: str) -> None:
         """Continue an earlier dialogue."""
-        if self.chat.is_running:
-            self.chat.stop()
         with errors_shown(self._words):
-            await self.chat.show(dialogue)
+            if not await self.chat.show(dialogue):
+                self.chat.show_missing()
         self._addressed(dialogue)
         self._root.classes(remove="listing")
         await self.dialogues.refresh()
 
     async def begin(self) -> None:
         """Start a new dialogue."""
-        if self.chat.is_running:
-            self.chat.stop()
-        self.page_session.dialogue = new_dialogue()
+        self.page_session.dialogue = chats.new_chat()
         with errors_shown(self._words):
             self.chat.begin(await self.page_session.do(source_search.describe))
         self._addressed(None)
@@ -176,6 +188,18 @@ class PageLayout:
     async def _more_to_look_in(self) -> None:
         self.why.makeup = await self.page_session.do(makeup)
 
+    async def _command(self, name: str) -> None:
+        """Carry out a slash command."""
+        match name:
+            case "new":
+                await self.begin()
+            case "why" | "memory":
+                await self._open_tab(name)
+            case "documents":
+                await self._open_tab("sources")
+            case "export":
+                await self.dialogues.export(self.page_session.dialogue, "markdown")
+
     def _escape(self) -> None:
         if self.chat.is_running:
             self.chat.stop()
@@ -202,7 +226,8 @@ class PageLayout:
         tabs.on("keydown", js_handler=_ARROWS)
         self._tabs: dict[str, TextElement] = {}
         with tabs:
-            for name, icon in TABS.items():
+            for name in self._tab_names:
+                icon = TABS[name]
                 tab = el("button", "", f"tab {name}", type="button", role="tab")
                 with tab:
                     ui.icon(icon).props("aria-hidden=true")

@@ -8,9 +8,24 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data import user_data
-from dragoman.server.http.views import View, dumps
-from dragoman.server.page.elements import Phrases, button, el, empty, errors_shown, heading, icon_button, notice, on
+from dragoman.server.data.fact_groups import USER, ListedFact, grouped_facts
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http.views import dumps
+from dragoman.server.page.elements import (
+    Phrases,
+    button,
+    el,
+    empty,
+    errors_shown,
+    heading,
+    icon_button,
+    notice,
+    on,
+    undo_toast,
+)
 from dragoman.server.page.session import PageSession
+
+_UNDO_SECONDS = 20.0
 
 
 class MemoryPanel:
@@ -53,38 +68,43 @@ class MemoryPanel:
     async def refresh(self) -> None:
         """Reload the facts."""
         with errors_shown(self._words):
-            facts = await self._page_session.do(user_data.facts)
+            groups = await self._page_session.do(grouped_facts)
             self._list.clear()
             with self._list:
-                if not facts:
+                if not groups:
                     empty("person_outline", self._words["memory.empty"], self._words["memory.empty_more"])
                 else:
                     el("p", self._words["memory.about"], "muted note")
-                for fact in facts:
-                    self._fact(fact)
+                for group in groups:
+                    if len(groups) > 1 or group.subject != USER:
+                        heading(self._words["memory.you"] if group.subject == USER else group.title)
+                    for fact in group.facts:
+                        self._fact(fact)
 
-    def _fact(self, fact: View) -> None:
+    def _fact(self, fact: ListedFact) -> None:
         words = self._words
         with el("article", classes="card fact") as card:
             with el("div", classes="row"):
-                el("p", str(fact["text"]), "grow")
+                el("p", fact.text, "grow")
                 icon_button("o_edit", words["memory.correct"], lambda: self._edit(card, fact))
-                icon_button("o_delete", words["memory.forget"], lambda: self._forget(str(fact["id"])))
-            if fact["said"]:
+                icon_button("o_delete", words["memory.forget"], lambda: self._forget(fact.id))
+            if fact.said:
                 with el("p", classes="muted said"):
                     el("span", f"{words['memory.said']}: ")
-                    el("q", str(fact["said"]))
+                    el("q", fact.said)
+            for earlier in fact.earlier:
+                el("p", words["memory.earlier"].format(fact=earlier), "muted said")
 
-    def _edit(self, card: TextElement, fact: View) -> None:
+    def _edit(self, card: TextElement, fact: ListedFact) -> None:
         """Turn a fact into a text field; Enter saves, Esc cancels."""
         words = self._words
         card.clear()
         with card:
-            field = ui.input(value=str(fact["text"])).props("outlined dense autofocus")
+            field = ui.input(value=fact.text).props("outlined dense autofocus")
             field.props["aria-label"] = words["memory.correct"]
 
             async def save() -> None:
-                await self._correct(str(fact["id"]), str(field.value or ""), str(fact["text"]))
+                await self._correct(fact.id, str(field.value or ""), fact.text)
 
             on(field, "keydown.enter", save)
             on(field, "keydown.esc", self.refresh)
@@ -103,9 +123,15 @@ class MemoryPanel:
     async def _forget(self, id: str) -> None:
         with errors_shown(self._words):
             await self._page_session.forgetting(user_data.forget, id)
-            notice(self._words["memory.forgot"])
+            undo_toast(self._words["memory.forgot"], self._words["undo"], self._undo, seconds=_UNDO_SECONDS)
         await self.refresh()
         await self._forgotten()
+
+    async def _undo(self) -> None:
+        with errors_shown(self._words):
+            if await self._page_session.forgetting(_restore):
+                notice(self._words["memory.back"])
+        await self.refresh()
 
     async def _add(self) -> None:
         text = str(self._new.value or "").strip()
@@ -138,3 +164,8 @@ class MemoryPanel:
             notice(self._words["memory.all_gone"])
         await self.refresh()
         await self._emptied()
+
+
+def _restore(seat: Seat) -> bool:
+    """Restore the fact that was deleted last; whether there was one."""
+    return bool(seat.assistant.undo_forget(user=seat.user))

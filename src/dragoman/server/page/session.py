@@ -6,16 +6,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from secrets import token_hex, token_urlsafe
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.feedback import thumbs
 from dragoman.agent.turns import WITHHELD
 from dragoman.core.trace import Reply
 from dragoman.core.values import Evidence, Source, Turn
+from dragoman.server.data.chats import new_chat
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http.views import View
+from dragoman.server.page.live_turns import LiveTurn, LiveTurns
 from dragoman.server.routes.common import admin_only
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from dragoman.server.page.texts import Language
     from dragoman.server.routes.runs import Runs
     from dragoman.server.service import CallerTurn, Service
-    from dragoman.server.turns.turn_queue import RunningTurn
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -80,14 +80,23 @@ class PageSession:
         key: Callable[[], str | None],
         language: Language,
         agent: str,
+        *,
+        live_turns: LiveTurns | None = None,
     ) -> None:
         self.service = service
         self.runs = runs
         self.language = language
         self.agent = agent
-        self.dialogue = new_dialogue()
+        self.dialogue = new_chat()
         self.used = time.time()
         self._key = key
+        self._live_turns = live_turns or LiveTurns()
+
+    @property
+    def private_sources(self) -> frozenset[str]:
+        """Names of the sources of facts about the user."""
+        declared = self.service.hosted(self.agent).assistant.sources
+        return frozenset(one.name for one in declared if one.private and one.about == "user")
 
     async def caller(self) -> Caller:
         """The caller; checked on every call, so that revoking a key or signing out takes effect at once."""
@@ -116,9 +125,13 @@ class PageSession:
         """Delete everything of the caller, who has confirmed it."""
         await self.service.forget_everything(await self.caller(), self.agent, confirmed=True)
 
-    async def begin(self, ask: CallerTurn) -> RunningTurn:
-        """Start a turn."""
-        return await self.service.begin(await self.caller(), ask)
+    async def start(self, ask: CallerTurn) -> LiveTurn:
+        """Start a turn, which goes on where this page is closed."""
+        return self._live_turns.start(self.service, await self.caller(), ask)
+
+    async def running(self, dialogue: str) -> LiveTurn | None:
+        """The turn that runs in a chat of the caller."""
+        return self._live_turns.find(await self.caller(), self.agent, dialogue)
 
     async def listed_runs(self) -> Sequence[View]:
         """The stored experiments."""
@@ -130,11 +143,6 @@ class PageSession:
         admin_only(await self.caller(), "Reading runs")
         runs = self.runs
         return None if runs is None else await self.service.call(lambda: runs.result(id))
-
-
-def new_dialogue() -> str:
-    """A new, unique dialogue name that sorts by time."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
 
 
 def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:

@@ -5,24 +5,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import islice
 from tempfile import TemporaryFile
 
 from nicegui import events, ui
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.elements.upload_files import FileUpload
 
+from dragoman.core.errors import DragomanError
 from dragoman.core.values import Evidence, Passage, Source
 from dragoman.server.data import source_search, uploads
+from dragoman.sources.upload_folders import FOLDER
 from dragoman.server.data.uploads import MOST_BYTES, Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
-from dragoman.server.page.elements import Phrases, el, errors_shown, evidence_card, heading, icon_button, notice, on
+from dragoman.server.page.elements import (
+    Phrases,
+    button,
+    el,
+    error_text,
+    errors_shown,
+    evidence_card,
+    heading,
+    icon_button,
+    notice,
+    on,
+    on_detail,
+)
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
 from dragoman.sources.files import readers
 from dragoman.sources.ingest import IngestReport
 
 _FOUND = 5
+_PREVIEWED = 30
+_MOST_LINES = 500
 _WEAK = 0.1
 """Below this relevance, what is nearest is far."""
 # NiceGUI keeps of a file's name what follows the last slash; this one it lets pass, and no keyboard types it.
@@ -32,7 +49,12 @@ _KINDS = "|".join(sorted(suffix[1:] for suffix in readers() if suffix))
 _FILTER = f"""(files) => files.filter((file) => {{
     const path = file.webkitRelativePath || file.name;
     if (path.includes("/")) Object.defineProperty(file, "name", {{value: path.replaceAll("/", "{_SLASH}")}});
-    return !path.split("/").some((part) => part.startsWith(".")) && /\\.({_KINDS})$/i.test(path);
+    const isHidden = path.split("/").some((part) => part.startsWith("."));
+    const isRead = !isHidden && /\\.({_KINDS})$/i.test(path);
+    if (!isRead && !isHidden) {{
+        document.querySelector(".drop")?.dispatchEvent(new CustomEvent("skipped", {{detail: path}}));
+    }}
+    return isRead;
 }})"""
 _PICK = """() => {
     const input = document.querySelector(".drop input[type=file]");
@@ -40,26 +62,19 @@ _PICK = """() => {
     input.webkitdirectory = %s;
     input.click();
 }"""
-# What is dropped may be a folder: its files are gathered, each with its path, and given to the uploader.
-_DROP = """async (event) => {
+# What is dropped may be a folder: `page.js` gathers its files, each with its path, for the uploader.
+_DROP = """(event) => {
     event.preventDefault();
+    event.stopPropagation();
     event.currentTarget.classList.remove("over");
-    const listed = (reader) => new Promise((done, failed) => reader.readEntries(done, failed));
-    const walk = async (entry, path) => {
-        if (entry.isFile) {
-            const file = await new Promise((done, failed) => entry.file(done, failed));
-            Object.defineProperty(file, "webkitRelativePath", {value: path + file.name});
-            return [file];
-        }
-        const reader = entry.createReader();
-        const inside = [];
-        for (let some = await listed(reader); some.length; some = await listed(reader)) inside.push(...some);
-        return (await Promise.all(inside.map((inner) => walk(inner, `${path}${entry.name}/`)))).flat();
-    };
-    const plain = [...event.dataTransfer.files];
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
-    const files = entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
-    getElement(%d).$refs.qRef.addFiles(files);
+    dragoman.gather(event.dataTransfer).then((files) => getElement(%d).$refs.qRef.addFiles(files));
+}"""
+# Files that were dropped elsewhere on the page, or pasted into the chat.
+_FILES = "(event) => getElement(%d).$refs.qRef.addFiles(event.detail)"
+# Files that the filter left out have a line already.
+_REFUSED = """(entries) => {
+    const names = entries.filter((entry) => entry.failedPropValidation !== "filter").map((entry) => entry.file.name);
+    if (names.length) emit(names);
 }"""
 _OVER = """(event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }"""
 _AWAY = """(event) => {
@@ -74,6 +89,7 @@ class SourcesPanel:
         self._page_session, self._words, self._changed = page_session, words, changed
         self._target = ""
         self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
+        self._lines: dict[str, TextElement] = {}
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -103,8 +119,8 @@ class SourcesPanel:
             self._where.set_options(names, value=where)
             writable = [str(row["name"]) for row in rows if row["writable"]]
             if self._target not in writable:
-                shared = [str(row["name"]) for row in rows if row["writable"] and not row["private"]]
-                self._target = (shared or writable or [""])[-1]
+                private = [str(row["name"]) for row in rows if row["writable"] and row["private"]]
+                self._target = (private or writable or [""])[-1]  # a folder of one's own, unless there is none
                 self._offer(writable)
             await self._refresh_files()
 
@@ -149,18 +165,26 @@ class SourcesPanel:
                     auto_upload=True,
                     max_file_size=MOST_BYTES,
                     on_upload=self._take,
-                    on_rejected=lambda: notice(words["sources.rejected"]),
                 ).props("flat bordered=false hide-upload-btn")
                 self._upload.props[":filter"] = _FILTER
+                self._upload.on("rejected", self._refused, js_handler=_REFUSED)
                 # What was sent is in the list of files below; only what is still on its way stays here.
                 on(self._upload, "finish", self._upload.reset)
                 on(self._upload, "failed", lambda: notice(words["error"]))
             drop.on("drop", js_handler=_DROP % self._upload.id)
+            drop.on("files", js_handler=_FILES % self._upload.id)
+            on_detail(drop, "skipped", lambda event: self._line(str(event.args), words["file.skipped"], "failed"))
             drop.on("dragover", js_handler=_OVER)
             drop.on("dragleave", js_handler=_AWAY)
             self._bar = el("progress", classes="bar", max="1", value="0", aria_label=words["sources.add"])
             self._state = el("p", "", "muted state", role="status")
+            self._report = el("div", classes="files report", aria_live="polite")
             self._uploaded = el("div", classes="files")
+
+    def _refused(self, event: events.GenericEventArguments) -> None:
+        """Files that the browser does not send because they are too large."""
+        for name in event.args or ():
+            self._line(str(name), self._words["file.large"], "failed")
 
     async def _aim(self, event: events.ValueChangeEventArguments[str]) -> None:
         self._target = str(event.value)
@@ -172,23 +196,49 @@ class SourcesPanel:
         name = event.file.name.replace(_SLASH, "/")
         if not self._pending:
             self._came, self._files, self._passages = 0, 0, 0
+        self._line(name, words["file.reading"])
         self._came += 1
         self._pending += 1
         self._progress()
-        with errors_shown(words):
+        try:
             uploads.check_size(event.file.size())
             # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
             report = await self._page_session.read_in(self._target, put, name, event.file)
             self._files += report.files
             self._passages += report.added + report.changed
-            for failure in report.failed:
-                reason = words["sources.failed"].format(name=name, reason=failure.reason)
-                notice(reason)
+            self._tell(name, report)
+        except DragomanError as error:
+            self._line(name, words["file.failed"].format(reason=error_text(error)), "failed")
         self._pending -= 1
         self._progress()
         if not self._pending:
             await self.refresh()
+            self._where.set_value(self._target)
             await self._changed()
+
+    def _tell(self, name: str, report: IngestReport) -> None:
+        """The line of a file that was read: how much of it is new, or why it was not taken."""
+        words = self._words
+        if report.failed:
+            self._line(name, words["file.failed"].format(reason=report.failed[0].reason), "failed")
+        elif report.added + report.changed:
+            self._line(name, _count(words, report.added + report.changed), "read")
+        else:
+            self._line(name, words["file.unchanged"], "read")
+
+    def _line(self, name: str, state: str, kind: str = "") -> None:
+        """Show what became of a file."""
+        line = self._lines.get(name)
+        if line is None or line.is_deleted:
+            if len(self._lines) >= _MOST_LINES:
+                return
+            with self._report:
+                line = self._lines[name] = el("div", classes="row file")
+        line.clear()
+        line.classes(remove="read failed", add=kind)
+        with line:
+            el("span", name, "grow")
+            el("span", state, "muted state-of")
 
     def _progress(self) -> None:
         """Progress of ingestion as a bar and text; indeterminate before the first file is read."""
@@ -211,9 +261,10 @@ class SourcesPanel:
         with self._uploaded:
             for file in files:
                 with el("div", classes="row file"):
-                    el("span", str(file["name"]), "grow")
-                    el("span", _count(words, int(file["passages"])), "muted")
                     name = str(file["name"])
+                    label = words["sources.preview"].format(name=name)
+                    button(name, partial(self._preview, name), "link grow", aria_label=label)
+                    el("span", _count(words, int(file["passages"])), "muted")
                     icon_button(
                         "close",
                         words["sources.remove"].format(name=name),
@@ -221,9 +272,33 @@ class SourcesPanel:
                         "small",
                     )
 
+    async def _preview(self, name: str) -> None:
+        """Show the passages of a file, as the agent reads them."""
+        words = self._words
+        with errors_shown(words):
+            texts = await self._page_session.do(_passages, self._target, name)
+            with (
+                self._list.client,
+                ui.dialog() as dialog,
+                el("div", classes="dialog cited", role="dialog", aria_label=name),
+            ):
+                heading(name, level=2)
+                with el("div", classes="preview"):
+                    for text in texts:
+                        el("p", text, "passage card")
+                    if not texts:
+                        el("p", words["why.nothing"], "muted")
+                with el("div", classes="row end"):
+                    button(words["close"], dialog.close, "quiet")
+            dialog.on("hide", dialog.delete)
+            dialog.open()
+
     async def _remove(self, name: str) -> None:
         with errors_shown(self._words):
             await self._page_session.read_in(self._target, uploads.remove, name)
+            line = self._lines.pop(name, None)
+            if line is not None:
+                line.delete()
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
         await self._changed()
@@ -273,6 +348,13 @@ def put(seat: Seat, source: Source, name: str, file: FileUpload) -> IngestReport
         asyncio.run(copy())
         content.seek(0)
         return uploads.put(seat, source, [Upload(name, content)])
+
+
+def _passages(seat: Seat, source: str, name: str) -> list[str]:
+    """The first passages of an uploaded file."""
+    declared = seat.source(source)
+    rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name, origin=f"{FOLDER}/{name}")
+    return [row.text for row in islice(rows, _PREVIEWED)]
 
 
 def _files(seat: Seat, source: str) -> list[View]:

@@ -1,4 +1,4 @@
-"""The Why panel: what decided the selected reply, then gate, plan, confidence, evidence, refinement and timings."""
+"""The Why panel: what decided the selected reply and what was found; gate, plan, scores and timings under Details."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.values import Evidence, Learned, Verdict
 from dragoman.server.explanation import Explanation, explanation_lines
-from dragoman.server.page.chat import ReplyCard
 from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
+from dragoman.server.page.reply_card import ReplyCard
 from dragoman.server.page.session import Makeup
 from dragoman.server.page.text_diff import difference
 from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture
@@ -28,6 +28,7 @@ class WhyPanel:
         self._words = words
         self.makeup = Makeup()
         self._slots: dict[str, TextElement] = {}
+        self._is_open = False
 
     def build(self, into: TextElement) -> None:
         self._panel = into
@@ -69,17 +70,17 @@ class WhyPanel:
                     meter(self._words["consistency"], value)
 
     def _draw(self, picture: TurnPicture, seconds: float | None) -> None:
+        """What decided the reply and what was found first; scores, plan and timings under Details."""
         words = self._words
         if picture.explanation is not None:
             heading(words["why.decided"])
             self._explanation(picture.explanation)
-        if picture.learned is not None and not picture.learned.is_empty:
+        has_learned = picture.learned is not None and not picture.learned.is_empty
+        if picture.explanation is None and picture.confidence is not None and not has_learned:
+            self._verdict(picture)
+        if picture.learned is not None and has_learned:
             heading(words["why.learned"])
             self._learned(picture.learned)
-        if picture.verdict is not None:
-            self._plan(picture, picture.verdict)
-        if picture.confidence is not None:
-            self._trust(picture, picture.confidence)
         if picture.warnings:
             heading(words["why.trouble"])
             for warning in picture.warnings:
@@ -89,18 +90,65 @@ class WhyPanel:
             if not picture.cards and all(stop.found is not None for stop in picture.stops):
                 el("p", words["why.nothing"], "muted")
         self._evidence(picture.cards)
-        if picture.rounds:
-            heading(words["why.refined"])
-            names = {card.evidence.id: card.evidence.text for card in picture.cards}
-            for number, one in enumerate(picture.rounds, start=1):
-                self._round(number, one, names)
-        elif picture.confidence is not None and picture.cards and not self.makeup.refines:
-            heading(words["why.refined"])
-            key = "why.unrefined_read" if self.makeup.has_critic else "why.unrefined"
-            el("p", words[key], "muted reason")
-        if picture.bars:
-            heading(words["why.time"])
-            self._time(picture, seconds)
+        if picture.verdict is not None:
+            self._details(picture, picture.verdict, seconds)
+
+    def _details(self, picture: TurnPicture, verdict: Verdict, seconds: float | None) -> None:
+        """Gate, plan, scores, refinement and timings, behind a fold that stays as the user left it."""
+        words = self._words
+        with el("details", classes="more why-details", open=self._is_open) as fold:
+            fold.on(
+                "toggle", lambda event: self._fold(bool(event.args)), js_handler="(event) => emit(event.target.open)"
+            )
+            el("summary", words["why.details"])
+            self._plan(picture, verdict)
+            if picture.confidence is not None:
+                self._trust(picture, picture.confidence)
+            self._scores(picture.cards)
+            if picture.rounds:
+                heading(words["why.refined"])
+                names = {card.evidence.id: card.evidence.text for card in picture.cards}
+                for number, one in enumerate(picture.rounds, start=1):
+                    self._round(number, one, names)
+            elif picture.confidence is not None and picture.cards and not self.makeup.refines:
+                heading(words["why.refined"])
+                key = "why.unrefined_read" if self.makeup.has_critic else "why.unrefined"
+                el("p", words[key], "muted reason")
+            if picture.bars:
+                heading(words["why.time"])
+                self._time(picture, seconds)
+
+    def _fold(self, is_open: bool) -> None:
+        self._is_open = is_open
+
+    def _verdict(self, picture: TurnPicture) -> None:
+        """In a sentence how the reply came about, where no rule decided it."""
+        words = self._words
+        match picture.worth:
+            case "no answer":
+                text = words["trust.none"]
+            case "nearest":
+                text = words["trust.nearest"]
+            case "phrase":
+                text = words["method.said"]
+            case _:
+                text = phrase(words, f"method.{picture.method}", picture.method)
+        heading(words["why.decided"])
+        with el("div", classes=f"card trust {picture.worth.replace(' ', '-')}"):
+            el("p", text, "verdict")
+
+    def _scores(self, cards: Sequence[Card]) -> None:
+        """Relevance and consistency of each piece of evidence."""
+        if not cards:
+            return
+        heading(self._words["why.scores"])
+        for card in _ordered(cards):
+            with el("div", classes="card score"):
+                el("div", _first_words(card.evidence.text), "where")
+                meter(self._words["relevance"], card.evidence.relevance)
+                with el("div", classes="slot") as slot:
+                    meter(self._words["consistency"], card.consistency)
+                self._slots[card.evidence.id] = slot
 
     def _plan(self, picture: TurnPicture, verdict: Verdict) -> None:
         words = self._words
@@ -122,12 +170,12 @@ class WhyPanel:
         ordered = _ordered(cards)
         first = max(_AT_ONCE, sum(card.quoted for card in ordered))
         for card in ordered[:first]:
-            self._slots[card.evidence.id] = evidence_card(card, self._words)
+            evidence_card(card, self._words, scores=False)
         if ordered[first:]:
             with el("details", classes="more"):
                 el("summary", self._words["why.more"].format(count=len(ordered) - first))
                 for card in ordered[first:]:
-                    self._slots[card.evidence.id] = evidence_card(card, self._words)
+                    evidence_card(card, self._words, scores=False)
 
     def _trust(self, picture: TurnPicture, confidence: float) -> None:
         """The confidence of the reply. "I don't know" has no bar: a full one would look like a sure answer."""
@@ -213,6 +261,11 @@ class WhyPanel:
                 left, width = span_of(bar.start, bar.seconds, whole)
                 el("span", classes="piece").style(f"left: {left:.2f}%; width: {width:.2f}%")
             el("span", seconds_text(bar.seconds), "figure")
+
+
+def _first_words(text: str, most: int = 90) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _ordered(cards: Sequence[Card]) -> list[Card]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from dragoman.server.data import user_data
+from dragoman.server.data import chats, user_data
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
-from dragoman.server.http.schemas import DialogueList, DialogueView, FeedbackRequest, RemovedView
+from dragoman.server.http.schemas import (
+    ChatExport,
+    DialogueChange,
+    DialogueList,
+    DialogueView,
+    FeedbackRequest,
+    RemovedView,
+)
 from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
@@ -36,6 +43,44 @@ async def dialogue(
 ) -> Response:
     """The turns of a dialogue, the agent's with their explanations."""
     return answer({"id": id, "turns": await service_of(request).do(caller, agent, user_data.dialogue, id)})
+
+
+@router.get(
+    "/dialogues/{id}/export",
+    operation_id="export_dialogue",
+    response_class=Response,
+    responses={200: {**told(ChatExport), "content": {"text/markdown": {"schema": {"type": "string"}}}}},
+)
+async def export_dialogue(
+    id: Annotated[str, Path(min_length=1, max_length=200)],
+    request: Request,
+    caller: Who,
+    agent: AgentName = "",
+    format: Annotated[Literal["json", "markdown"], Query(description="The form of the file.")] = "json",
+) -> Response:
+    """A dialogue as a file: JSON with title, settings and explanations, or Markdown with its citations."""
+    service = service_of(request)
+    if format == "markdown":
+        text = await service.do(caller, agent, chats.export_markdown, id)
+        return Response(text, headers={"cache-control": "no-store"}, media_type="text/markdown; charset=utf-8")
+    return answer(await service.do(caller, agent, chats.export_json, id))
+
+
+@router.patch("/dialogues/{id}", operation_id="change_dialogue", status_code=204, response_class=Response)
+async def change_dialogue(
+    id: Annotated[str, Path(min_length=1, max_length=200)],
+    body: DialogueChange,
+    request: Request,
+    caller: Who,
+    agent: AgentName = "",
+) -> Response:
+    """Rename a dialogue, pin it or unpin it. An empty title brings its first words back."""
+    service = service_of(request)
+    if body.title is not None:
+        await service.do(caller, agent, chats.rename, id, body.title)
+    if body.pinned is not None:
+        await service.do(caller, agent, chats.pin, id, pinned=body.pinned)
+    return Response(status_code=204)
 
 
 @router.delete(

@@ -9,8 +9,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from dragoman.core.errors import AbsentError
 from dragoman.server.data import source_search
+from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.openai_chat import ChatTurn
+from dragoman.server.http.openai_responses import (
+    ResponseTurn,
+    chat_request,
+    check_input,
+    failed_response,
+    turns_until,
+)
 from dragoman.server.http.schemas import (
     ChatCompletion,
     ChatRequest,
@@ -18,9 +27,12 @@ from dragoman.server.http.schemas import (
     EmbeddingsRequest,
     ModelList,
     ModelView,
+    ResponseObject,
+    ResponsesRequest,
 )
 from dragoman.server.http.streams import EventStream, failed_chunk, whole
 from dragoman.server.http.views import View
+from dragoman.server.routes.chat_turns import begin_chat, follows_instructions
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import Service
 
@@ -48,18 +60,9 @@ _STREAM: dict[str, Any] = {
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    service.hosted(body.model)
-    talk = ChatTurn(body, caller, request_id(request))
-
-    def failed() -> None:
-        service.later(talk.failed)
-
-    if talk.repeats:
-        await service.near_or_far(body.model, lambda: talk.find(service.ends))
-    else:
-        talk.find(service.ends)
+    talk = ChatTurn(body, caller, request_id(request), follows_instructions=follows_instructions(service, body.model))
+    run, failed = await begin_chat(service, caller, body, talk)
     try:
-        run = await service.begin(caller, talk.ask, eager=bool(body.stream), after=talk.ended)
         if body.stream:
             return await EventStream(run, talk.chunks, failed_chunk, closed=failed).begin(request.receive)
         done = await whole(run, request.receive)
@@ -67,6 +70,52 @@ async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
         failed()
         raise
     return answer(talk.completion(done))
+
+
+@swift.post(
+    "/v1/responses",
+    operation_id="respond",
+    response_class=Response,
+    openapi_extra=ONCE,
+    responses={200: {**told(ResponseObject, "The response, whole or as events"), "content": _STREAM}},
+)
+async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Response:
+    """Answer the input; `previous_response_id` continues a dialogue from that response on."""
+    service = service_of(request)
+    check_input(body)
+    dialogue, is_end = "", False
+    earlier: list[View] = []
+    if body.previous_response_id:
+        dialogue, earlier, is_end = await service.do(caller, body.model, turns_until, body.previous_response_id)
+    asked = chat_request(body, [] if is_end else earlier)
+    talk = ChatTurn(
+        asked,
+        caller,
+        request_id(request),
+        follows_instructions=follows_instructions(service, body.model),
+        dialogue=dialogue if is_end else "",
+        continues=not body.previous_response_id,
+    )
+    run, failed = await begin_chat(service, caller, asked, talk)
+    response = ResponseTurn(body, talk, len(earlier) + 1 if is_end else talk.place)
+    try:
+        if body.stream:
+            return await EventStream(run, response.events, failed_response, closed=failed).begin(request.receive)
+        done = await whole(run, request.receive)
+    except BaseException:
+        failed()
+        raise
+    return answer(response.response(done))
+
+
+@router.post("/v1/completions", operation_id="completions", response_class=Response)
+async def completions(request: Request, caller: Who) -> Response:
+    """Refuse the old completions API: agents answer turns, and do not continue texts."""
+    raise AbsentError(
+        "Agents answer messages; they do not continue texts.",
+        remedy="Use /v1/chat/completions or /v1/responses.",
+        code="gone-api",
+    )
 
 
 @router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})
@@ -90,6 +139,8 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
     await service.admit(caller)
     vectors = await service.do(caller, body.model, source_search.embed, texts)
+    if body.dimensions not in (None, len(vectors[0])):
+        raise refused("dimensions", f"The agent's encoder gives vectors of {len(vectors[0])} numbers.")
     words = sum(len(text.split()) for text in texts)
     rows = [
         {

@@ -1,0 +1,303 @@
+"""A user's chats as a list: titles, pins, branches, search and export. Functions for `Service.do`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from secrets import token_hex
+from threading import Lock
+from typing import Literal, TypeAlias
+
+from dragoman.agent.turns import WITHHELD
+from dragoman.core.errors import InputError, StoreCorruptError
+from dragoman.core.values import ASIDE, Turn
+from dragoman.server.data.user_data import check_dialogue, dialogue, forget_dialogue
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http.problems import absent
+from dragoman.server.http.views import View
+
+Origin: TypeAlias = Literal["page", "api", "mcp", "terminal"]
+KEY = "chats"
+TITLES = f"{ASIDE}titles"
+"""Titles are turns of a dialogue of their own, so that forgetting a fact blanks them too."""
+LONGEST_TITLE = 120
+_STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
+_PAGE_UNIQUE = 6
+_AROUND = 48
+_CHANGING = Lock()
+"""Settings are read, changed and written back: one change at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """What a user, or a calling program, has set for a chat. `title` is a place in the dialogue of titles.
+
+    A branch shares the turns before `at` with the chat `branch_of`.
+    """
+
+    title: int | None = None
+    pinned: bool = False
+    branch_of: str = ""
+    at: int = 0
+    user: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Chats that hold the versions of a question, oldest first; `current` is the place of the one shown."""
+
+    names: tuple[str, ...]
+    current: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """A chat in the list. `began` is None where its name does not tell; `snippet` shows what a search found."""
+
+    id: str
+    title: str
+    origin: Origin
+    began: datetime | None
+    pinned: bool = False
+    is_named: bool = False
+    is_blank: bool = False
+    snippet: str = ""
+
+
+def new_chat() -> str:
+    """The name of a chat that begins on the page now."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(_PAGE_UNIQUE // 2)}"
+
+
+def origin_of(name: str) -> Origin:
+    """Where a chat was begun, by its name; names of their own come from programs."""
+    match = _STAMP.match(name)
+    if match is None:
+        return "terminal" if name == "main" else "api"
+    if match["prefix"]:
+        return "mcp" if match["prefix"] == "mcp" else "api"
+    return "page" if len(match["unique"]) == _PAGE_UNIQUE else "api"
+
+
+def began(name: str) -> datetime | None:
+    """When a chat was begun, by its name."""
+    match = _STAMP.match(name)
+    try:
+        return None if match is None else datetime.strptime(match["time"], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def chats(seat: Seat, *, query: str = "", limit: int = 50) -> tuple[list[ChatRow], bool]:
+    """The user's chats, pinned ones first, then the newest, and whether there are more than `limit`.
+
+    With a query only chats whose title or text has all of its words. Of a chat and its branches the newest is listed.
+    """
+    kept = settings(seat)
+    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
+    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    if not query.strip():
+        hidden = {kept[name].branch_of for name in names if name in kept and kept[name].branch_of}
+        names = [name for name in names if name not in hidden]
+    names.sort(key=lambda name: not (name in kept and kept[name].pinned))
+    rows: list[ChatRow] = []
+    for name in names:
+        row = _row(seat, name, kept.get(name, ChatSettings()), titles, query.casefold().split())
+        if row is not None:
+            rows.append(row)
+        if len(rows) > limit:
+            break
+    return rows[:limit], len(rows) > limit
+
+
+def _row(
+    seat: Seat, name: str, chosen: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
+) -> ChatRow | None:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    given = titles[chosen.title].text if chosen.title is not None and chosen.title < len(titles) else ""
+    first = next((turn.text for turn in turns if turn.speaker == "user" and turn.text), "")
+    given = "" if given == WITHHELD else given
+    is_blank = not given and first in ("", WITHHELD)
+    title = given or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
+    snippet = ""
+    if words:
+        texts = [title, *(turn.text for turn in turns if turn.text != WITHHELD)]
+        text = next((text for text in texts if all(word in text.casefold() for word in words)), None)
+        if text is None:
+            return None
+        snippet = "" if text is title else _around(text, words[0])
+    return ChatRow(name, title, origin_of(name), began(name), chosen.pinned, bool(given), is_blank, snippet)
+
+
+def _around(text: str, word: str) -> str:
+    """The words around a match."""
+    line = " ".join(text.split())
+    place = max(0, line.casefold().find(word))
+    start, end = max(0, place - _AROUND), place + len(word) + _AROUND
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def settings(seat: Seat) -> dict[str, ChatSettings]:
+    """The settings of the user's chats, by name."""
+    try:
+        rows: dict[str, View] = json.loads(seat.assistant.store.kept(seat.scope, KEY) or "{}")
+        return {name: ChatSettings(**row) for name, row in rows.items()}
+    except (ValueError, TypeError) as error:
+        raise StoreCorruptError(f"The chats of '{seat.user}' cannot be read.", remedy="Forget them.") from error
+
+
+def rename(seat: Seat, name: str, title: str) -> None:
+    """Give a chat a title; an empty one brings its first words back."""
+    _exists(seat, name)
+    text = " ".join(title.split())
+    if len(text) > LONGEST_TITLE:
+        raise InputError(f"A title has at most {LONGEST_TITLE} characters.", remedy="Give a shorter one.")
+    store, scope = seat.assistant.store, seat.scope
+
+    def titled(old: ChatSettings) -> ChatSettings:
+        place = None
+        if text:
+            place = len(store.dialogue(scope, TITLES))
+            store.append(scope, TITLES, [Turn("user", text)])
+        if old.title is not None:
+            store.erase_turns(scope, TITLES, [old.title])
+        return replace(old, title=place)
+
+    _change(seat, name, titled)
+
+
+def pin(seat: Seat, name: str, *, pinned: bool) -> None:
+    """Pin a chat to the top of the list, or unpin it."""
+    _exists(seat, name)
+    _change(seat, name, lambda old: replace(old, pinned=pinned))
+
+
+def keep_metadata(seat: Seat, name: str, *, user: str, metadata: Mapping[str, str]) -> None:
+    """Keep what a calling program said about a chat: its own id of the user, and texts by name."""
+    _change(seat, name, lambda old: replace(old, user=user or old.user, metadata={**old.metadata, **metadata}))
+
+
+def branch(seat: Seat, name: str, at: int) -> str:
+    """A new chat with the turns of another one before `at`, their explanations included; returns its name."""
+    _exists(seat, name)
+    assistant = seat.assistant
+    turns = assistant.history(user=seat.user, dialogue=name)
+    traces = assistant.store.traces(seat.scope, name)
+    if not 0 <= at < len(turns) or turns[at].speaker != "user":
+        raise absent("question")
+    made = new_chat()
+    waiting: list[Turn] = []
+    for turn, trace in zip(turns[:at], traces[:at], strict=True):
+        waiting.append(turn)
+        if turn.speaker == "agent":
+            assistant.store.append(seat.scope, made, waiting, trace)
+            waiting = []
+    old = settings(seat).get(name, ChatSettings())
+    _change(seat, made, lambda _: ChatSettings(branch_of=name, at=at, pinned=old.pinned))
+    return made
+
+
+def variants(seat: Seat, name: str) -> dict[int, Variants]:
+    """The versions of each question of a chat that was asked again or edited, by the question's place."""
+    kept = settings(seat)
+    there = set(seat.assistant.dialogues(user=seat.user)) | {name}
+    groups: dict[int, Variants] = {}
+    member, below, shared = name, "", sys.maxsize  # the chat shares the first `shared` turns of the member
+    seen = {name}
+    while True:
+        children: dict[int, list[str]] = {}
+        for other, chosen in kept.items():
+            if chosen.branch_of == member and other in there and chosen.at <= shared:
+                children.setdefault(chosen.at, []).append(other)
+        for at, others in children.items():
+            if below in others:
+                versions = (member, *(name if other == below else other for other in others))
+                groups.setdefault(at, Variants(versions, versions.index(name)))
+            elif at < shared:
+                groups.setdefault(at, Variants((name, *others), 0))
+        chosen = kept.get(member, ChatSettings())
+        if chosen.branch_of not in there or chosen.branch_of in seen:
+            return groups
+        member, below, shared = chosen.branch_of, member, min(shared, chosen.at)
+        seen.add(member)
+
+
+def forget_chat(seat: Seat, name: str) -> int:
+    """Delete a chat with its title and settings; returns the number of its turns. Facts learned from it stay."""
+    erased = forget_dialogue(seat, name)
+    with _CHANGING:
+        kept = settings(seat)
+        old = kept.pop(name, None)
+        if old is not None:
+            if old.title is not None:
+                seat.assistant.store.erase_turns(seat.scope, TITLES, [old.title])
+            _write(seat, kept)
+    return erased
+
+
+def export_markdown(seat: Seat, name: str) -> str:
+    """A chat as a Markdown file: who said what, and which passages a reply rests on."""
+    turns = dialogue(seat, name)
+    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
+    row = _row(seat, name, settings(seat).get(name, ChatSettings()), titles)
+    when = began(name)
+    title = row.title if row is not None and row.title else name
+    lines = [f"# {title}", ""]
+    if when is not None:
+        lines += [f"{when:%Y-%m-%d %H:%M} UTC · {seat.agent}", ""]
+    for turn in turns:
+        lines += [f"**{'You' if turn['speaker'] == 'user' else seat.agent}:**", "", str(turn["text"]), ""]
+        reply = turn["reply"]
+        quoted = [] if reply is None else [piece for piece in reply["sources"] if piece["id"] in reply["quoted"]]
+        for number, piece in enumerate(quoted, start=1):
+            heads = " › ".join(dict.fromkeys(part for part in (piece["title"], *piece["headings"]) if part))
+            place = piece["origin"] or piece["source"]
+            quote = " ".join(str(piece["text"]).split())
+            lines += [f"> [{number}] {heads or place} ({place}): {quote}", ""]
+    return "\n".join(lines)
+
+
+def export_json(seat: Seat, name: str) -> View:
+    """A chat with its settings and the explanation of each reply."""
+    chosen = settings(seat).get(name, ChatSettings())
+    row = _row(seat, name, chosen, seat.assistant.store.dialogue(seat.scope, TITLES))
+    return {
+        "id": name,
+        "agent": seat.agent,
+        "title": row.title if row is not None else "",
+        "origin": origin_of(name),
+        "pinned": chosen.pinned,
+        "user": chosen.user,
+        "metadata": dict(chosen.metadata),
+        "turns": dialogue(seat, name),
+    }
+
+
+def _exists(seat: Seat, name: str) -> None:
+    check_dialogue(name)
+    if not seat.assistant.history(user=seat.user, dialogue=name):
+        raise absent("chat")
+
+
+def _change(seat: Seat, name: str, change: Callable[[ChatSettings], ChatSettings]) -> None:
+    with _CHANGING:
+        kept = settings(seat)
+        old = kept.get(name, ChatSettings())
+        new = change(old)
+        if new != old:
+            _write(seat, {**kept, name: new})
+
+
+def _write(seat: Seat, kept: Mapping[str, ChatSettings]) -> None:
+    plain = asdict(ChatSettings())
+    rows = {
+        name: {key: value for key, value in asdict(chosen).items() if value != plain[key]}
+        for name, chosen in kept.items()
+        if chosen != ChatSettings()
+    }
+    seat.assistant.store.keep(seat.scope, KEY, json.dumps(rows, ensure_ascii=False))

@@ -1,0 +1,135 @@
+"""Parameters of OpenAI's chat API: which are honoured, which are refused, and which have no meaning for an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from dragoman.core.errors import ServiceError
+from dragoman.server.http.schemas import ChatMessage, ChatRequest
+
+Treatment: TypeAlias = Literal["honoured", "refused", "no meaning"]
+
+
+class Parameter(NamedTuple):
+    """How a parameter is treated, and a sentence that says so; `docs/server.md` has the table."""
+
+    treatment: Treatment
+    note: str
+
+
+_GREEDY = "Replies are deterministic: the same turn gives the same reply."
+_TOOLS = "An agent uses its own sources and calls no tools of the caller."
+
+CHAT_PARAMETERS: dict[str, Parameter] = {
+    "model": Parameter("honoured", "The name of an agent."),
+    "messages": Parameter("honoured", "Text only. Pictures, audio, files, tool calls and tool results are refused."),
+    "stream": Parameter("honoured", "A chunk with the role comes first, then text as it is checked."),
+    "stream_options": Parameter("honoured", "`include_usage`."),
+    "n": Parameter("honoured", "Only 1; more is refused."),
+    "max_tokens": Parameter("honoured", "The reply is cut, with `finish_reason` `length`; the chat keeps all of it."),
+    "max_completion_tokens": Parameter("honoured", "As `max_tokens`; the smaller one holds."),
+    "stop": Parameter("honoured", "Up to four texts; the reply ends before the first one in it."),
+    "response_format": Parameter("honoured", "`text`, and `json_schema` where the turn can fill it; else a refusal."),
+    "user": Parameter("honoured", "Kept with the chat. It does not say who calls: the key does."),
+    "metadata": Parameter("honoured", "Kept with the chat: up to 16 texts by name."),
+    "dragoman": Parameter("honoured", "Ours: `dialogue` names the chat to continue."),
+    "tools": Parameter("refused", _TOOLS),
+    "functions": Parameter("refused", _TOOLS),
+    "tool_choice": Parameter("refused", "Unless `none` or `auto`."),
+    "function_call": Parameter("refused", "Unless `none` or `auto`."),
+    "logprobs": Parameter("refused", "Replies are checked texts, not samples; `dragoman.confidence` is a probability."),
+    "top_logprobs": Parameter("refused", "See `logprobs`."),
+    "logit_bias": Parameter("refused", "Tokens are not sampled."),
+    "modalities": Parameter("refused", 'Unless `["text"]`.'),
+    "audio": Parameter("refused", "Replies are text."),
+    "web_search_options": Parameter("refused", "An agent searches the sources of its configuration."),
+    "temperature": Parameter("no meaning", _GREEDY),
+    "top_p": Parameter("no meaning", _GREEDY),
+    "seed": Parameter("no meaning", _GREEDY),
+    "frequency_penalty": Parameter("no meaning", _GREEDY),
+    "presence_penalty": Parameter("no meaning", _GREEDY),
+    "reasoning_effort": Parameter("no meaning", "The agent's configuration decides how much is checked."),
+    "verbosity": Parameter("no meaning", "A system message may ask for short replies."),
+    "parallel_tool_calls": Parameter("no meaning", "There are no tool calls."),
+    "prediction": Parameter("no meaning", "It could only make a reply quicker."),
+    "store": Parameter("no meaning", "Chats are kept until they are deleted."),
+    "service_tier": Parameter("no meaning", "There is one."),
+    "prompt_cache_key": Parameter("no meaning", "Caches need no help."),
+    "prompt_cache_options": Parameter("no meaning", "Caches need no help."),
+    "prompt_cache_retention": Parameter("no meaning", "Caches need no help."),
+    "moderation": Parameter("no meaning", "Replies come from the agent's own sources."),
+    "safety_identifier": Parameter("no meaning", "The key says who calls."),
+}
+"""Every parameter that OpenAI documents for chat completions, and ours."""
+
+_SAMPLING = ("temperature", "top_p", "seed", "frequency_penalty", "presence_penalty")
+_UNTOLD = frozenset(
+    {"store", "service_tier", "safety_identifier", "parallel_tool_calls"}
+    | {"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"}
+)
+"""Parameters whose absence changes nothing in a reply."""
+_UNCHOSEN: tuple[object, ...] = (None, "none", "auto")
+_REFUSED: Mapping[str, Callable[[Any], bool]] = {
+    "tools": bool,
+    "functions": bool,
+    "tool_choice": lambda value: value not in _UNCHOSEN,
+    "function_call": lambda value: value not in _UNCHOSEN,
+    "logprobs": bool,
+    "top_logprobs": bool,
+    "logit_bias": bool,
+    "modalities": lambda value: value not in (None, [], ["text"]),
+    "audio": bool,
+    "web_search_options": lambda value: value is not None,
+}
+"""When the value of a refused parameter asks for something; `tools: []` does not."""
+
+
+def refused(parameter: str, note: str) -> ServiceError:
+    """The error for a parameter that an agent cannot honour."""
+    return ServiceError(
+        f"'{parameter}' cannot be honoured here. {note}",
+        remedy=f"Leave '{parameter}' out; docs/server.md lists every parameter.",
+        code="unsupported-parameter",
+        param=parameter,
+    )
+
+
+def checked_request(given: Mapping[str, Any]) -> ChatRequest:
+    """A chat request from the fields of another API; a value that does not fit is refused by its name."""
+    try:
+        return ChatRequest.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise refused(".".join(str(part) for part in first["loc"]), f"{first['msg']}.") from None
+
+
+def check_parameters(request: ChatRequest) -> None:
+    """Raise an error for the first parameter or message that asks for what an agent does not do."""
+    if request.n not in (None, 1):
+        raise refused("n", "A turn has one reply.")
+    given = request.model_extra or {}
+    for name, asks in _REFUSED.items():
+        if asks(given.get(name)):
+            raise refused(name, CHAT_PARAMETERS[name].note)
+    for place, message in enumerate(request.messages):
+        _check_message(place, message)
+
+
+def _check_message(place: int, message: ChatMessage) -> None:
+    where = f"messages.{place}"
+    if message.role in ("tool", "function"):
+        raise refused(f"{where}.role", _TOOLS)
+    given = message.model_extra or {}
+    for name in ("tool_calls", "function_call"):
+        if given.get(name):
+            raise refused(f"{where}.{name}", _TOOLS)
+
+
+def ignored(request: ChatRequest) -> list[str]:
+    """Names of given parameters without meaning for an agent, and of unknown ones."""
+    given = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})}
+    given |= {name for name in _SAMPLING if getattr(request, name) is not None}
+    return sorted(given - _UNTOLD - _REFUSED.keys())[:50]

@@ -1,0 +1,196 @@
+"""Replies in the form of a JSON schema, filled from what a turn decided and quoted, or refused.
+
+No model invents a value. A property takes what its type can hold: a boolean the decision, a number the decided value or
+the only number of the answer, a choice the only option that the answer names, a text the answer, its reason, its quote
+or its place, by the property's name. A schema that needs anything else is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dragoman.core.trace import Reply
+from dragoman.core.values import Draft, Evidence
+from dragoman.reader.phrases import NO_ANSWER
+from dragoman.server.explanation import explanation, heading_path
+from dragoman.server.http.chat_parameters import refused
+from dragoman.server.http.schemas import ResponseFormat
+
+Json: TypeAlias = Any
+_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)*(?![\w])")
+_NAMES = {
+    "answer": ("answer", "text", "reply", "response", "message", "content", "summary", "result"),
+    "reason": ("reason", "why", "explanation", "because", "rationale", "justification"),
+    "quote": ("quote", "evidence", "passage", "excerpt", "rule", "quotation"),
+    "source": ("source", "citation", "document", "file", "reference", "origin", "place", "url"),
+}
+_MOST = 64
+_KNOWN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description", "$schema", "default", "enum"}
+    | {"const", "items", "anyOf", "examples", "minimum", "maximum", "maxLength", "minLength", "format", "$defs"}
+)
+
+
+class UnfilledError(Exception):
+    """A property that the turn says nothing about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a turn has to offer for the values of a schema."""
+
+    text: str
+    values: Mapping[str, str]
+    lists: Mapping[str, tuple[str, ...]]
+    decision: bool | None
+    numbers: tuple[float, ...]
+    confidence: float
+
+
+def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
+    """The schema of a response format; None for text. Raises an error for what cannot be filled by any turn."""
+    if form is None or form.type == "text":
+        return None
+    if form.type == "json_object" or form.json_schema is None:
+        raise refused("response_format", "JSON without a schema says nothing of its fields; give a `json_schema`.")
+    schema = form.json_schema.schema_
+    if schema.get("type") != "object" or not schema.get("properties"):
+        raise refused("response_format", "The schema must be an object with properties.")
+    for name, inner in schema["properties"].items():
+        _check(name, inner)
+    return schema
+
+
+def _check(name: str, schema: Json, depth: int = 0) -> None:
+    """Raise an error for a property that no turn can fill: nested objects, references, unknown keywords."""
+    if not isinstance(schema, dict) or depth > 3:
+        raise refused("response_format", f"The property '{name}' is not a schema of a text, number, boolean or list.")
+    unknown = schema.keys() - _KNOWN
+    if unknown:
+        raise refused("response_format", f"The property '{name}' uses '{min(unknown)}', which cannot be filled.")
+    kinds = _kinds(schema)
+    if "object" in kinds:
+        raise refused("response_format", f"The property '{name}' is an object; properties must be plain values.")
+    for inner in schema.get("anyOf", ()):
+        _check(name, inner, depth + 1)
+    if "array" in kinds:
+        _check(name, schema.get("items", {"type": "string"}), depth + 1)
+
+
+def fill(schema: Mapping[str, Json], reply: Reply) -> str:
+    """A reply as JSON of a checked schema; raises `UnfilledError` with a sentence where the turn says too little."""
+    found = _found(reply)
+    if found is None:
+        raise UnfilledError("I couldn't find that in the sources, so there is nothing to fill in.")
+    required = schema.get("required", ())
+    filled: dict[str, Json] = {}
+    for name, inner in list(schema["properties"].items())[:_MOST]:
+        try:
+            filled[name] = _value(name, inner, found)
+        except UnfilledError:
+            if name in required:
+                raise UnfilledError(f"The reply says nothing for '{name}'. It says: {found.text}") from None
+    return json.dumps(filled, ensure_ascii=False)
+
+
+def _found(reply: Reply) -> _Found | None:
+    drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
+    draft = drafts[-1] if drafts else Draft(reply.text)
+    if draft.notes.items() >= NO_ANSWER.items():
+        return None
+    pieces: dict[str, Evidence] = {piece.id: piece for piece in reply.evidence}
+    quoted = [pieces[name] for name in draft.quoted if name in pieces]
+    why = explanation(draft, reply.evidence)
+    answer = reply.text
+    rule = why.rule if why else (quoted[0].text if quoted else "")
+    reasons = [part for part in ((why.fact, why.rule, why.reason) if why else ()) if part]
+    places = tuple(dict.fromkeys(heading_path(piece.passage) for piece in quoted))
+    values = {
+        "answer": answer,
+        "reason": " ".join(reasons) or answer,
+        "quote": rule,
+        "source": places[0] if places else "",
+    }
+    lists = {"source": places, "quote": tuple(piece.text for piece in quoted), "answer": (answer,)}
+    decision = {"yes": True, "no": False}.get(why.outcome) if why else None
+    numbers = _numbers(why.value) if why and why.value else _numbers(answer)
+    return _Found(answer, values, lists, decision, numbers, reply.confidence)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(match.replace(",", "")) for match in dict.fromkeys(_NUMBER.findall(text)) if _is_plain(match))
+
+
+def _is_plain(number: str) -> bool:
+    """Whether a number can be read without doubt: `1,000.5`, not `1.000.000` or `3,5`."""
+    return re.fullmatch(r"-?\d+(?:\.\d+)?|-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", number) is not None
+
+
+def _value(name: str, schema: Mapping[str, Json], found: _Found) -> Json:
+    if "const" in schema:
+        return schema["const"]
+    kinds = _kinds(schema)
+    if "enum" in schema:
+        return _choice(schema["enum"], found, nullable="null" in kinds)
+    for inner in schema.get("anyOf", ()):
+        if _kinds(inner) != {"null"}:
+            with suppress(UnfilledError):
+                return _value(name, inner, found)
+    value = _plain(name, schema, kinds, found)
+    if value is None and "null" not in kinds:
+        raise UnfilledError
+    return value
+
+
+def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], found: _Found) -> Json:
+    """A value by its type; None where the turn has none."""
+    if "boolean" in kinds and found.decision is not None:
+        return found.decision
+    if kinds & {"number", "integer"} and (number := _number(name, found, whole="number" not in kinds)) is not None:
+        return number
+    if "array" in kinds and _kinds(schema.get("items", {"type": "string"})) == {"string"}:
+        return list(found.lists.get(_sort(name.removesuffix("s")) or "", ())) or None
+    return (found.values.get(_sort(name) or "", "") or None) if "string" in kinds else None
+
+
+def _kinds(schema: Mapping[str, Json]) -> set[str]:
+    given = schema.get("type", ())
+    kinds = {given} if isinstance(given, str) else set(given)
+    return kinds | {kind for inner in schema.get("anyOf", ()) if isinstance(inner, dict) for kind in _kinds(inner)}
+
+
+def _sort(name: str) -> str | None:
+    """Which text of a turn a property's name asks for."""
+    words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    return next((sort for sort, names in _NAMES.items() if words & set(names)), None)
+
+
+def _number(name: str, found: _Found, *, whole: bool) -> float | int | None:
+    if name.lower() in ("confidence", "probability") and not whole:
+        return found.confidence
+    if len(found.numbers) != 1:
+        return None
+    (number,) = found.numbers
+    return int(number) if number.is_integer() else None if whole else number
+
+
+def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
+    """The only option that the answer names; yes and no stand for the decision."""
+    decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
+    named = [option for option in options if isinstance(option, str) and option.lower() in decided]
+    if not named:
+        named = [
+            option
+            for option in options
+            if isinstance(option, str) and re.search(rf"(?<!\w){re.escape(option)}(?!\w)", found.text, re.IGNORECASE)
+        ]
+    if len(named) == 1:
+        return named[0]
+    if nullable or None in options:
+        return None
+    raise UnfilledError

@@ -1,0 +1,63 @@
+"""MCP resources and prompts of an agent: the user's memory, the sources, single passages, and a prompt to ask with.
+
+A read is for whom the connection is; an address holds no user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp.server.mcpserver import Context
+
+from dragoman.server.data import source_search, user_data
+from dragoman.server.http import views
+from dragoman.server.http.problems import absent
+from dragoman.server.http.views import View, dumps
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from dragoman.server.access.caller import Caller
+    from dragoman.server.hosted_agent import Seat
+    from dragoman.server.service import Service
+
+Call: TypeAlias = Context[Any, Any]
+Who: TypeAlias = Callable[[Call], Awaitable[tuple["Caller", str]]]
+"""For whom a call is, and to which agent; the arguments of a call have no say in it."""
+_LISTS: dict[str, Callable[[Seat], list[View]]] = {"memory": user_data.facts, "sources": source_search.sources}
+_JSON = "application/json"
+
+
+def add_resources(server: MCPServer[Any], service: Service, who: Who) -> None:
+    """Add the resources and prompts to a server."""
+
+    @server.resource("dragoman://agent/{collection}", name="collections", mime_type=_JSON)
+    async def collections(collection: str, context: Call) -> str:
+        """`memory`: the facts about the user. `sources`: what the agent can search, with counts."""
+        if collection not in _LISTS:
+            raise absent("collection")
+        caller, agent = await who(context)
+        return dumps(await service.do(caller, agent, _LISTS[collection])).decode()
+
+    @server.resource("dragoman://passages/{id}", name="passages", mime_type=_JSON)
+    async def passages(id: str, context: Call) -> str:
+        """A passage by its id, as `ask` and `search` return it."""
+        caller, agent = await who(context)
+        return dumps(await service.do(caller, agent, _passage, id)).decode()
+
+    @server.prompt(name="ask_with_sources", title="Ask, with sources")
+    def ask_with_sources(question: str) -> str:
+        """Answer a question from the agent's documents, naming the passages."""
+        return (
+            f"Use the tool `ask` for this question, and answer from its result alone: {question}\n"
+            "Name the sources that it rests on. Where it found no answer, say so."
+        )
+
+
+def _passage(seat: Seat, id: str) -> View:
+    for scope in dict.fromkeys(source.scope(seat.scope) for source in seat.assistant.sources):
+        (row,) = seat.assistant.store.get(scope, [id])
+        if row is not None:
+            return views.passage(row)
+    raise absent("passage")

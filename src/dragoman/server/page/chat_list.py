@@ -1,0 +1,203 @@
+"""The list of chats: search, groups by date, rename, pin, export, and delete with undo."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal
+
+from nicegui import background_tasks, ui
+from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
+
+from dragoman.core.errors import DragomanError
+from dragoman.server.data import chats
+from dragoman.server.data.chats import ChatRow
+from dragoman.server.http.views import dumps
+from dragoman.server.page.elements import (
+    Phrases,
+    button,
+    el,
+    errors_shown,
+    heading,
+    icon_button,
+    notice,
+    on,
+    undo_toast,
+)
+from dragoman.server.page.session import PageSession
+
+_AT_ONCE = 40
+_UNDO_SECONDS = 8.0
+"""Seconds in which a deleted chat can be brought back."""
+# The list hears the clicks on its entries: an entry that is drawn anew while it is clicked would not.
+_CLICKED = """(event) => {
+    const entry = event.target.closest("[data-chat]");
+    if (entry) emit(entry.dataset.chat);
+}"""
+GROUPS = ("pinned", "today", "yesterday", "week", "older", "programs")
+
+
+def group_of(row: ChatRow, now: datetime) -> str:
+    """The group of a chat: pinned, by the day it began, or that of other programs."""
+    if row.pinned:
+        return "pinned"
+    if row.origin != "page":
+        return "programs"
+    if row.began is None:
+        return "older"
+    days = (now.date() - row.began.astimezone(now.tzinfo).date()).days
+    return "today" if days <= 0 else "yesterday" if days == 1 else "week" if days <= 7 else "older"
+
+
+class ChatList:
+    """The list at the left edge, behind a menu button on narrow screens."""
+
+    def __init__(
+        self,
+        page_session: PageSession,
+        words: Phrases,
+        *,
+        choose: Callable[[str], Awaitable[None]],
+        begin: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._page_session, self._words = page_session, words
+        self._choose, self._begin = choose, begin
+        self._shown = _AT_ONCE
+        self._deleting: set[str] = set()
+
+    def build(self, into: TextElement) -> None:
+        words = self._words
+        with into:
+            with button("", self._begin, "outline new", aria_label=words["dialogues.new"]):
+                ui.icon("add").props("aria-hidden=true")
+                el("span", words["dialogues.new"])
+            self._query = ui.input(placeholder=words["dialogues.search"]).props("borderless dense clearable")
+            self._query.classes("chat-search").props["aria-label"] = words["dialogues.search"]
+            self._query.on("update:model-value", lambda _: self.refresh(), throttle=0.25, leading_events=False)
+            self._list = el("div", classes="list")
+            self._list.on("click", self._clicked, js_handler=_CLICKED)
+
+    async def refresh(self) -> None:
+        """Reload the list."""
+        words, query = self._words, str(self._query.value or "").strip()
+        with errors_shown(words):
+            rows, more = await self._page_session.do(chats.chats, query=query, limit=self._shown)
+            self._list.clear()
+            shown = [row for row in rows if row.id not in self._deleting]
+            with self._list:
+                if not shown:
+                    el("p", words["dialogues.unmatched" if query else "dialogues.none"], "muted")
+                self._groups(shown, searching=bool(query))
+                if more:
+                    button(words["dialogues.more"], self._more, "link")
+
+    def _groups(self, rows: list[ChatRow], *, searching: bool) -> None:
+        now = datetime.now(UTC).astimezone()
+        grouped: dict[str, list[ChatRow]] = {name: [] for name in GROUPS}
+        for row in rows:
+            grouped[group_of(row, now)].append(row)
+        for name, members in grouped.items():
+            if not members:
+                continue
+            if name == "programs":
+                is_open = searching or any(row.id == self._page_session.dialogue for row in members)
+                with el("details", classes="more programs", open=is_open):
+                    el("summary", f"{self._words['dialogues.programs']} ({len(members)})")
+                    for row in members:
+                        self._entry(row)
+            else:
+                heading(self._words[f"dialogues.{name}"])
+                for row in members:
+                    self._entry(row)
+
+    def _entry(self, row: ChatRow) -> None:
+        words = self._words
+        title = self._words["chat.forgotten"] if row.is_blank else row.title
+        chosen = "true" if row.id == self._page_session.dialogue else "false"
+        with el("div", classes="entry") as entry:
+            with el("button", "", "btn item", type="button", aria_current=chosen, title=title, data_chat=row.id):
+                el("span", title, "title")
+                if row.snippet:
+                    el("span", row.snippet, "snippet muted")
+            menu_button = icon_button("more_horiz", words["dialogues.menu"].format(title=title), lambda: None, "small")
+            with menu_button, ui.menu().props("auto-close"):
+                pin = "dialogues.unpin" if row.pinned else "dialogues.pin"
+                actions: tuple[tuple[str, Callable[[], object]], ...] = (
+                    ("dialogues.rename", partial(self._rename, entry, row, title)),
+                    (pin, partial(self._pin, row)),
+                    ("dialogues.markdown", partial(self.export, row.id, "markdown")),
+                    ("dialogues.json", partial(self.export, row.id, "json")),
+                    ("dialogues.delete", partial(self._delete, row.id)),
+                )
+                for key, action in actions:
+                    ui.menu_item(words[key], on_click=action).props("role=menuitem")
+
+    def _rename(self, entry: TextElement, row: ChatRow, title: str) -> None:
+        """Turn an entry into a field; Enter saves, Esc cancels."""
+        entry.clear()
+        with entry:
+            field = ui.input(value=title).props("outlined dense autofocus")
+            field.props["aria-label"] = self._words["dialogues.rename"]
+
+            async def save() -> None:
+                with errors_shown(self._words):
+                    await self._page_session.do(chats.rename, row.id, str(field.value or ""))
+                await self.refresh()
+
+            on(field, "keydown.enter", save)
+            on(field, "keydown.esc", self.refresh)
+
+    async def _pin(self, row: ChatRow) -> None:
+        with errors_shown(self._words):
+            await self._page_session.do(chats.pin, row.id, pinned=not row.pinned)
+        await self.refresh()
+
+    async def export(self, name: str, form: Literal["markdown", "json"]) -> None:
+        """Download a chat as a file."""
+        with errors_shown(self._words):
+            if form == "markdown":
+                text = await self._page_session.do(chats.export_markdown, name)
+                ui.download.content(text.encode(), "chat.md", "text/markdown")
+            else:
+                told = await self._page_session.do(chats.export_json, name)
+                ui.download.content(dumps(told), "chat.json", "application/json")
+
+    async def _delete(self, name: str) -> None:
+        """Hide a chat, and delete it unless the user undoes it within a few seconds."""
+        words = self._words
+        undo_toast(words["dialogues.deleted"], words["undo"], partial(self._undo, name), seconds=_UNDO_SECONDS)
+        self._deleting.add(name)
+        background_tasks.create(self._delete_soon(name))
+        if name == self._page_session.dialogue:
+            await self._begin()
+        else:
+            await self.refresh()
+
+    async def _delete_soon(self, name: str) -> None:
+        """Delete a chat when its time to undo is over, whether or not the page is still open."""
+        await asyncio.sleep(_UNDO_SECONDS)
+        if name not in self._deleting:
+            return
+        try:
+            await self._page_session.forget_dialogue(name)
+        except DragomanError as error:
+            if not self._list.is_deleted:
+                with self._list.client:
+                    notice(f"{self._words['error']} {error.message}")
+        self._deleting.discard(name)
+
+    async def _undo(self, name: str) -> None:
+        if name in self._deleting:
+            self._deleting.discard(name)
+            await self.refresh()
+
+    async def _clicked(self, event: GenericEventArguments) -> None:
+        with self._list.client:
+            await self._choose(str(event.args))
+
+    async def _more(self) -> None:
+        self._shown += _AT_ONCE
+        await self.refresh()

@@ -1,0 +1,82 @@
+"""The input field under a chat. What is typed lives in the browser (`page.js`), so that no character is lost.
+
+Messages that are sent while a reply is written wait in the browser and are sent one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
+
+from dragoman.server.page.elements import Phrases, el, on_detail
+
+COMMANDS = ("new", "why", "memory", "documents", "export", "help")
+"""Slash commands; `help` opens the sheet of shortcuts in the browser."""
+_FOCUS = "if (matchMedia('(pointer: fine)').matches) document.querySelector('.composer textarea')?.focus()"
+
+
+class Composer:
+    """The field with its queue, menu of commands, and the buttons to send and to stop."""
+
+    def __init__(
+        self,
+        words: Phrases,
+        *,
+        ask: Callable[[str], Awaitable[None]],
+        stop: Callable[[], None],
+        command: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._words, self._ask, self._stop, self._command = words, ask, stop, command
+
+    def build(self) -> None:
+        words = self._words
+        said = {"queued": words["chat.queued"], "unqueue": words["chat.unqueue"]}
+        commands = [(name, words[f"command.{name}"]) for name in COMMANDS]
+        with el(
+            "div", classes="composer", data_words=json.dumps(said), data_commands=json.dumps(commands)
+        ) as self._box:
+            el("div", classes="queue", aria_live="polite")
+            el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
+            with el("div", classes="field"):
+                area = el(
+                    "textarea", "", "write", rows="1", placeholder=words["chat.hint"], aria_label=words["chat.field"]
+                )
+                on_detail(area, "ask", self._asked)
+                on_detail(area, "halt", self._halted)
+                on_detail(area, "command", self._commanded)
+                for icon, label, kind in (("stop", "chat.stop", "halt"), ("arrow_upward", "chat.send", "send")):
+                    with _plain_button(words[label], kind):
+                        ui.icon(icon).props("aria-hidden=true")
+            el("div", words["chat.keys"], "hint muted")
+
+    async def _asked(self, event: GenericEventArguments) -> None:
+        await self._ask(str(event.args or ""))
+
+    def _halted(self, _: GenericEventArguments) -> None:
+        self._stop()
+
+    async def _commanded(self, event: GenericEventArguments) -> None:
+        if event.args in COMMANDS:
+            await self._command(str(event.args))
+
+    def show(self, chat: str, *, busy: bool, last: str = "") -> None:
+        """Tell the browser which chat is shown, whether it is being answered, and which message arrived last."""
+        arguments = ", ".join(json.dumps(value) for value in (chat, busy, last))
+        self._box.client.run_javascript(f"dragoman.state({arguments})")
+
+    def restore(self, last: str) -> None:
+        """Put a message that never arrived back into the field."""
+        self._box.client.run_javascript(f"dragoman.restore({json.dumps(last)})")
+
+    def focus(self) -> None:
+        """Focus the field, except on touch screens, where the keyboard would cover half of the page."""
+        self._box.client.run_javascript(_FOCUS)
+
+
+def _plain_button(label: str, kind: str) -> TextElement:
+    """A button that `page.js` listens to."""
+    return el("button", "", f"btn icon {kind}", type="button", aria_label=label, title=label)

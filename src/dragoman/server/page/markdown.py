@@ -1,0 +1,80 @@
+"""Replies as HTML: Markdown without raw HTML, images or unsafe links, with numbered citations.
+
+Everything that models, documents and users wrote is escaped; the only markup is what this module writes itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from dragoman.server.page.citations import Citation
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Private characters around a citation's number while the text is parsed; they are removed from texts first."""
+_MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_SCHEMES = ("http://", "https://", "mailto:")
+_LONGEST = 100_000
+"""Longer texts are shown as they are: parsing them would hold the page up."""
+
+
+def markdown_html(text: str, citations: Sequence[Citation] = (), *, words: Mapping[str, str]) -> str:
+    """A reply as safe HTML. Citations become buttons `.cite` with their number under `data-cite`."""
+    clean = text.replace(_OPEN, "").replace(_CLOSE, "")
+    if clean != text:  # places of citations are those of the whole text
+        citations = ()
+    if len(clean) > _LONGEST:
+        return f'<p class="plain">{escape(clean)}</p>'
+    for citation in sorted(citations, key=lambda one: (-one.place, -one.number)):
+        mark = f"{_OPEN}{citation.number}{_CLOSE}"
+        clean = f"{clean[: citation.place]}{mark}{clean[citation.place :]}"
+    env = {"copy": words["chat.copy_code"]}
+    html = str(_parser().render(clean, env))
+    label = words["chat.cite"]
+    return _MARK.sub(
+        lambda mark: (
+            f'<button type="button" class="cite" data-cite="{mark[1]}" '
+            f'aria-label="{escape(label.format(number=mark[1]))}">{mark[1]}</button>'
+        ),
+        html,
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "linkify": False, "typographer": False})
+    parser.enable(["table", "strikethrough"])
+    parser.validateLink = _is_safe  # type: ignore[method-assign]  # the library's own way to restrict links
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("fence", _code)
+    parser.add_render_rule("code_block", _code)
+    parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("table_open", lambda *_: '<div class="wide"><table>')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    return parser
+
+
+def _is_safe(url: str) -> bool:
+    return url.strip().lower().startswith(_SCHEMES)
+
+
+def _image(_: Any, tokens: Sequence[Any], place: int, *__: Any) -> str:
+    """The description of an image: nothing is fetched from elsewhere."""
+    return escape(str(tokens[place].content))
+
+
+def _link(renderer: Any, tokens: Sequence[Any], place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("target", "_blank")
+    tokens[place].attrSet("rel", "noopener noreferrer nofollow")
+    return str(renderer.renderToken(tokens, place, options, env))
+
+
+def _code(_: Any, tokens: Sequence[Any], place: int, __: Any, env: Mapping[str, str]) -> str:
+    """A block of code with a button that copies it."""
+    button = f'<button type="button" class="btn copy-code">{escape(env["copy"])}</button>'
+    return f'<div class="code">{button}<pre><code>{escape(str(tokens[place].content))}</code></pre></div>\n'

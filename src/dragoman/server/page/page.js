@@ -1,0 +1,250 @@
+/* What must not wait for the server: the composer, its drafts and queue, copying, and keyboard shortcuts. */
+(() => {
+  const query = (selector) => document.querySelector(selector);
+  const texts = () => JSON.parse(query(".composer")?.dataset.words || "{}");
+  const field = () => query(".composer textarea");
+  const chat = () => query(".composer")?.dataset.chat || "new";
+  const isBusy = () => query(".composer")?.dataset.busy === "true";
+  const tell = (name, detail) => field()?.dispatchEvent(new CustomEvent(name, { detail }));
+
+  /* Drafts and waiting messages stay in this tab over reloads; nothing is kept once the tab is closed. */
+  const load = (name) => { try { return JSON.parse(sessionStorage.getItem(`dragoman.${name}`)) || {}; } catch { return {}; } };
+  const save = (name, value) => sessionStorage.setItem(`dragoman.${name}`, JSON.stringify(value));
+  const change = (name, key, value) => {
+    const all = load(name);
+    if (value === undefined || value === "" || value.length === 0) delete all[key]; else all[key] = value;
+    save(name, all);
+  };
+
+  const grow = () => {
+    const area = field();
+    if (!area || CSS.supports("field-sizing", "content")) return;
+    area.style.height = "auto";
+    area.style.height = `${area.scrollHeight}px`;
+  };
+  const put = (text) => {
+    const area = field();
+    if (!area) return;
+    area.value = text;
+    change("draft", chat(), text);
+    grow();
+    menu();
+  };
+
+  const drawQueue = () => {
+    const box = query(".queue");
+    if (!box) return;
+    const waiting = load("queue")[chat()] || [];
+    box.replaceChildren(...waiting.map((text, place) => {
+      const row = document.createElement("div");
+      row.className = "queued";
+      const said = document.createElement("span");
+      said.textContent = `${texts().queued}: ${text}`;
+      const back = document.createElement("button");
+      back.type = "button";
+      back.className = "btn link";
+      back.textContent = texts().unqueue;
+      back.onclick = () => {
+        const left = load("queue")[chat()] || [];
+        const [taken] = left.splice(place, 1);
+        change("queue", chat(), left);
+        put([field().value, taken].filter(Boolean).join("\n"));
+        field().focus();
+        drawQueue();
+      };
+      row.append(said, back);
+      return row;
+    }));
+  };
+
+  const ask = (text) => {
+    change("sending", chat(), text);
+    query(".composer").dataset.busy = "true"; /* the server says the same a moment later */
+    query(".composer").classList.add("busy");
+    tell("ask", text);
+  };
+  const send = () => {
+    const text = field().value;
+    if (!text.trim()) return;
+    if (isCommand(text)) return;
+    put("");
+    if (isBusy()) {
+      change("queue", chat(), [...(load("queue")[chat()] || []), text]);
+      drawQueue();
+    } else ask(text);
+  };
+  const next = () => {
+    const [first, ...rest] = load("queue")[chat()] || [];
+    if (isBusy() || first === undefined) return;
+    change("queue", chat(), rest);
+    drawQueue();
+    ask(first);
+  };
+
+  /* Slash commands */
+  const commands = () => JSON.parse(query(".composer")?.dataset.commands || "[]");
+  let picked = 0;
+  const matching = () => {
+    const text = field()?.value || "";
+    return /^\/[^\s]*$/.test(text) ? commands().filter(([name]) => `/${name}`.startsWith(text.toLowerCase())) : [];
+  };
+  const menu = () => {
+    const box = query(".slash");
+    if (!box) return;
+    const found = matching();
+    picked = Math.min(picked, Math.max(0, found.length - 1));
+    box.hidden = found.length === 0;
+    box.replaceChildren(...found.map(([name, about], place) => {
+      const item = document.createElement("button");
+      item.type = "button";
+      item.className = "btn item";
+      item.setAttribute("role", "option");
+      item.setAttribute("aria-selected", String(place === picked));
+      const key = document.createElement("strong");
+      key.textContent = `/${name}`;
+      item.append(key, ` ${about}`);
+      item.onclick = () => run(name);
+      return item;
+    }));
+  };
+  const run = (name) => { put(""); if (name === "help") sheet(); else tell("command", name); };
+  const isCommand = (text) => {
+    const found = matching();
+    if (!found.length) return false;
+    run(found[picked][0]);
+    return true;
+  };
+  const sheet = () => query(".shortcuts-open")?.click();
+
+  const copy = async (text, button) => {
+    try { await navigator.clipboard.writeText(text); } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    button.classList.add("copied");
+    setTimeout(() => button.classList.remove("copied"), 1500);
+  };
+
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches(".composer textarea")) return;
+    change("draft", chat(), event.target.value);
+    grow();
+    menu();
+  });
+  document.addEventListener("keydown", (event) => {
+    const writing = event.target.matches("input, textarea, [contenteditable]");
+    const here = event.target.matches(".composer textarea");
+    const command = event.ctrlKey || event.metaKey;
+    /* Enter sends, but not while an input method is still putting a character together. */
+    if (here && event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
+      event.preventDefault();
+      send();
+    } else if (here && !query(".slash").hidden && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+      event.preventDefault();
+      const count = matching().length;
+      picked = (picked + (event.key === "ArrowDown" ? 1 : -1) + count) % count;
+      menu();
+    } else if (here && !query(".slash").hidden && event.key === "Tab") {
+      event.preventDefault();
+      put(`/${matching()[picked][0]}`);
+    } else if (command && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      query(".chat-search input")?.focus();
+    } else if (command && event.shiftKey && event.key.toLowerCase() === "o") {
+      event.preventDefault();
+      query(".btn.new")?.click();
+    } else if (!writing && !command && event.key === "?") {
+      event.preventDefault();
+      sheet();
+    } else if (!writing && !command && event.key === "/") {
+      event.preventDefault();
+      field()?.focus();
+    }
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.matches(".copy-code")) copy(button.parentElement.querySelector("code").textContent, button);
+    else if (button.matches(".copy-reply")) copy(button.dataset.copy || "", button);
+    else if (button.matches(".btn.send")) isBusy() && !field().value.trim() ? tell("halt", "") : send();
+    else if (button.matches(".btn.halt")) tell("halt", "");
+    else if (button.matches(".cite")) {
+      event.stopPropagation();
+      button.closest(".turn")?.dispatchEvent(new CustomEvent("cite", { detail: Number(button.dataset.cite) }));
+    }
+  }, true);
+  /* A file dropped beside the drop area must not replace the page. */
+  for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
+  let inside = 0;
+  const isFiles = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+  window.addEventListener("dragenter", (event) => { if (isFiles(event) && ++inside) query(".page")?.classList.add("dropping"); });
+  window.addEventListener("dragleave", (event) => { if (isFiles(event) && --inside <= 0) { inside = 0; query(".page")?.classList.remove("dropping"); } });
+  window.addEventListener("drop", (event) => {
+    inside = 0;
+    query(".page")?.classList.remove("dropping");
+    if (isFiles(event) && !event.target.closest?.(".drop")) gather(event.dataTransfer).then(add);
+  }, true);
+  window.addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files || [])];
+    if (files.length) { event.preventDefault(); add(files); }
+  });
+  /* Files of what was dropped, each with its path; entries must be asked for before the event is over. */
+  const gather = async (data) => {
+    const listed = (reader) => new Promise((done, failed) => reader.readEntries(done, failed));
+    const walk = async (entry, path) => {
+      if (entry.isFile) {
+        const file = await new Promise((done, failed) => entry.file(done, failed));
+        Object.defineProperty(file, "webkitRelativePath", { value: path + file.name });
+        return [file];
+      }
+      const reader = entry.createReader();
+      const within = [];
+      for (let some = await listed(reader); some.length; some = await listed(reader)) within.push(...some);
+      return (await Promise.all(within.map((inner) => walk(inner, `${path}${entry.name}/`)))).flat();
+    };
+    const plain = [...data.files];
+    const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+    return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
+  };
+  /* Open the documents and hand the files to the place where they are added. */
+  const add = async (files) => {
+    query(".tab.sources")?.click();
+    for (let tries = 0; tries < 50 && !query(".drop"); tries++) await new Promise((done) => setTimeout(done, 100));
+    query(".drop")?.dispatchEvent(new CustomEvent("files", { detail: files }));
+  };
+
+  window.dragoman = {
+    /* The server says which chat is shown and whether it is being answered. `last` is the question it has got. */
+    state(name, busy, last) {
+      const box = query(".composer");
+      if (!box) return;
+      const before = chat();
+      const moved = box.dataset.chat !== undefined && before !== name;
+      if (moved && before === "new" && last) { /* a new chat has got its name */
+        for (const kind of ["draft", "queue", "sending"]) { change(kind, name, load(kind)[before]); change(kind, before, undefined); }
+      }
+      box.dataset.chat = name;
+      box.dataset.busy = String(busy);
+      box.classList.toggle("busy", busy);
+      const lost = load("sending")[name];
+      if (last && lost && lost.trim() === last.trim()) change("sending", name, undefined);
+      const draft = load("draft")[name] || "";
+      if (field().value !== draft) put(draft);
+      drawQueue();
+      if (!busy) setTimeout(next, 0);
+    },
+    /* After a reload: a message that never reached the server goes back into the field. */
+    restore(last) {
+      const lost = load("sending")[chat()];
+      change("sending", chat(), undefined);
+      if (lost && lost.trim() !== (last || "").trim() && !isBusy()) put([lost, field().value].filter(Boolean).join("\n"));
+    },
+    put,
+    gather,
+    clear() { for (const kind of ["draft", "queue", "sending"]) sessionStorage.removeItem(`dragoman.${kind}`); },
+  };
+})();

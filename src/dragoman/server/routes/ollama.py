@@ -1,0 +1,105 @@
+"""Ollama's API: chat, and agents as its models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from dragoman import __version__
+from dragoman.server.data import source_search
+from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, failed_line
+from dragoman.server.http.openai_chat import ChatTurn
+from dragoman.server.http.schemas import (
+    OllamaChatRequest,
+    OllamaModel,
+    OllamaModels,
+    OllamaReply,
+    OllamaShowRequest,
+    OllamaVersion,
+)
+from dragoman.server.http.streams import EventStream, whole
+from dragoman.server.http.views import View
+from dragoman.server.routes.chat_turns import begin_chat, follows_instructions
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
+
+router = APIRouter(tags=["Ollama"])
+swift = APIRouter(tags=["Ollama"], route_class=Swift)
+_LINES: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "object"}}}
+_EPOCH = "1970-01-01T00:00:00Z"
+_DETAILS = {
+    "format": "agent",
+    "family": "dragoman",
+    "families": ["dragoman"],
+    "parameter_size": "",
+    "quantization_level": "",
+}
+
+
+@swift.post(
+    "/api/chat",
+    operation_id="ollama_chat",
+    response_class=Response,
+    openapi_extra=ONCE,
+    responses={200: {**told(OllamaReply, "The reply, whole or as lines"), "content": _LINES}},
+)
+async def chat(body: OllamaChatRequest, request: Request, caller: Who) -> Response:
+    """Answer the last message, as lines unless `stream` is false. The last line has the field `dragoman`."""
+    service = service_of(request)
+    asked = chat_request(body)
+    talk = ChatTurn(asked, caller, request_id(request), follows_instructions=follows_instructions(service, asked.model))
+    run, failed = await begin_chat(service, caller, asked, talk)
+    reply = OllamaTurn(body, talk)
+    try:
+        if body.stream is not False:
+            stream = EventStream(run, reply.lines, failed_line, closed=failed, media_type="application/x-ndjson")
+            return await stream.begin(request.receive)
+        done = await whole(run, request.receive)
+    except BaseException:
+        failed()
+        raise
+    return answer(reply.reply(done))
+
+
+@router.get("/api/tags", operation_id="ollama_tags", response_class=Response, responses={200: told(OllamaModels)})
+async def tags(request: Request, caller: Who) -> Response:
+    """The agents, as Ollama's models."""
+    return answer({"models": [_listed(name) for name in service_of(request).agents]})
+
+
+@router.post("/api/show", operation_id="ollama_show", response_class=Response, responses={200: told(OllamaModel)})
+async def show(body: OllamaShowRequest, request: Request, caller: Who) -> Response:
+    """One agent, as Ollama describes a model; `model_info` holds its title and sources."""
+    service = service_of(request)
+    name = service.hosted(agent_name(body.model or body.name)).name
+    described = await service.do(caller, name, source_search.describe)
+    info = {
+        "general.architecture": "dragoman",
+        "general.name": described["title"],
+        "dragoman.sources": [source["name"] for source in described["sources"]],
+    }
+    return answer(
+        {
+            "modelfile": "",
+            "parameters": "",
+            "template": "",
+            "details": _DETAILS,
+            "model_info": info,
+            "capabilities": ["completion"],
+            "modified_at": _EPOCH,
+        }
+    )
+
+
+@router.get(
+    "/api/version", operation_id="ollama_version", response_class=Response, responses={200: told(OllamaVersion)}
+)
+async def version(request: Request, caller: Who) -> Response:
+    """The version of the server, which Ollama's clients ask for first."""
+    return answer({"version": __version__})
+
+
+def _listed(name: str) -> View:
+    full = f"{name}{LATEST}"
+    return {"name": full, "model": full, "modified_at": _EPOCH, "size": 0, "digest": "", "details": _DETAILS}

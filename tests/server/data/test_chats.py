@@ -1,0 +1,114 @@
+"""Titles, pins, branches, search and export of chats."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.errors import AbsentError
+from dragoman.server.access.caller import LOCAL
+from dragoman.server.data import chats
+
+TICKET = "What does a day ticket cost?"
+
+
+@pytest.fixture
+def seat(make_house):
+    return make_house().hosted("robin").seat(LOCAL)
+
+
+def talk(seat, *texts, name=None):
+    name = name or chats.new_chat()
+    for text in texts:
+        seat.assistant.ask(text, user=seat.user, dialogue=name)
+    return name
+
+
+def listed(seat, query=""):
+    return [row.title for row in chats.chats(seat, query=query)[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "origin"),
+    [
+        (chats.new_chat(), "page"),
+        ("api-20261117-101010-abcdef012345", "api"),
+        ("20261117-101010-abcdef01234516", "api"),
+        ("r-0123", "api"),
+        ("mcp-20261117-101010-abc", "mcp"),
+        ("my-shop", "api"),
+        ("main", "terminal"),
+    ],
+)
+def test_a_name_tells_where_a_chat_was_begun(name, origin):
+    assert chats.origin_of(name) == origin
+
+
+def test_a_chat_goes_by_its_first_words_until_it_is_renamed(seat):
+    name = talk(seat, TICKET)
+    assert listed(seat) == [TICKET]
+    chats.rename(seat, name, "  Tickets  for Ana ")
+    assert listed(seat) == ["Tickets for Ana"]
+    chats.rename(seat, name, "")
+    assert listed(seat) == [TICKET]
+
+
+def test_forgetting_a_fact_takes_it_from_titles(seat):
+    name = talk(seat, "I live in Bern.")
+    chats.rename(seat, name, "I live in Bern.")
+    seat.assistant.forget("I live in Bern.", user=seat.user)
+    assert "Bern" not in str(chats.chats(seat))
+
+
+def test_pinned_chats_come_first_and_the_others_by_age(seat):
+    first, _, _ = (talk(seat, f"Question {number}?", name=f"20261117-10000{number}-abcdef") for number in range(3))
+    chats.pin(seat, first, pinned=True)
+    assert listed(seat) == ["Question 0?", "Question 2?", "Question 1?"]
+    chats.pin(seat, first, pinned=False)
+    assert listed(seat) == ["Question 2?", "Question 1?", "Question 0?"]
+
+
+def test_a_search_looks_into_replies_and_shows_where(seat):
+    talk(seat, TICKET)
+    talk(seat, "Hello")
+    (row,) = chats.chats(seat, query="SIX francs".replace("SIX", "6"))[0]
+    assert row.title == TICKET and "6 francs" in row.snippet
+    assert listed(seat, "no such words") == []
+
+
+def test_a_branch_keeps_both_and_its_explanations(seat):
+    name = talk(seat, TICKET, "And for children?")
+    other = chats.branch(seat, name, 2)
+    talk(seat, "And for dogs?", name=other)
+    texts = [turn.text for turn in seat.assistant.history(user=seat.user, dialogue=other)]
+    assert texts[0] == TICKET and texts[2] == "And for dogs?"
+    assert seat.assistant.replies(user=seat.user, dialogue=other)[1] is not None
+    assert len(seat.assistant.history(user=seat.user, dialogue=name)) == 4
+    assert chats.variants(seat, name) == {2: chats.Variants((name, other), 0)}
+    assert chats.variants(seat, other) == {2: chats.Variants((name, other), 1)}
+    assert len(chats.chats(seat)[0]) == 1  # one chat in the list, with two versions
+    with pytest.raises(AbsentError):
+        chats.branch(seat, name, 1)  # a reply is no question
+
+
+def test_branches_of_branches_are_versions_of_their_own_question(seat):
+    name = talk(seat, "One?", "Two?", "Three?")
+    second = talk(seat, "Two, anew?", name=chats.branch(seat, name, 2))
+    third = talk(seat, "Two, once more?", name=chats.branch(seat, name, 2))
+    deeper = talk(seat, "Four?", name=chats.branch(seat, second, 0))
+    assert chats.variants(seat, third) == {2: chats.Variants((name, second, third), 2)}
+    assert chats.variants(seat, deeper)[0] == chats.Variants((second, deeper), 1)
+
+
+def test_a_deleted_chat_leaves_neither_title_nor_settings(seat):
+    name = talk(seat, TICKET)
+    chats.rename(seat, name, "secret plans")
+    chats.forget_chat(seat, name)
+    assert chats.settings(seat) == {} and "secret" not in str(seat.assistant.store.dialogue(seat.scope, chats.TITLES))
+
+
+def test_an_exported_chat_cites_its_passages(seat):
+    name = talk(seat, TICKET)
+    text = chats.export_markdown(seat, name)
+    assert text.startswith(f"# {TICKET}") and "**robin:**" in text and "> [1] Prices (documents/prices.md)" in text
+    told = chats.export_json(seat, name)
+    assert told["title"] == TICKET and told["turns"][1]["reply"]["quoted"]

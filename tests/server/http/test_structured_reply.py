@@ -1,0 +1,87 @@
+"""Replies in the form of a JSON schema."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dragoman.core.errors import ServiceError
+from dragoman.core.trace import Note, Reply, Retrieval, Trace
+from dragoman.core.values import Draft, Evidence, Passage, Plan, Verdict
+from dragoman.reader.phrases import NO_ANSWER
+from dragoman.server.http.schemas import ResponseFormat
+from dragoman.server.http.structured_reply import UnfilledError, check_format, fill
+
+RULE = Evidence(Passage("a", "DOCUMENTS", "The soup contains fish.", title="Eating", origin="eating.md"), 0.9)
+NOTES = {"rule": "The soup contains fish.", "fact": "I am vegetarian.", "decision": "no", "reason": "contains fish"}
+
+
+def reply(text="No. The soup contains fish.", notes=NOTES, quoted=("a",)):
+    notes = (
+        Note("retriever", "r", 0.1, Retrieval(("DOCUMENTS",), (RULE,))),
+        Note("reader", "r", 0.1, Draft(text, 0.9, "composed", quoted, notes=notes)),
+    )
+    return Reply(text, Verdict(True, 0.9), Plan((("DOCUMENTS",),)), (RULE,), Trace(notes), 0.9)
+
+
+def schema(**properties):
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def filled(given, **properties):
+    return json.loads(fill(schema(**properties), given))
+
+
+def test_values_are_the_decision_the_reason_and_the_place():
+    text = {"type": "string"}
+    told = filled(reply(), allowed={"type": "boolean"}, reason=text, source=text, confidence={"type": "number"})
+    assert told == {
+        "allowed": False,
+        "reason": "I am vegetarian. The soup contains fish. contains fish",
+        "source": "Eating",
+        "confidence": 0.9,
+    }
+
+
+def test_a_choice_is_what_the_answer_names():
+    given = reply("The boat leaves on Monday.", {"rule": "x"})
+    assert filled(given, day={"enum": ["Monday", "Tuesday"]}) == {"day": "Monday"}
+    assert filled(reply(), verdict={"enum": ["yes", "no"]}) == {"verdict": "no"}
+    with pytest.raises(UnfilledError):
+        filled(given, day={"enum": ["Friday", "Tuesday"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("It costs 6 francs.", 6), ("It costs 1,200.5 francs.", 1200.5), ("6 or 7 francs.", None)]
+)
+def test_a_number_is_the_only_one_of_the_answer(text, number):
+    given = reply(text, {})
+    if number is not None:
+        assert filled(given, price={"type": "number"}) == {"price": number}
+    else:
+        with pytest.raises(UnfilledError):
+            filled(given, price={"type": "number"})
+
+
+def test_no_answer_fills_nothing():
+    with pytest.raises(UnfilledError):
+        filled(reply("I don't know.", NO_ANSWER), answer={"type": "string"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "array"},
+        schema(a={"$ref": "#"}),
+        schema(a={"type": "object", "properties": {}}),
+        schema(a={"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "array"}}}}),
+        schema(a={"type": "string", "pattern": "x"}),
+        schema(a="text"),
+    ],
+)
+def test_schemas_that_no_turn_can_fill_are_refused(given):
+    form = ResponseFormat.model_validate({"type": "json_schema", "json_schema": {"name": "x", "schema": given}})
+    with pytest.raises(ServiceError) as caught:
+        check_format(form)
+    assert caught.value.fields["param"] == "response_format"

@@ -1,0 +1,82 @@
+"""Replies as HTML: readable, and harmless whatever stands in them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.core.values import Evidence, Passage
+from dragoman.server.page.citations import citations, used_facts
+from dragoman.server.page.markdown import markdown_html
+from dragoman.server.page.texts import words
+from dragoman.server.page.turn_view import Card
+
+WORDS = words("en")
+TAGS = re.compile(r"</?([a-z0-9]+)")
+ALLOWED = set(
+    "p br em strong s code pre ul ol li blockquote h1 h2 h3 h4 h5 h6 hr a div table thead tbody tr th td button".split()
+)
+
+
+def html(text, cited=()):
+    return markdown_html(text, cited, words=WORDS)
+
+
+def card(text, *, source="DOCUMENTS", quoted=True, fate="kept"):
+    return Card(Evidence(Passage(text, source, text), 0.9), fate, quoted)
+
+
+def test_tables_lists_and_code_are_shown_as_such():
+    shown = html("| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n```py\nx < 1\n```")
+    assert "<table>" in shown and shown.count("<li>") == 2
+    assert "<code>x &lt; 1\n</code>" in shown and "copy-code" in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        '<img src=x onerror="alert(1)">',
+        "[x](javascript:alert(1))",
+        "[x](JaVaScRiPt:alert(1))",
+        "[x](data:text/html;base64,xx)",
+        "![x](https://elsewhere.example/p.png)",
+        '[x](https://a.example "onmouseover=alert(1)")',
+        "```<script>\nalert(1)\n```",
+        '<https://a.example/"onclick=alert(1)>',
+        "| <b onclick=x>a |\n|---|\n| <script>x</script> |",
+    ],
+)
+def test_markup_and_scripts_stay_text(text):
+    shown = html(text)
+    assert set(TAGS.findall(shown)) <= ALLOWED
+    assert not re.search(r"<[^>]*\son\w+=", shown.replace("&quot;", ""))
+    assert "javascript:" not in re.sub(r">[^<]*<", "><", shown).lower() and "<img" not in shown
+
+
+@given(st.text(alphabet="<>\"'`*_[](){}#|\\!&;:/ \nabjs\ue0001\ue001-=", max_size=60))
+def test_no_text_makes_a_tag_of_its_own(text):
+    assert set(TAGS.findall(html(text))) <= ALLOWED
+
+
+def test_a_citation_stands_behind_the_words_that_it_supports():
+    text = "A day ticket costs 6 francs. Dogs travel free on deck. Ask the captain."
+    cards = [card("Dogs travel free on deck."), card("Prices: A day ticket costs 6 francs. Children are free.")]
+    found = citations(text, cards)
+    assert [(one.number, text[: one.place][-6:]) for one in found] == [(1, "rancs."), (2, " deck.")]
+    shown = html(text, found)
+    assert 'francs.<button type="button" class="cite" data-cite="1"' in shown
+
+
+def test_a_passage_without_words_in_common_is_cited_at_the_end_and_facts_not_at_all():
+    cards = [
+        card("Quite other words stand here."),
+        card("I am vegetarian.", source="MEMORY"),
+        card("Unused words here.", quoted=False),
+    ]
+    (one,) = citations("No, sorry.", cards, private={"MEMORY"})
+    assert (one.number, one.place) == (1, len("No, sorry."))
+    assert used_facts(cards, {"MEMORY"}) == ("I am vegetarian.",)
