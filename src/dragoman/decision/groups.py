@@ -40,6 +40,7 @@ _EFFECTS: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("require", re.compile(r"\bmust\b|\bhave to\b|\bhas to\b|\bneeds?\b|\brequired?\b|\bobliged\b|\bpays?\b")),
     ("permit", re.compile(r"\bmay\b|\bcan\b|\ballowed\b|\bwelcome\b|\bsuitable\b|\badmitted\b|\bpermitted\b|\bpossible\b|\bentitled\b|\bfine\b|\baccessible\b|\bget\b|\breceive\b|\bobtain\b")),
 )  # fmt: skip
+_GOES_FREE = re.compile(r"\b(?:travels?|enters?|rides?|swims?|goes?|gets? in|come in) free\b")
 _DENIED = re.compile(r"\b(?:no|not|never|without|cannot|don't|doesn't|isn't|aren't|can't|won't)\b[^,.;]*")
 _DUTY = re.compile(
     r"\bliable\b|\bdue\b|\bmust\b|\b(?:have|need|has|needs) to\b|\bneeds?\b|\brequired?\b|\bobliged\b|\bcompulsory\b|\bsubject to\b"
@@ -126,6 +127,8 @@ def _verdict(question: str, part: str, *, excepted: bool) -> Verdict | None:
     if does == "alone":
         return "no" if WITHOUT.search(question) else None
     allowed = {"forbid": False, "other way": False, "permit": True}.get(does)
+    if does == "waive" and _GOES_FREE.search(part):
+        allowed = True  # whoever travels free travels
     if allowed is None:
         return None
     return "yes" if allowed == (target == "permit") else "no"

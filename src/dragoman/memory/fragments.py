@@ -38,6 +38,12 @@ _LISTED = re.compile(
     rf"(?P<list>{_NAMED_AGE}(?:(?:,| and|, and| &) {_NAMED_AGE})+)",
     re.IGNORECASE,
 )
+_AGES = re.compile(
+    r"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|nephews|nieces)"
+    r"(?:, | \(|: | aged | who are )(?P<ages>\d{1,2}(?:, \d{1,2}){0,4} and \d{1,2})(?: years old| years)?\)?"
+    r"(?! ?(?:kg|kilos?|cm|m|metres?|people|adults|days|nights|weeks)\b)",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
     r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
@@ -87,6 +93,11 @@ def embedded(text: str) -> Iterator[Completed]:
 
 def named_with_ages(text: str) -> tuple[list[Completed], str]:
     """What a list of names with ages says of each, and the text without the ages: "two kids, Ben (4) and Lea (7)"."""
+    ages = _AGES.search(text)
+    if ages is not None:  # "two kids, 4 and 7": their ages, not the user's
+        return [Completed(f"My {ages['role'].lower()} are {ages['ages']}", frozenset(("age",)))], (
+            text[: ages.end("role")] + text[ages.end() :]
+        )
     match = _LISTED.search(text)
     if match is None:
         return [], text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
@@ -11,10 +11,12 @@ from dragoman.decision.cells import cell_for, lookup, read_row, row_for, row_sen
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import by_group
 from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.subjects import people
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
+from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.query import standalone
@@ -85,14 +87,23 @@ def decide(
         if by_table is not None:
             return by_table
     asked = " ".join(context.last.split())
+    said = [turn.text for turn in context.turns if turn.speaker == "user"]
+    names = people([*(fact.text for fact in facts), *said]).names
     judged = [
         _Judged(option, _decision(option, asked, facts if option.score >= best.score - _CLOSE else (), kind))
         for option in near
     ]
+    judged = [each if _may_say(each, asked, names) else _Judged(each.option, Decision("none")) for each in judged]
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
     return _closest(near) if facts else None
+
+
+def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
+    """Whether what a decision asks back is about the user or theirs: nobody is asked how old a ship is."""
+    ask = judged.decision.ask
+    return not ask or is_askable(ask, question=question, people=names, documents=judged.option.evidence.text)
 
 
 def _closest(near: Sequence[Option]) -> Answer:

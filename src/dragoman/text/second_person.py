@@ -44,7 +44,7 @@ _CHINESE_FORMS = {"我们": "你们", "咱们": "你们", "我": "你", "你们"
 
 def second_person(text: str) -> str:
     """A statement of the user's turned to the user, without its full stop: "your son Leo is five"."""
-    bare = text.strip().rstrip(".!。！ ")
+    bare = text.strip().rstrip(".!。！ ").replace("can not", "cannot")
     if any("\u4e00" <= char <= "\u9fff" for char in bare):
         return _CHINESE.sub(lambda word: _CHINESE_FORMS[word[0]], bare)
     bare = _AFTER_I.sub(lambda match: match[1] + _VERBS[match[2].lower()], bare)

@@ -30,7 +30,6 @@ def listed(seat, query=""):
 @pytest.mark.parametrize(
     ("name", "origin"),
     [
-        (chats.new_chat(), "page"),
         ("api-20261117-101010-abcdef012345", "api"),
         ("20261117-101010-abcdef01234516", "api"),
         ("r-0123", "api"),
@@ -41,6 +40,10 @@ def listed(seat, query=""):
 )
 def test_a_name_tells_where_a_chat_was_begun(name, origin):
     assert chats.origin_of(name) == origin
+
+
+def test_a_chat_begun_on_the_page_says_so():
+    assert chats.origin_of(chats.new_chat()) == "page"
 
 
 def test_a_chat_goes_by_its_first_words_until_it_is_renamed(seat):
