@@ -18,6 +18,7 @@ from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreErr
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.typos import untyped
 
 if TYPE_CHECKING:
     from typing import Self
@@ -239,6 +240,8 @@ class Assistant:
             again = supplied(context)
         if again is not None and not learned.forgotten:
             context = replace(context, turns=again.turns)
+        if context.turns:
+            context = replace(context, turns=(*context.history, _mended(context.turns[-1])))
         if learned.is_empty:
             return context
         if learned.forgotten:  # what was forgotten stood in the turns that were read before
@@ -479,3 +482,8 @@ def _count(answer: object) -> int:
     if isinstance(answer, int):
         return answer
     return len(answer) if isinstance(answer, Sequence) else 0
+
+
+def _mended(turn: Turn) -> Turn:
+    """A turn as it is answered: without typing errors. It is stored as it was typed."""
+    return replace(turn, text=untyped(turn.text)) if turn.speaker == "user" else turn

@@ -11,7 +11,7 @@ from dragoman.decision.cells import cell_for, lookup, read_row, row_for, row_sen
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import by_group
 from dragoman.decision.joint import EXCEPTION, Option
-from dragoman.decision.subjects import people
+from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
@@ -88,7 +88,8 @@ def decide(
             return by_table
     asked = " ".join(context.last.split())
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
-    names = people([*(fact.text for fact in facts), *said]).names
+    known = people([*(fact.text for fact in facts), *said])
+    names = {*known.names, *subject_of_question(asked, known)}
     judged = [
         _Judged(option, _decision(option, asked, facts if option.score >= best.score - _CLOSE else (), kind))
         for option in near
@@ -214,10 +215,12 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
         return _answer(refusals[:1], facts)
     if _is_open(best):
         return _answer([best], facts)
-    if by_fact:
-        return _answer(by_fact[:1], facts)
     plain = best.decision
-    if plain.verdict in ("yes", "no") and plain.confidence >= _PLAIN:
+    is_plain = plain.verdict in ("yes", "no") and plain.confidence >= _PLAIN
+    by_words = bool(by_fact) and (by_fact[0].option.decision or Decision("none")).verdict == "none"
+    if by_fact and not (is_plain and by_words):
+        return _answer(by_fact[:1], facts)
+    if is_plain:
         return _answer([best], facts)
     return None
 

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from dragoman.text.patterns import words
+from dragoman.text.typos import untyped
 
 _WORD = re.compile(r"[A-Za-z0-9'’]+")
 _FOR = re.compile(
@@ -22,6 +23,7 @@ def spelt(text: str) -> str:
     plain = _FOR.sub("for", text) if "4" in text else text
     if not known.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
         plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
+    plain = untyped(plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
     return _FINAL_NOT.sub("吗", plain) if "不" in plain else plain

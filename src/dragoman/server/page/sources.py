@@ -15,7 +15,6 @@ from nicegui.elements.upload_files import FileUpload
 from dragoman.core.errors import DragomanError
 from dragoman.core.values import Evidence, Passage, Source
 from dragoman.server.data import source_search, uploads
-from dragoman.sources.upload_folders import FOLDER
 from dragoman.server.data.uploads import MOST_BYTES, Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
@@ -36,6 +35,7 @@ from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
 from dragoman.sources.files import readers
 from dragoman.sources.ingest import IngestReport
+from dragoman.sources.upload_folders import FOLDER
 
 _FOUND = 5
 _PREVIEWED = 30

@@ -1,0 +1,76 @@
+"""Typing errors in English words: "wokrshop" is "workshop".
+
+Only a word that no dictionary has is changed, and only into the commonest word that one slip away from it: a letter
+missing, doubled, wrong, or changed places with its neighbour. Capitalised words may be names and stay. The list of
+words is in the order of how common they are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from functools import cache, lru_cache
+from importlib.resources import files
+
+_WORD = re.compile(r"(?<![\w'’-])[a-z]{4,18}(?![\w'’-])")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MOST = 12
+_SHARE = 0.5
+"""With more unknown words, or a larger share of them, a text is taken for another language."""
+_LONGEST = 4000
+_COMMON = 25_000
+"""Up to which place of the list a word is common enough to be meant."""
+_SHORT, _COMMONEST = 4, 1_500
+"""For a word of so few letters, many are one slip away, and only the commonest are meant."""
+_ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
+
+
+@lru_cache(maxsize=1024)
+def untyped(text: str) -> str:
+    """The text with typing errors mended; as it is, where it is not English or nothing is one slip away."""
+    words = _WORD.findall(text[:_LONGEST])
+    unknown = [word for word in words if not _is_known(word)]
+    if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(words):
+        return text
+    meant = {word: _meant(word) for word in unknown}
+    return _WORD.sub(lambda match: meant.get(match[0], match[0]), text)
+
+
+@lru_cache(maxsize=8192)
+def _is_known(word: str) -> bool:
+    """Whether a word is in the list, or an inflected form of one that is."""
+    ranks = _ranks()
+    if word in ranks:
+        return True
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= 3 and (stem in ranks or f"{stem}e" in ranks or f"{stem[:-1]}y" in ranks):
+            return True
+        if stem != word and len(stem) > 3 and stem[-1] == stem[-2] and stem[:-1] in ranks:
+            return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _meant(word: str) -> str:
+    """The commonest word that is one slip away and begins with the same letter; else the word itself."""
+    ranks = _ranks()
+    candidates = [(ranks[other], other) for other in _one_slip_away(word) if other in ranks]
+    common = _COMMON if len(word) > _SHORT else _COMMONEST
+    near = [(rank, other) for rank, other in candidates if rank < common and other[0] == word[0] and len(other) >= 4]
+    return min(near)[1] if near else word
+
+
+def _one_slip_away(word: str) -> set[str]:
+    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    missing = {a + letter + b for a, b in cuts[1:] for letter in _LETTERS}
+    surplus = {a + b[1:] for a, b in cuts if b}
+    swapped = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    wrong = {a + letter + b[1:] for a, b in cuts if b for letter in _LETTERS}
+    return missing | surplus | swapped | wrong
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    packed = files("dragoman.text").joinpath("data", "english_words.txt.gz").read_bytes()
+    return {word: rank for rank, word in enumerate(gzip.decompress(packed).decode("ascii").split())}
