@@ -123,6 +123,24 @@ def row_for(
     return fitting[0] if len(fitting) == 1 else None
 
 
+def row_verdict(text: str, facts: Sequence[str], question: str) -> Decision | None:
+    """Whether a row is for whom the question is about: no where one of its conditions fails, yes where one holds."""
+    row = read_row(text)
+    if row is None or language(text) == "zh":
+        return None
+    conditions = [_condition(name, value) for name, value in row.cells if _FOR_WHOM.search(name)]
+    rules = [f"{condition[:1].upper()}{condition[1:]} may take part." for condition in conditions]
+    asked = about(facts, question)
+    decisions = [decision for rule in rules if (decision := applies(rule, facts, asked)).fact]
+    return next((d for d in decisions if d.verdict == "no"), next((d for d in decisions if d.verdict == "yes"), None))
+
+
+def about(facts: Sequence[str], question: str) -> str:
+    """A question for permission about the same person and nothing else, for a rule whose topic is known to fit."""
+    whom = _whom(facts, question)
+    return "Can I?" if whom == "me" else f"Can {whom}?"
+
+
 def _asked_for(rows: Sequence[tuple[str, Row]], question: str, analyse: Analyse) -> list[tuple[str, Row]]:
     """The rows whose label the question names best; all of them where it names none."""
     asked = frozenset(analyse(question))

@@ -25,6 +25,7 @@ _PARTICULAR = re.compile(
     r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
     r"|\b(?:winter|summer|spring|autumn|weekend|weekends|christmas|easter)\b",
 )
+_ANAPHOR = re.compile(r"\b(?:it|this|these|them)\b|^(?:its|they|their|he|she|here|there)\b", re.IGNORECASE)
 WEIGHTS = {
     "matter": 0.75,
     "setting": 0.25,
@@ -68,7 +69,9 @@ def rank(
         return []
     query = standalone(context)
     asked = f"{known} {query.text}".strip()
-    placed = [f"{_path(piece)}\n{sentence}" for piece, sentence in units]
+    placed = [
+        f"{_path(piece)}\n{before}{sentence}" for (piece, sentence), before in zip(units, _leans(units), strict=True)
+    ]
     likeness = _in_chinese if language(query.turn) == "zh" else _in_meaning
     near = likeness(encoder, (asked, query.turn, " ".join(context.last.split())), units, placed)
     words = [frozenset(analyse(text)) for text in placed]
@@ -90,6 +93,16 @@ def rank(
         score = sum(weight * features[name] for name, weight in WEIGHTS.items())
         quotes.append(Quote(sentence, piece, score, _probability(features, model), features))
     return sorted(quotes, key=lambda quote: -quote.score)
+
+
+def _leans(units: Sequence[Unit]) -> list[str]:
+    """For each sentence the one before it, where it cannot be understood without: "They should not see it."."""
+    before: list[str] = []
+    for i, (piece, sentence) in enumerate(units):
+        previous = units[i - 1] if i else None
+        leans = previous is not None and previous[0].id == piece.id and _ANAPHOR.search(sentence) is not None
+        before.append(f"{previous[1]} " if leans and previous is not None else "")
+    return before
 
 
 def _in_meaning(

@@ -9,7 +9,7 @@ for. English only; `applies` comes first, and a rule with numbers that no compar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dragoman.decision.questions import WITHOUT, stemmed
@@ -46,8 +46,9 @@ _DUTY = re.compile(
     r"\bliable\b|\bdue\b|\bmust\b|\b(?:have|need|has|needs) to\b|\bneeds?\b|\brequired?\b|\bobliged\b|\bcompulsory\b|\bsubject to\b"
 )
 _REDUCTION = re.compile(r"\breduc|\bdiscount|\bless\b|\bcheaper\b|\boff\b|\bhalf\b|\bentitled\b|\bfree\b|\bconcession")
+_ROOT = 6
 _GENERAL = frozenset(
-    stem
+    stem[:_ROOT]
     for stem in stemmed(
         "people person persons year years old day days week time times visitor visitors guest guests child children adult adults "
         "use uses need have like love want come go take bring travel visit stay live work name called new good small big "
@@ -57,17 +58,22 @@ _GENERAL = frozenset(
 """Stems that put nobody into a group."""
 
 
+def roots(stems: Iterable[str]) -> frozenset[str]:
+    """Stems cut to what related words share: "epilept" and "epilepsi" are one."""
+    return frozenset(stem[:_ROOT] if stem.isalpha() and stem.isascii() else stem for stem in stems)
+
+
 def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
     """The decision of a rule by the newest of `facts` (oldest first) that names its group; None where none does."""
     if language(rule) == "zh" or language(question) == "zh":
         return None
-    asked = frozenset(stemmed(question.lower()))
+    asked = roots(stemmed(question.lower()))
     for fact in reversed(facts):
-        own = frozenset(stem for stem in stemmed(_affirmed(fact.lower())))
+        own = roots(stemmed(_affirmed(fact.lower())))
         stems = own - asked - _GENERAL
         for part, group in _parts(rule.lower()):
-            named = frozenset(stemmed(_phrase(group)))
-            shared = stems.intersection(stemmed(part if named <= asked else group or part))
+            named = roots(stemmed(_phrase(group)))
+            shared = stems & roots(stemmed(part if named <= asked else group or part))
             if not shared or _BOUND.search(part) or (group and not named <= own and not named <= asked):
                 continue
             verdict = _verdict(question.lower(), part, excepted=bool(group))

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.cells import cell_for, lookup, read_row, row_for, row_sentence
+from dragoman.decision.applies import applies
+from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import by_group
 from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
@@ -41,6 +43,8 @@ _SPEAKS = 0.3
 """How probable yes and no must be together for the trained scorer to have a say."""
 _DOUBTFUL = 0.35
 """Below which probability the best sentence is only the closest that was found."""
+_DOUBTFUL_OF_PERSONAL = 0.2
+"""The same where a fact about the user bears on it, which is one more reason that it is meant."""
 _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
@@ -115,7 +119,7 @@ def _closest(near: Sequence[Option]) -> Answer:
     said = [best, *(o for o in near[1:] if o.score >= least and read_row(o.sentence) is None)][:2]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
-    doubt = max(option.probability for option in said) < _DOUBTFUL
+    doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
     return Answer(tuple(said), () if doubt else tuple(facts.values()), doubt=doubt)
 
 
@@ -168,7 +172,8 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
     decision = option.decision or Decision("none")
     if decision.verdict != "none" or kind != "polar" or not facts:
         return decision
-    named = by_group(question, [fact.text for fact in facts], option.sentence)
+    texts = [fact.text for fact in facts]
+    named = by_group(question, texts, option.sentence) or _by_topic(question, texts, option)
     if named is not None:
         return named
     if option.fact is None or option.bears < _BEARS:
@@ -184,6 +189,18 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
         by="model",
         reason="entailment",
     )
+
+
+def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision | None:
+    """What code decides of a rule that was chosen for the question, though they share too few words to be sure."""
+    if read_question(question).target != "permit":
+        return None
+    if read_row(option.sentence) is not None:
+        found = row_verdict(option.sentence, facts, question)
+        if found is not None:
+            return found
+    decision = applies(option.sentence, facts, about(facts, question))
+    return decision if decision.verdict in ("yes", "no") and decision.fact else None
 
 
 def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
