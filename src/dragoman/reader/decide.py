@@ -35,6 +35,8 @@ _ANSWERS = 0.35
 """From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
+_PERSONAL_FLOOR = 0.5
+"""How much of the floor is asked of a sentence on which a fact about the user bears."""
 _AS_CLOSE = 0.06
 """The same where no fact bears on either sentence."""
 _SURE = 0.8
@@ -49,6 +51,7 @@ _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
 )
+_POINTS_BACK = re.compile(r"\b(?:see|use|eat|take|visit|do|join|enter|drink|ride|climb|book|buy) (?:it|this|them)\b")
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -75,6 +78,8 @@ def decide(
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
     ranked = _by_sentence(options)
+    if ranked and ranked[0].bears >= _BEARS:
+        floor *= _PERSONAL_FLOOR
     if not ranked or ranked[0].probability < floor:
         return None
     question = standalone(context).text
@@ -120,7 +125,7 @@ def _closest(near: Sequence[Option]) -> Answer:
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
-    return Answer(tuple(said), () if doubt else tuple(facts.values()), doubt=doubt)
+    return Answer(tuple(map(_in_place, said)), () if doubt else tuple(facts.values()), doubt=doubt)
 
 
 def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
@@ -271,7 +276,8 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
 def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
     by_text = {fact.text: fact for fact in facts}
     used = {each.decision.fact: by_text[each.decision.fact] for each in judged if each.decision.fact in by_text}
-    return Answer(tuple(_with_exception(each.option) for each in judged), tuple(used.values()), judged[0].decision)
+    options = tuple(_in_place(_with_exception(each.option)) for each in judged)
+    return Answer(options, tuple(used.values()), judged[0].decision)
 
 
 def _with_exception(option: Option) -> Option:
@@ -279,6 +285,15 @@ def _with_exception(option: Option) -> Option:
     if option.following and EXCEPTION.match(option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option
+
+
+def _in_place(option: Option) -> Option:
+    """A sentence that says "it" of what the sentence before names, with that sentence."""
+    if not _POINTS_BACK.search(option.sentence):
+        return option
+    units = sentences(option.evidence.text)
+    place = units.index(option.sentence) if option.sentence in units else 0
+    return replace(option, sentence=f"{units[place - 1]} {option.sentence}") if place else option
 
 
 def _is_open(judged: _Judged) -> bool:

@@ -1,7 +1,8 @@
 """Typing errors in English words: "wokrshop" is "workshop".
 
 Only a word that no dictionary has is changed, and only into the commonest word that one slip away from it: a letter
-missing, doubled, wrong, or changed places with its neighbour. Capitalised words may be names and stay. The list of
+missing, doubled, wrong, or changed places with its neighbour. Capitalised words may be names and stay, and so do words
+of four letters, which are one slip away from too many others. The list of
 words is in the order of how common they are.
 """
 
@@ -12,16 +13,14 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 
-_WORD = re.compile(r"(?<![\w'’-])[a-z]{4,18}(?![\w'’-])")
+_WORD = re.compile(r"(?<![\w'’-])[a-z]{5,18}(?![\w'’-])")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST = 12
 _SHARE = 0.5
 """With more unknown words, or a larger share of them, a text is taken for another language."""
 _LONGEST = 4000
-_COMMON = 25_000
+_COMMON = 10_000
 """Up to which place of the list a word is common enough to be meant."""
-_SHORT, _COMMONEST = 4, 1_500
-"""For a word of so few letters, many are one slip away, and only the commonest are meant."""
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 
 
@@ -56,8 +55,7 @@ def _meant(word: str) -> str:
     """The commonest word that is one slip away and begins with the same letter; else the word itself."""
     ranks = _ranks()
     candidates = [(ranks[other], other) for other in _one_slip_away(word) if other in ranks]
-    common = _COMMON if len(word) > _SHORT else _COMMONEST
-    near = [(rank, other) for rank, other in candidates if rank < common and other[0] == word[0] and len(other) >= 4]
+    near = [(rank, other) for rank, other in candidates if rank < _COMMON and other[0] == word[0] and len(other) >= 4]
     return min(near)[1] if near else word
 
 
