@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
 """English as people type it, written out for the rules: contractions, slips of spelling, learners' grammar."""
 
 from __future__ import annotations
@@ -75,6 +76,32 @@ _SLIPS = tuple(
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
         (r"^me: ", "I am "),
+        (
+            r"\b(?:get|move|go) (?:around|about|everywhere) (?=(?:in|with|on) (?:a|my) (?:wheelchair|walking|scooter|rollator))",
+            "use a ",
+        ),
+        (r"\buse a (?:in|with|on) (?:a|my) (?=wheelchair|walking|scooter|rollator)", "use a "),
+        # "my daughter Kim, 14" says her age, whoever else the sentence is about
+        (
+            r"\b((?:my|our) (?:son|daughter|child|kid|boy|girl|niece|nephew|grandson|granddaughter|brother|sister|mum|mom"
+            r"|mother|dad|father|nan|gran|wife|husband|friend|partner)(?: (?-i:[A-Z]\w+))?), (\d{1,2})(?=$|[,.;)]| and )",
+            r"\1, who is \2",
+        ),
+        # "is eight and totally mad about animals": what comes with the age must not cost it
+        (
+            r"\b(is (?:\d{1,2}|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+            r"|seventeen|eighteen)) and (?:totally|really|very|so|quite|absolutely|just|always|completely|a bit) [^,.;]*+",
+            r"\1",
+        ),
+        # "I am 68, retired teacher, coming with ...": the verb of the first part holds for the others
+        (
+            r"^(I am (?:\d{1,2}|[a-z]+)), (?=(?:a |an )?(?:retired|former|single|divorced|married|vegan|vegetarian|pregnant|blind|deaf|diabetic)\b)",
+            r"\1, I am ",
+        ),
+        (
+            r", (?=(?:coming|travelling|traveling|visiting|staying|bringing) (?:with|for|my|our|a|the|two|three|alone)\b)",
+            ", I am ",
+        ),
         (r"\bI has\b", "I have"),
         (r"\bI (?:is|are|be)\b", "I am"),
         (r"\b(he|she|it) have\b", r"\1 has"),
