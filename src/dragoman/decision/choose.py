@@ -25,7 +25,8 @@ _PARTICULAR = re.compile(
     r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
     r"|\b(?:winter|summer|spring|autumn|weekend|weekends|christmas|easter)\b",
 )
-_ANAPHOR = re.compile(r"\b(?:it|this|these|them)\b|^(?:its|they|their|he|she|here|there)\b", re.IGNORECASE)
+POINTS_BACK = re.compile(r"\b(?:see|use|eat|take|visit|do|join|enter|drink|ride|climb|book|buy) (?:it|this|them)\b")
+"""Speaks of what the sentence before names: "People with asthma should not visit it."."""
 WEIGHTS = {
     "matter": 0.75,
     "setting": 0.25,
@@ -100,7 +101,7 @@ def _leans(units: Sequence[Unit]) -> list[str]:
     before: list[str] = []
     for i, (piece, sentence) in enumerate(units):
         previous = units[i - 1] if i else None
-        leans = previous is not None and previous[0].id == piece.id and _ANAPHOR.search(sentence) is not None
+        leans = previous is not None and previous[0].id == piece.id and POINTS_BACK.search(sentence) is not None
         before.append(f"{previous[1]} " if leans and previous is not None else "")
     return before
 

@@ -12,9 +12,12 @@ from dragoman.sources.graph import SourceGraph
 from dragoman.text.form import Form, form
 from dragoman.text.language import language
 from dragoman.text.query import standalone
+from dragoman.text.question_kind import question_kind
 
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
+_DECIDES = 0.7
+"""From which probability that a fact bears on the documents a question about the user is one for the documents."""
 SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
 """Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
 
@@ -85,7 +88,7 @@ class SimilarityPlanner:
         bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
         return (
             language(context.last) != "zh"  # by characters alone, nothing tells the two apart
-            and bears >= self._personal
+            and bears >= (self._personal if question_kind(context.last) == "polar" else _DECIDES)
             and _strongest(best, by["world"]) >= self._threshold
             and _resembling(found, by["user"]) < SURE_OF_USER
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
-from dragoman.decision.choose import Analyse
+from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.groups import by_group
 from dragoman.decision.joint import EXCEPTION, Option
 from dragoman.decision.questions import question as read_question
@@ -51,7 +51,6 @@ _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
 )
-_POINTS_BACK = re.compile(r"\b(?:see|use|eat|take|visit|do|join|enter|drink|ride|climb|book|buy) (?:it|this|them)\b")
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -289,7 +288,7 @@ def _with_exception(option: Option) -> Option:
 
 def _in_place(option: Option) -> Option:
     """A sentence that says "it" of what the sentence before names, with that sentence."""
-    if not _POINTS_BACK.search(option.sentence):
+    if not POINTS_BACK.search(option.sentence):
         return option
     units = sentences(option.evidence.text)
     place = units.index(option.sentence) if option.sentence in units else 0
