@@ -16,8 +16,9 @@ KINDS = set(
 )
 
 
-def test_ten_agents_have_fifteen_conversations_each():
-    assert [len(read_conversations(agent / "conversations.toml")) for agent in AGENTS] == [15] * 10
+def test_at_least_ten_agents_have_fifteen_conversations_each():
+    counts = [len(read_conversations(agent / "conversations.toml")) for agent in AGENTS]
+    assert len(counts) >= 10 and set(counts) == {15}
     assert len(read_conversations(FOLDER / "harbour.toml")) == 24
 
 
@@ -32,5 +33,6 @@ def test_expectations_can_be_met_from_the_documents(name):
         known = " ".join(" ".join(told).casefold().split())
         for turn in talk.turns:
             assert all(file in documents for choices in turn.evidence for file in choices), talk.name
-            for choices in turn.must:
+            # the words of a question back are the agent's own: no document need contain them
+            for choices in turn.must if turn.answer != "ask" else ():
                 assert any(choice.casefold() in known for choice in choices), (talk.name, choices)

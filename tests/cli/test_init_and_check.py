@@ -136,10 +136,12 @@ def test_check_takes_several_agents_and_folders_of_agents(invoke, conversations,
     assert "--file goes with one agent" in str(done.exception)
 
 
-def test_totals_name_no_conversation(invoke, conversations):
+def test_totals_name_no_conversation(invoke, conversations, monkeypatch):
+    monkeypatch.setattr("dragoman.cli.terminal.progress._BETWEEN_LINES", 0.0)
     done = invoke("check", "harbour", "--file", conversations, "--totals")
     assert done.exit_code == 1
     assert "all" in done.stdout and "wrong" not in done.stdout and "price" not in done.stdout
+    assert "Conversations: 3 of 3 (100%)" in done.stderr.splitlines()
 
 
 def test_check_without_a_file_names_what_is_missing(invoke, tmp_path):

@@ -48,10 +48,63 @@ def test_a_reply_without_thoughts_is_shown_even_where_some_were_expected():
     assert taken.feed("<think>hm</think>At nine.") + taken.close() == "At nine."
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "[THINK]", "a ", "nine", "<|end|>", "ink>"])))
-def test_pieces_never_change_what_is_shown(pieces):
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<th<|end|>ink>hm</think>At nine.", "At nine."),
+        ("<th<think>hm</think>ink>hm</think>At nine.", "At nine."),
+        ("<th<th<|end|>ink>hm</think>ink>hm</think>At nine.", "At nine."),
+        ("<th<|end|>is> stays", "<this> stays"),
+        ("1 <<|end|> 2", "1 < 2"),
+        ("<th<think>never ends", "<th"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 100])
+def test_halves_of_a_mark_around_another_mark_are_a_mark(text, shown, size):
+    taken = ThoughtFilter()
+    pieces = [taken.feed(text[i : i + size]) for i in range(0, len(text), size)]
+    assert "".join(pieces) + taken.close() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<think>never ends", ""),
+        (" [THINK]hm[/THINK]At nine.", "At nine."),
+        ("<th is no mark", "<th is no mark"),
+        ("嗯</THINK>At nine.", "At nine."),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 100])
+def test_the_size_of_pieces_does_not_matter_in_assumed_thoughts(text, shown, size):
+    taken = ThoughtFilter(inside=True)
+    pieces = [taken.feed(text[i : i + size]) for i in range(0, len(text), size)]
+    assert "".join(pieces) + taken.close() == shown
+
+
+PIECES = [
+    "<think>",
+    "</think>",
+    "<",
+    "th",
+    "[THINK]",
+    "a ",
+    "nine",
+    "<|end|>",
+    "ink>",
+    " ",
+    "狗",
+    "</THINK>",
+    "[/",
+    "<|r",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)), st.booleans())
+def test_pieces_never_change_what_is_shown(pieces, inside):
     text = "".join(pieces)
-    one, many = ThoughtFilter(), ThoughtFilter()
+    one, many = ThoughtFilter(inside=inside), ThoughtFilter(inside=inside)
     whole = one.feed(text) + one.close()
     assert "".join(map(many.feed, text)) + many.close() == whole
-    assert "<think>" not in whole
+    assert (many.thoughts, many.was_unopened) == (one.thoughts, one.was_unopened)
+    assert inside or "<think>" not in whole

@@ -111,7 +111,10 @@ def check_agents(
             for model in dict.fromkeys(models):
                 settled = with_model(None if model == OWN else model, chosen)
                 by_model[model] = _joined(
-                    {name: _hold_all(name, conversations, settled, bars) for name, conversations in written.items()}
+                    {
+                        name: _hold_all(name, conversations, settled, bars, named=not totals)
+                        for name, conversations in written.items()
+                    }
                 )
         _print_models(by_model)
         if json_out is not None:
@@ -121,7 +124,7 @@ def check_agents(
     outcomes: dict[str, list[Outcome]] = {}
     with progress_bars() as bars:
         for name, conversations in written.items():
-            outcomes[name] = _hold_all(name, conversations, chosen, bars)
+            outcomes[name] = _hold_all(name, conversations, chosen, bars, named=not totals)
     if not totals:
         for held in outcomes.values():
             _print_outcomes(held)
@@ -146,7 +149,10 @@ def _expanded(name: str) -> list[str]:
     return below or [name]
 
 
-def _hold_all(name: str, conversations: Sequence[Conversation], chosen: Mapping[str, str], bars: Bars) -> list[Outcome]:
+def _hold_all(
+    name: str, conversations: Sequence[Conversation], chosen: Mapping[str, str], bars: Bars, *, named: bool
+) -> list[Outcome]:
+    """Hold the conversations of one agent; `named` shows their names beside the progress."""
     from dragoman.agent.check import check, fresh_assistants, require_sources, shared_texts
 
     outcomes: list[Outcome] = []
@@ -155,7 +161,7 @@ def _hold_all(name: str, conversations: Sequence[Conversation], chosen: Mapping[
         require_sources(conversations, sources)
         for outcome in check(fresh, conversations, texts=shared_texts(fresh)):
             outcomes.append(outcome)
-            bars.show("Conversations", len(outcomes), len(conversations), outcome.name)
+            bars.show("Conversations", len(outcomes), len(conversations), outcome.name if named else "")
     return outcomes
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from dragoman.core.codec import SPARSE
 from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
 
@@ -106,14 +107,14 @@ NOTHING_LEARNED = Learned()
 class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
-    `instructions` are a calling program's wishes for the wording of the reply; only readers with a model use them.
+    `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
     """
 
     turns: tuple[Turn, ...]
     scope: Scope = Scope()
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
-    instructions: str = ""
+    instructions: str = field(default="", metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ _DROPPED = (
 """Marks around the reply itself, which are no part of it."""
 _OPENINGS = {marks.opening: marks.closings for marks in MARKS}
 _STARTS = (*_OPENINGS, *_DROPPED)
+_MARKS = {mark.lower(): _OPENINGS.get(mark, ()) for mark in _STARTS}
+_BEGINNINGS = frozenset(mark[:size] for mark in _MARKS for size in range(1, len(mark) + 1))
+_SIGN = re.compile("[" + "".join(sorted({re.escape(mark[0]) for mark in _STARTS})) + "]")
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _LONE = tuple(marks.closings[0] for marks in MARKS[:8])
 """Closing marks whose opening mark may stand in the prompt, so that the text begins inside of thoughts."""
 
@@ -56,44 +62,49 @@ class ThoughtFilter:
         self.was_unopened = False
         """Whether thoughts ended that no mark had opened."""
         self._rest = ""
+        self._partial: list[str] = []  # unfinished marks before the rest, the innermost last
         self._closings: tuple[str, ...] = _LONE if inside else ()
         self._assumed = inside
         self._held = ""
-        self._blank = True
+        self._blanks: str | None = ""  # blanks before the first word; None after it
 
     def feed(self, piece: str) -> str:
         """The part of the text that can be shown now."""
         self._rest += piece
         shown: list[str] = []
         while self._rest:
-            if self._closings:
-                if not self._leave():
-                    break
-            elif not self._enter(shown):
+            if not self._closings:
+                self._enter(shown)
+            elif not self._leave():
                 break
-        return self._begun("".join(shown))
+        return "".join(shown)
 
     def close(self) -> str:
         """The rest of the text, once nothing more comes."""
         rest, self._rest = self._rest, ""
-        if not self._closings:
-            return self._begun(rest)
-        if self._assumed and not self.was_unopened:
+        partial, self._partial = "".join(self._partial), []
+        if self._closings and self._assumed:
             # nothing ended the thoughts that were assumed: the text was a reply
-            held, self._held, self.thoughts = self._held + rest, "", 0
-            return self._begun(held)
-        self.thoughts += len(rest)
-        return ""
+            partial, self._held, self.thoughts = self._held + rest, "", 0
+        else:
+            self.thoughts += len(rest)
+        shown = self._visible(partial)
+        blanks, self._blanks = self._blanks or "", None
+        return shown if self.thoughts else blanks + shown
 
     def _leave(self) -> bool:
         """Skip to the end of the thoughts; False where it has not come yet."""
-        places = [(at, -len(mark), mark) for mark in self._closings if (at := _find(self._rest, mark)) >= 0]
-        if self._assumed:  # a template that opens no thoughts lets the model write the opening mark itself
-            opening = next((mark for mark in _OPENINGS if self._rest.lstrip().casefold().startswith(mark)), None)
-            if opening is not None and not self._held.strip():
+        if self._assumed and not self._held.strip():
+            # a template that opens no thoughts lets the model write the opening mark itself
+            start = self._rest.lstrip()
+            opening = next((mark for mark in _OPENINGS if _lower(start).startswith(_lower(mark))), None)
+            if opening is not None:
                 self._closings, self._assumed = _OPENINGS[opening], False
-                self._rest = self._rest.lstrip()[len(opening) :]
+                self._rest = start[len(opening) :]
                 return True
+            if any(_lower(mark).startswith(_lower(start)) for mark in _OPENINGS):
+                return False
+        places = [(at, -len(mark), mark) for mark in self._closings if (at := _find(self._rest, mark)) >= 0]
         if not places:
             keep = _tail(self._rest, self._closings)
             cut = len(self._rest) - keep
@@ -110,26 +121,48 @@ class ThoughtFilter:
         self._closings = ()
         return True
 
-    def _enter(self, shown: list[str]) -> bool:
-        """Take text up to the next mark; False where all of it was taken, or the rest may become a mark."""
-        places = [(at, -len(mark), mark) for mark in _STARTS if (at := _find(self._rest, mark)) >= 0]
-        if not places:
-            keep = _tail(self._rest, _STARTS)
-            shown.append(self._rest[: len(self._rest) - keep])
-            self._rest = self._rest[len(self._rest) - keep :]
-            return False
-        at, length, mark = min(places)
-        shown.append(self._rest[:at])
-        self._rest = self._rest[at - length :]
-        self._closings = _OPENINGS.get(mark, ())
-        return True
+    def _enter(self, shown: list[str]) -> None:
+        """Take text up to the end of the next mark, or all of it.
 
-    def _begun(self, text: str) -> str:
-        """The text without blanks before its first word, which stand between thoughts and reply."""
-        if self._blank and self.thoughts:
-            text = text.lstrip()
-        self._blank = self._blank and not text.strip()
-        return text
+        Text before a mark that may itself begin one ("<th<|end|>ink>") waits: without the mark between its halves it
+        would be shown as a mark.
+        """
+        at = 0
+        while at < len(self._rest):
+            if not self._partial:  # text without a sign that begins a mark is shown at once
+                start = _SIGN.search(self._rest, at)
+                end = start.start() if start else len(self._rest)
+                shown.append(self._visible(self._rest[at:end]))
+                at = end
+                if not start:
+                    break
+            text = (self._partial.pop() if self._partial else "") + self._rest[at]
+            at += 1
+            keep = len(text) if _lower(text) in _BEGINNINGS else _tail(text, _STARTS)
+            if not keep:
+                shown.append(self._visible("".join(self._partial) + text))
+                self._partial = []
+                continue
+            if keep < len(text):
+                self._partial.append(text[:-keep])
+            mark = _lower(text[-keep:])
+            if mark not in _MARKS:
+                self._partial.append(text[-keep:])
+            elif closings := _MARKS[mark]:
+                self._closings, self._rest = closings, self._rest[at:]
+                return
+        self._rest = ""
+
+    def _visible(self, text: str) -> str:
+        """The text without blanks before its first word where they stand between thoughts and reply."""
+        if self._blanks is None:
+            return text
+        text, self._blanks = self._blanks + text, ""
+        if not text.strip():
+            self._blanks = text
+            return ""
+        self._blanks = None
+        return text.lstrip() if self.thoughts else text
 
 
 class VisibleText:
@@ -186,16 +219,21 @@ def without_thoughts(text: str) -> tuple[str, int]:
     return shown, taken.thoughts
 
 
+def _lower(text: str) -> str:
+    """The text with ASCII letters in lower case, so that it keeps its length whatever else it contains."""
+    return text.lower() if text.isascii() else text.translate(_LOWER)
+
+
 def _find(text: str, mark: str) -> int:
-    return text.lower().find(mark.lower()) if mark.isascii() and text.isascii() else text.find(mark)
+    return _lower(text).find(_lower(mark))
 
 
 def _tail(text: str, marks: tuple[str, ...]) -> int:
     """How many characters at the end of a text may be the beginning of a mark."""
     longest = min(max(map(len, marks)) - 1, len(text))
-    end = text[-longest:].lower() if longest else ""
+    end = _lower(text[-longest:]) if longest else ""
     for size in range(longest, 0, -1):
-        if any(mark.lower().startswith(end[-size:]) for mark in marks):
+        if any(_lower(mark).startswith(end[-size:]) for mark in marks):
             return size
     return 0
 

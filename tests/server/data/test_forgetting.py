@@ -356,7 +356,7 @@ def test_a_dialogue_deleted_on_the_page_is_cleared_on_all_servers(make_house):
     async def scene():
         service, cleared = make_house(), []
         page_session = PageSession(service, None, lambda: None, "en", "robin")
-        await (await page_session.begin(CallerTurn("Hello", dialogue="d"))).outcome()
+        await (await page_session.start(CallerTurn("Hello", dialogue="d"))).task
 
         async def clear(caller, dialogue=None, **_):
             cleared.append((caller.user, dialogue))

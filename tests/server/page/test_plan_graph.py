@@ -39,7 +39,7 @@ def written(svg):
 
 def test_graph_shows_gate_sources_in_order_and_reply():
     assert written(graph(TURN, SOURCES, EN)) == [
-        "gate · look it up",
+        "decision · look it up",
         "0.97",
         "1",
         "PERSONA",
@@ -67,7 +67,7 @@ def test_graph_of_a_joint_step_reaches_every_source_of_it():
 def test_graph_of_a_closed_gate_goes_straight_to_the_reply():
     closed = replace(TURN, verdict=Verdict(False, 0.05), plan=Plan(), stops=())
     shown = written(graph(closed, SOURCES, EN))
-    assert shown[:2] == ["gate · answer directly", "0.05"]
+    assert shown[:2] == ["decision · answer directly", "0.05"]
     assert shown[-3:] == ["PERSONA", "MEMORY", "DOCUMENTS"]
 
 
@@ -87,7 +87,7 @@ def test_graph_shows_a_source_that_failed():
 
 
 def test_graph_is_told_in_words_for_who_does_not_see_it():
-    assert parsed(graph(TURN, SOURCES, EN)).get("aria-label") == "gate 0.97 → PERSONA → DOCUMENTS → reply"
+    assert parsed(graph(TURN, SOURCES, EN)).get("aria-label") == "decision 0.97 → PERSONA → DOCUMENTS → reply"
 
 
 @given(nasty, nasty)
