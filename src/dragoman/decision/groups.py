@@ -102,9 +102,8 @@ def split(rule: str) -> list[str]:
 
 def _phrase(group: str) -> str:
     """The noun phrase at the beginning of an exception, all of which must be true of the user: "guide dogs"."""
-    return re.split(r",|\b(?:who|which|that|because|if|when|and|or|with|on|in|at|of|for)\b", group.strip(), maxsplit=1)[
-        0
-    ]
+    noun = re.sub(r"^(?:(?:at|in|into|on|for|with|during|to|the|an?)\b\s*)+", "", group.strip())
+    return re.split(r",|\b(?:who|which|that|because|if|when|and|or|with|on|in|at|of|for)\b", noun, maxsplit=1)[0]
 
 
 def _affirmed(fact: str) -> str:

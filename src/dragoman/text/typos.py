@@ -13,13 +13,14 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 
-_WORD = re.compile(r"(?<![\w'’-])[a-z]{5,18}(?![\w'’-])")
+_WORD = re.compile(r"(?<![\w'’@./-])[a-z]{5,18}(?![\w'’@/-]|\.\w)")
+_ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST = 12
-_SHARE = 0.5
+_SHARE = 0.4
 """With more unknown words, or a larger share of them, a text is taken for another language."""
 _LONGEST = 4000
-_COMMON = 10_000
+_COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 
@@ -27,9 +28,9 @@ _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 @lru_cache(maxsize=1024)
 def untyped(text: str) -> str:
     """The text with typing errors mended; as it is, where it is not English or nothing is one slip away."""
-    words = _WORD.findall(text[:_LONGEST])
-    unknown = [word for word in words if not _is_known(word)]
-    if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(words):
+    opening = text[:_LONGEST]
+    unknown = [word for word in _WORD.findall(opening) if not _is_known(word)]
+    if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(_ANY_WORD.findall(opening)):
         return text
     meant = {word: _meant(word) for word in unknown}
     return _WORD.sub(lambda match: meant.get(match[0], match[0]), text)
