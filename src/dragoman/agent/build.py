@@ -206,9 +206,7 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
 
 def _scorer_of(tables: dict[str, dict[str, Any]]) -> str:
     """The trained pair scorer that reader and retriever share: the reader's option `joint`."""
-    from dragoman.decision.joint import SHIPPED
-
-    return str(tables["reader"].get("joint", SHIPPED))
+    return str(tables["reader"].get("joint", ""))
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:

@@ -35,8 +35,6 @@ from dragoman.text.sentences import sentences
 if TYPE_CHECKING:
     from dragoman.models.joint import JointScorer
 
-SHIPPED = "english-joint"
-"""The trained pair scorer that comes with the package."""
 MOST_FACTS = 20
 """Facts that are scored with every sentence; of more, those nearest to the question and its passages."""
 _PAIRS_READ = 6
@@ -54,6 +52,8 @@ GAINS_CHINESE = {"added": 0.75, "decided": 0.35}
 BEARS_CHINESE = {"bias": -2.0, "added": 14.0, "near": 3.0, "decided": 4.0}
 """The same for Chinese, whose similarities are shares of characters."""
 _MOST_SHARED = 2
+_FURTHEST = 0.4
+"""How far below the best option a sentence may stand for a fact that bears on it to matter to the question."""
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
 _DECIDED = 10
@@ -345,8 +345,9 @@ class JointRanker:
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
     """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
     facts: dict[str, float] = {}
+    least = options[0].score - _FURTHEST if options else 0.0
     for place, option in enumerate(options):
-        if option.fact is not None and (place < most or option.is_decided):
+        if option.fact is not None and option.score >= least and (place < most or option.is_decided):
             facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears)
     return facts
 

@@ -16,7 +16,7 @@ from dragoman.core.errors import EndpointError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.decision.joint import SHIPPED, JointRanker
+from dragoman.decision.joint import JointRanker
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
@@ -59,7 +59,7 @@ class GroundedReader:
         consistency: float = 0.5,
         drafts: Literal["never", "talk", "auto", "always"] = "auto",
         max_tokens: int = 96,
-        joint: str = SHIPPED,
+        joint: str = "",
     ) -> None:
         self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
         self._quote = ExtractiveReader(
@@ -195,4 +195,5 @@ def _composed(answer: Answer, language: str) -> Draft:
         notes |= NEAREST
     confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence
     pieces = (*(option.evidence for option in answer.options), *answer.facts)
-    return Draft(compose(answer, language), confidence, "composed", tuple(piece.id for piece in pieces), notes=notes)
+    method = "composed" if answer.facts or answer.decision is not None else "quoted"
+    return Draft(compose(answer, language), confidence, method, tuple(piece.id for piece in pieces), notes=notes)
