@@ -52,8 +52,8 @@ GAINS_CHINESE = {"added": 0.75, "decided": 0.35}
 BEARS_CHINESE = {"bias": -2.0, "added": 14.0, "near": 3.0, "decided": 4.0}
 """The same for Chinese, whose similarities are shares of characters."""
 _MOST_SHARED = 2
-_FURTHEST = 0.4
-"""How far below the best option a sentence may stand for a fact that bears on it to matter to the question."""
+FURTHEST = 0.6
+"""How far a sentence may stand below the best by the question alone for a fact that it names to matter."""
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
 _DECIDED = 10
@@ -148,6 +148,11 @@ class Option:
     decision: Decision | None = None
     """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
+
+    @property
+    def own(self) -> float:
+        """How well the sentence answers by itself, whatever the facts."""
+        return self.score if self.quote is None else self.quote.score
 
     @property
     def is_decided(self) -> bool:
@@ -345,9 +350,9 @@ class JointRanker:
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
     """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
     facts: dict[str, float] = {}
-    least = options[0].score - _FURTHEST if options else 0.0
+    least = max((option.own for option in options), default=0.0) - FURTHEST
     for place, option in enumerate(options):
-        if option.fact is not None and option.score >= least and (place < most or option.is_decided):
+        if option.fact is not None and option.own >= least and (place < most or option.is_decided):
             facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears)
     return facts
 

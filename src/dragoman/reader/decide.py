@@ -10,8 +10,8 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.groups import by_group
-from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.groups import by_group, roots
+from dragoman.decision.joint import EXCEPTION, FURTHEST, Option
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
@@ -106,7 +106,7 @@ def decide(
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
-    return _closest(near) if facts else None
+    return _closest(near, roots(analyse(question)), analyse) if facts else None
 
 
 def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
@@ -115,12 +115,22 @@ def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
     return not ask or is_askable(ask, question=question, people=names, documents=judged.option.evidence.text)
 
 
-def _closest(near: Sequence[Option]) -> Answer:
+def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) -> Answer:
     """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
     best = near[0]
     personal = any(option.bears >= _BEARS for option in near[:2])
     least = best.score - (_CLOSE if personal else _AS_CLOSE)
-    said = [best, *(o for o in near[1:] if o.score >= least and read_row(o.sentence) is None)][:2]
+    own = max(option.own for option in near) - FURTHEST
+    beside = [
+        option
+        for option in near[1:]
+        if option.score >= least
+        and option.own >= own
+        and read_row(option.sentence) is None
+        and not option.sentence.rstrip().endswith("?")
+        and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
+    ]
+    said = [best, *beside][:2]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)

@@ -118,7 +118,7 @@ class ExtractiveReader:
         best, second = quotes[0], next((quote for quote in quotes[1:] if quote.text != quotes[0].text), None)
         if second is None or language == "zh" or self._about.get(best.evidence.source, "world") != "world":
             return None
-        if read_row(second.text) is not None:  # of a table, one row is right
+        if read_row(second.text) is not None or second.text.rstrip().endswith("?"):  # of a table, one row is right
             return None
         as_good = second.score >= best.score - _CLOSE and second.probability >= self._sure
         return second if as_good and _alike(quotes) == best.text else None
