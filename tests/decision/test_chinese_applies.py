@@ -125,6 +125,11 @@ def test_the_groups_of_a_clause_are_alternatives():
     assert [group.text for group in clause.groups] == ["16岁以下的孩子", "孕妇", "有心脏病的人"]
 
 
+def test_a_group_is_cut_from_the_adverbs_and_papers_behind_it():
+    (clause,) = rule_clauses("如果有残疾证的老人凭身份证也都一律免费。")
+    assert [group.text for group in clause.groups] == ["有残疾证的老人"]
+
+
 def test_what_is_excepted_is_a_group_of_its_own():
     (clause,) = rule_clauses("三角钢琴房只给五级以上的学员用，参加演出的学员除外。")
     assert (clause.only, [group.description for group in clause.exceptions]) == ("who", ["参加演出"])

@@ -34,10 +34,10 @@ _EFFECTS: tuple[tuple[Effect, str], ...] = (
     ("free", "免费|免票|免门票|免收|免[^，。免]{0,4}费|不收(?:钱|费|取|押金|学费|门票)?(?![^，。]{0,4}(?:孩子|人))|不要钱|不花钱|不用付"),
     ("waive", "不用|不必|不需要?|无需|不要求|免预约"),
     ("forbid", "不能|不可以?(?!少)|不得|不准|不许|不让|禁止|严禁|谢绝|不建议|不要|请勿|不接待|不进场?|不开放|不出租|不补|不退|不参加|拒绝|不适合|不宜|不算|不行|不打折|不破格|不外借|停航|停运|停课|封闭|不办|不收|不卖|不送|不借|不接|不上"),
-    ("discount", r"半价|半票|打?\d+(?:\.\d)?折|打折|优惠(?!不|只)|减\d+元|减半|买.{1,4}送"),
+    ("discount", r"半价|半票|(?:打|(?<!\d))\d++(?:\.\d)?折|打折|优惠(?!不|只)|减\d+元|减半|买.{1,4}送"),
     ("require", "必须|须(?!知)|需要|需(?!求)|要求?(?=有|带|戴|先|提前|出示|穿|由|会|买|交|登记|家长|重新|另|抱|换|看|凭|打|满)|应当|请(?=先|带|提前|换|出示|在|停|到|坐)"),
     ("permit", "可以|能(?!力)|可(?=进|用|带|借|退|换|选|住|参)|欢迎|允许|对[^，。]{1,12}开放|适合|招收|面向|照常|有效|才开|开放|例外|算(?=请假|出勤|有效)|例外"),
-    ("price", r"\d+元|按[^，。]{1,8}[票价]"),
+    ("price", r"(?<!\d)\d++元|按[^，。]{1,8}[票价]"),
 )  # fmt: skip
 _EFFECT = tuple((name, re.compile(pattern)) for name, pattern in _EFFECTS)
 _ONLY_FOR = re.compile(
@@ -52,14 +52,15 @@ _EXCEPTION = re.compile(
 )
 _UNITS = "周|级|次|天|个月|年|平方米|公里|件|辆|只|分"
 _COUNTED = re.compile(
-    rf"(?P<low>\d+)到(?P<high>\d+)(?P<unit>{_UNITS})|(?:满|年满|超过|至少|连续)(?P<from>\d+)(?P<unit2>{_UNITS})"
-    rf"|(?P<from2>\d+)(?P<unit3>{_UNITS})(?:及?以上|起)|(?P<to>\d+)(?P<unit4>{_UNITS})(?:及?以下|以内)"
-    rf"|(?:未满|不到|不足|不满|少于)(?P<to2>\d+)(?P<unit5>{_UNITS})"
+    rf"(?<!\d)(?P<low>\d++)到(?P<high>\d++)(?P<unit>{_UNITS})|(?:满|年满|超过|至少|连续)(?P<from>\d++)(?P<unit2>{_UNITS})"
+    rf"|(?<!\d)(?P<from2>\d++)(?P<unit3>{_UNITS})(?:及?以上|起)|(?<!\d)(?P<to>\d++)(?P<unit4>{_UNITS})(?:及?以下|以内)"
+    rf"|(?:未满|不到|不足|不满|少于)(?P<to2>\d++)(?P<unit5>{_UNITS})"
 )
 _JOIN = re.compile(r"、|和|或者?|以及|及|与|还有")
-_TRIM = re.compile(
-    r"^(?:凡是?|如果|若|对于?|但是?|不过|另外|其中|而|即使|凭[^，。]{1,6}|由)|(?:凭[^，。]{1,8}|本人|一律|都|也|也都|请|还|只|均|暂时|期间|全部|最好|或者|要|每[月年周天次]|每人|可以)+$"
-)
+_LEAD = re.compile("凡是?|如果|若|对于?|但是?|不过|另外|其中|而|即使|凭[^，。]{1,6}|由")
+_TAIL = re.compile("凭(?=[^，。])|本人|一律|都|也|请|还|只|均|暂时|期间|全部|最好|或者|要|每[月年周天次]|每人|可以")
+"""A word that a group may end with; 凭 takes up to `_LONGEST_PAPER` characters with it: "凭学生证"."""
+_LONGEST_PAPER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,36 @@ def _clause(text: str) -> RuleClause:
 
 def _subject(region: str) -> str:
     """What a clause is about, where it stands before the verb."""
-    return _TRIM.sub("", _TRIM.sub("", re.split(r"[,，;；]", region)[-1].strip()))
+    return _trimmed(re.split(r"[,，;；]", region)[-1].strip())
+
+
+def _trimmed(text: str) -> str:
+    """A text without up to two conjunctions before it, and without the adverbs behind it."""
+    for _ in range(2):
+        lead = _LEAD.match(text)
+        text = text[lead.end() if lead else 0 :]
+        text = text[: _tail(text)]
+    return text
+
+
+def _tail(text: str) -> int:
+    """Where the words of `_TAIL` begin that reach to the end of a text; its length where there are none.
+
+    Read from the end: one expression over a row of words that may be cut in many ways takes exponential time.
+    """
+    reaches = {len(text)}
+    for start in range(len(text) - 1, -1, -1):
+        word = _TAIL.match(text, start)
+        if word is None:
+            continue
+        if word[0] != "凭":
+            fits = word.end() in reaches
+        else:
+            paper = re.match(f"[^，。]{{1,{_LONGEST_PAPER}}}", text[word.end() : word.end() + _LONGEST_PAPER])
+            fits = paper is not None and any(word.end() + size in reaches for size in range(1, paper.end() + 1))
+        if fits:
+            reaches.add(start)
+    return min(reaches)
 
 
 def _effect(plain: str) -> tuple[Effect, int]:
@@ -206,11 +236,11 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
     cuts = list(_JOIN.finditer(text))
     starts = [0, *(cut.end() for cut in cuts)]
     ends = [*(cut.start() for cut in cuts), len(text)]
-    last = _TRIM.sub("", _TRIM.sub("", text[starts[-1] :].strip()))
+    last = _trimmed(text[starts[-1] :].strip())
     people = described or _WHO.search(normalise(last)) is not None
     found: list[Group] = []
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        piece = _TRIM.sub("", _TRIM.sub("", text[start:end].strip()))
+        piece = _trimmed(text[start:end].strip())
         plain = spread(normalise(piece))
         conditions, spans, _ = comparisons(plain)
         bounds = tuple(c for c in conditions if c.attribute in ("age", "height", "weight", "count"))

@@ -15,11 +15,13 @@ from dragoman.text.expect import offers, wants
 
 _FITS = re.compile("谁|限制|年龄|对象|适合|要求|适用|人群|条件|资格|招收")
 _LEAST_AGE = re.compile("最小|最低|起始|起")
-_BRACKET = re.compile("[（(][^）)]*[）)]")
-_LEVELS = re.compile(r"(?P<low>\d+)(?:级|年级|号)?到(?P<high>\d+)(?P<unit>级|年级|号|岁)")
-_ONE_LEVEL = re.compile(r"(?P<number>\d+)(?P<unit>级|年级|号)")
+_BRACKET = re.compile("[（(][^）)]{0,100}+[）)]")
+_LEVELS = re.compile(r"(?<!\d)(?P<low>\d++)(?:级|年级|号)?到(?P<high>\d++)(?P<unit>级|年级|号|岁)")
+_ONE_LEVEL = re.compile(r"(?<!\d)(?P<number>\d++)(?P<unit>级|年级|号)")
 _INLINE = re.compile(r"(?P<name>[^（(、，。：；和或分为]{2,10})[（(](?P<who>[^）)]{2,16})[）)]")
-_COUNTED = re.compile(r"[零〇一二两三四五六七八九十]+(?=级|到[一二两三四五六七八九十]+级)")
+_COUNTED = re.compile(
+    r"(?<![零〇一二两三四五六七八九十])[零〇一二两三四五六七八九十]++(?=级|到[一二两三四五六七八九十]++级)"
+)
 _DIGITS = {char: str(i) for i, char in enumerate("零一二三四五六七八九")} | {"两": "2", "十": "10"}
 
 

@@ -25,7 +25,7 @@ _PART = re.compile(
 _EXCEPTION = re.compile(r"\b(?:except|unless|apart from|other than|excluding|but (?:not )?(?:in|into|on|for|at))\b")
 _BOUND = re.compile(
     r"\b(?:under|over|below|above|less than|more than|at least|at most|up to|from|until|between|aged?)\b[ a-z]{0,16}\d"
-    r"|\d+ (?:to|and (?:over|under)|or (?:more|over|under|older|younger))\b"
+    r"|(?<!\d)\d++ (?:to|and (?:over|under)|or (?:more|over|under|older|younger))\b"
 )
 _EFFECTS: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("waive", re.compile(r"\bexempt|\bneed(?:s)? not\b|\b(?:do|does) not (?:need|have to|pay)|\bnot required\b|\bpays? nothing"

@@ -28,7 +28,7 @@ _POLAR_LATER = re.compile(
 )
 _POLAR_END = re.compile(
     r"\b(?:ok(?:ay)?|allowed|permitted|fine|possible|all right|alright)\W*$"
-    r"|\b(?:he|she|it|they|we|i|you|that|this|[a-z]+s?) (?:can|may|could|will|is|are|has|have)\b[^?]*,"
+    r"|(?:^|(?<=\?))(?>[^?]*?\b[a-z]++ (?:can|may|could|will|is|are|has|have)\b)[^?]*,"
     r" *(?:right|yes|no|correct|ok(?:ay)?|isn'?t (?:it|he|she)|can'?t (?:he|she|we|i|they)|aren'?t (?:we|they))\W*$",
     re.IGNORECASE,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-_TOKEN = re.compile(r"\s*(?:[぀-ヿ㐀-鿿豈-﫿가-힣]|\d{1,3}|[^\W\d_぀-ヿ㐀-鿿豈-﫿가-힣]{1,6}|[^\w\s]|_)")
+_TOKEN = re.compile(r"(?<!\s)\s*+(?:[぀-ヿ㐀-鿿豈-﫿가-힣]|\d{1,3}|[^\W\d_぀-ヿ㐀-鿿豈-﫿가-힣]{1,6}|[^\w\s]|_)")
 """A token: a character of a script without spaces, up to three digits, up to six letters, or a punctuation mark."""
 
 

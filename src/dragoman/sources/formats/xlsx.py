@@ -26,7 +26,7 @@ from dragoman.sources.formats.xml_events import End, Start, events, main_part, r
 MOST_ROWS = 200_000
 """Most rows of all sheets; a table beyond this belongs into a database or into several files."""
 _COLUMN = re.compile(r"([A-Z]{1,3})\d*")
-_QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]{0,255}+\]')
 _DATES = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 """Built-in number formats of dates and times."""
 _PERCENT = frozenset((9, 10))
