@@ -58,7 +58,8 @@ def check(assistant, seat, acknowledged) -> None:
             assert name in listed or entry_after(acknowledged, name), f"{name} is lost"
             if name in listed:
                 assert int(rows[f"uploads/{name}"][0].split()[1]) >= version, f"{name} is an older one"
-    assert not [path for path in root.rglob(".*") if path.name != ".place"], "something is left over"
+    left = [path for path in root.rglob(".*") if path.name != ".place"]
+    assert not left, f"left over: {[(path.name, sorted(each.name for each in path.rglob('*'))) for path in left]}"
 
 
 def entry_after(acknowledged, name) -> bool:
@@ -167,6 +168,21 @@ def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int) -> No
     sys.stdout.write(f"{kills}\n")
 
 
+def start_writer(folder: Path, log: Path, seed: int) -> tuple[int, int]:
+    """Fork a writer; returns its process id and a pipe with a byte for each acknowledgement."""
+    ready, go = os.pipe()
+    child = forked(lambda: write(folder, log, seed, go))
+    os.close(go)
+    return child, ready
+
+
+def kill_writer(child: int, ready: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(ready)
+    assert status == -signal.SIGKILL, "the writer failed"
+
+
 def main() -> None:
     if sys.argv[1] == "forget":
         folder, log = Path(sys.argv[2]), Path(sys.argv[3])
@@ -176,24 +192,20 @@ def main() -> None:
     folder, log, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     log.touch()
     rehearse(folder, log.with_name("rehearsal"))
-    chance = random.Random(seed)
+    chance, start_seconds = random.Random(seed), 0.0
     for number in range(kills + 1):
-        ready, go = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                write(folder, log, number, go)
-            except BaseException:  # noqa: BLE001 - a forked child must not return into its parent's code
-                traceback.print_exc()
-            os._exit(1)
-        os.close(go)
+        if chance.random() < 0.3:  # killed while it starts, before it acknowledges anything, as a rule
+            child, ready = start_writer(folder, log, 2 * number)
+            time.sleep(chance.uniform(0.0, start_seconds))
+            kill_writer(child, ready)
+        began = time.monotonic()
+        child, ready = start_writer(folder, log, 2 * number + 1)
         if not os.read(ready, 1):
             os.waitpid(child, 0)
             sys.exit(f"after {number} kills")
-        os.close(ready)
+        start_seconds = time.monotonic() - began
         time.sleep(chance.uniform(0.0, 0.05))
-        os.kill(child, signal.SIGKILL)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, "the writer failed"
+        kill_writer(child, ready)
     sys.stdout.write(f"{len(log.read_text().splitlines())}\n")
 
 

@@ -57,15 +57,33 @@ def serving(folder, home, ledger):
             process.kill()
 
 
-def waits(client, seconds):
-    """How long `/healthz` took, five times a second; without the last twentieth, for the machine's own hiccups."""
-    waited, deadline = [], time.monotonic() + seconds
+@contextmanager
+def idle_server(folder):
+    """A small server in a process of its own that is idle: its waits are due to the machine and the client."""
+    code = (
+        "import http.server as h\n"
+        "s = h.ThreadingHTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)\n"
+        "print(s.server_port, flush=True)\n"
+        "s.serve_forever()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/"
+        finally:
+            process.kill()
+
+
+def waits(client, addresses, seconds):
+    """The 95th percentile of each address's waits, in turn five times a second: the machine has hiccups of its own."""
+    waited, deadline = {address: [] for address in addresses}, time.monotonic() + seconds
     while time.monotonic() < deadline:
-        began = time.monotonic()
-        assert client.get("/healthz").status_code == 200
-        waited.append(time.monotonic() - began)
+        for address in addresses:
+            began = time.monotonic()
+            assert client.get(address).status_code == 200
+            waited[address].append(time.monotonic() - began)
         time.sleep(0.2)
-    return sorted(waited)[: max(1, len(waited) * 19 // 20)]
+    return [sorted(times)[max(0, len(times) * 19 // 20 - 1)] for times in waited.values()]
 
 
 def worst_turns(client, number):
@@ -104,19 +122,19 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
                 except httpx.HTTPError:
                     return
 
-    with serving(folder, tmp_path / "home", tmp_path / "server.db") as (process, address):
+    served = serving(folder, tmp_path / "home", tmp_path / "server.db")
+    with idle_server(folder / "documents") as reference, served as (process, address):
         with httpx.Client(base_url=address, timeout=60) as client:
-            idle = waits(client, 3.0)[-1]
             works = [*[worst_turns] * 3, *[many_facts] * 3, *[uploads_and_searches] * 3]
             for number, work in enumerate(works):
                 threading.Thread(target=post, args=(address, work, number), daemon=True).start()
-            worst = waits(client, MINUTE)[-1]
+            worst, idle = waits(client, ("/healthz", reference), MINUTE)
             began = time.monotonic()
             headers = {"authorization": f"Bearer {other}"}
             assert client.post("/v1/turns", json={"text": "Hello"}, headers=headers).status_code == 200
             assert time.monotonic() - began < 30.0, "another key is served meanwhile"
         assert len(answered) >= len(WORST) and set(answered) <= {200, 409, 429}, failed[:3]
-        # What an idle server takes on a machine that is busy with something else is not its fault.
+        # An idle server's waits in the same minute are the machine's; a blocked event loop does not lengthen them.
         assert worst < 0.1 + 5 * idle, (worst, idle)
         process.send_signal(signal.SIGTERM)
         stopped.set()

@@ -19,6 +19,7 @@ from dragoman.core.values import Scope, Source
 
 FOLDER = "uploads"
 _PLACES = "upload-folders.json"
+_PLACE = ".place"
 _GONE = ".erased-"
 
 
@@ -152,12 +153,17 @@ def erased_folders(state: Path) -> list[Path]:
     return list((state / FOLDER).glob(f"*/{_GONE}*"))
 
 
+def staged_notes(state: Path) -> list[Path]:
+    """Files that `place_id` and `UploadFolders.use` write before they rename them; a kill leaves them behind."""
+    return [*(state / FOLDER).glob(f"{_PLACE}-*"), *state.glob(f".{_PLACES}-*")]
+
+
 def place_id(uploads: Path) -> str:
     """The id of a shared folder, stored in a hidden file inside it, so that it survives a move."""
-    file = uploads / ".place"
+    file = uploads / _PLACE
     if not file.exists():
         uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
-        passing = uploads / f".place-{secrets.token_hex(8)}"
+        passing = uploads / f"{_PLACE}-{secrets.token_hex(8)}"
         passing.write_text(secrets.token_hex(16), encoding="ascii")
         with suppress(FileExistsError):
             os.link(passing, file)  # whoever comes first names it
@@ -176,7 +182,7 @@ def elsewhere() -> ServiceError:
 
 def _known_place(uploads: Path) -> str:
     """The id of a folder, or one that no folder has if nothing was ever uploaded into it."""
-    return place_id(uploads) if (uploads / ".place").exists() else ""
+    return place_id(uploads) if (uploads / _PLACE).exists() else ""
 
 
 def _erase(folder: Path) -> None:

@@ -125,7 +125,7 @@ def cut_off(seat, monkeypatch, name, content):
     """An upload during which the process ends: nothing is put in order any more."""
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(uploads, "_ingest", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._journal.close())
         put(seat, name, content)
 
 
@@ -172,7 +172,7 @@ def test_an_upload_killed_before_its_file_was_moved_is_finished_at_the_next_star
         put(seat, "a.md", before)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(PendingUpload, "settle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._journal.close())
         patched.setattr(uploads, "_match_file", lambda *_: None)
         put(seat, "a.md", NEW)
     asyncio.run(service.warm_up())
@@ -199,7 +199,7 @@ def test_a_removal_that_was_cut_off_is_finished_at_the_next_start(make_house, mo
     put(seat, "b.md", NEW)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(uploads, "amount_of", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._lock.close())
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._journal.close())
         uploads.remove(seat, seat.source("NOTES"), "a.md")
     asyncio.run(service.warm_up())
     assert shown(seat) == ({"b.md": 1}, ["The boat leaves at ten, and not before."]) and not hidden(seat)

@@ -2,7 +2,8 @@
 
 An upload is staged in its folder, then its passages are switched in one transaction together with the file's digest,
 then the file is moved into place. At start, the server looks at what a killed one left: where the store has the digest
-of a staged file the move is made up for, else the staged file is dropped. The folder of a running upload is locked.
+of a staged file the move is made up for, else the staged file is dropped. The journal of a running upload is locked.
+It is the first file of its folder and the last one deleted, so a folder without a journal is empty and needs no work.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from dragoman.core.errors import DragomanError, ServiceError, StoreErasedError
+from dragoman.core.errors import DragomanError, ServiceError, StoreBusyError, StoreErasedError
 from dragoman.sources.files import SourceFile, origin_of
-from dragoman.sources.upload_folders import FOLDER, Amount, erased_folders
+from dragoman.sources.upload_folders import FOLDER, Amount, erased_folders, staged_notes
 
 _log = logging.getLogger("dragoman.server")
 _JOURNAL = "pending.json"
 _PIECE = 1 << 20
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +47,22 @@ class PendingUpload:
         self._root = root
         self._work = work
         self._folder = root / f".{secrets.token_hex(8)}"
-        self._lock: IO[str] | None = None
+        self._journal: IO[str] | None = None
         self._staged: dict[Path, Path] = {}
 
     def __enter__(self) -> PendingUpload:
-        self._folder.mkdir(parents=True, mode=0o700)
-        journal = self._folder / _JOURNAL
-        self._lock = journal.open("w", encoding="utf-8")
-        _lock(self._lock)
-        json.dump(asdict(self._work), self._lock)
-        _synced(self._lock)
-        return self
+        for _ in range(_TRIES):
+            self._journal = _new_journal(self._folder)
+            if self._journal is not None:
+                json.dump(asdict(self._work), self._journal)
+                _synced(self._journal)
+                return self
+        raise StoreBusyError("The folder of an upload is deleted again and again.", remedy="Try again.")
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self._lock is not None:
-            self._lock.close()
+        _discard(self._folder)
+        if self._journal is not None:
+            self._journal.close()
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -110,17 +112,22 @@ def recover(
     for journal in (state / FOLDER).glob(f"*/*/*/.*/{_JOURNAL}"):
         try:
             with journal.open("r+", encoding="utf-8") as lock:
-                if not _lock(lock):
-                    continue  # its server runs
+                if not _lock(lock) or _is_deleted(lock):
+                    continue  # its server runs, or has finished just now
                 work = _read(lock)
                 if work is not None:
                     _recover_one(journal.parent, work, is_stored, repair)
                     if work.removes:
                         remove(work, work.removes)
-                shutil.rmtree(journal.parent, ignore_errors=True)
+                _discard(journal.parent)
                 done += 1
+        except FileNotFoundError:
+            continue  # its server has finished just now
         except (OSError, DragomanError) as error:  # left for the next start
             _log.warning("what an upload left cannot be settled: %s", type(error).__name__)
+    for folder in (state / FOLDER).glob("*/*/*/.*"):
+        with suppress(OSError):
+            folder.rmdir()  # empty, hence killed before its journal was there or after it was deleted
     return done
 
 
@@ -142,16 +149,18 @@ def _recover_one(
 
 
 def sweep(state: Path, before: float) -> None:
-    """Delete hidden leftovers without a journal, of older versions, that are older than a time."""
+    """Delete hidden leftovers without a journal that are older than a time."""
+    leftovers = staged_notes(state)
     for root in (state / FOLDER).glob("*/*/*"):
-        for path in (*root.glob(".*"), *(root / FOLDER).rglob(".*")):
-            try:
-                if not (path / _JOURNAL).exists() and path.stat().st_mtime < before:
-                    path.unlink() if path.is_file() else shutil.rmtree(path)
-            except FileNotFoundError:
-                continue  # another server that shares the folder was first
-            except OSError as error:
-                _log.warning("what an upload left cannot be removed: %s", error.strerror)
+        leftovers += [*root.glob(".*"), *(root / FOLDER).rglob(".*")]
+    for path in leftovers:
+        try:
+            if not (path / _JOURNAL).exists() and path.stat().st_mtime < before:
+                path.unlink() if path.is_file() else shutil.rmtree(path)
+        except FileNotFoundError:
+            continue  # another server that shares the folder was first
+        except OSError as error:
+            _log.warning("what an upload left cannot be removed: %s", error.strerror)
 
 
 def amount_of(places: Sequence[Path]) -> Amount:
@@ -173,6 +182,34 @@ def moved_into(place: Path, staged: Path) -> None:
             os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _new_journal(folder: Path) -> IO[str] | None:
+    """Make a folder with a locked, empty journal; None if a server that starts deletes it as a leftover."""
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    try:
+        journal = (folder / _JOURNAL).open("w", encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    if _lock(journal) and not _is_deleted(journal):
+        return journal
+    journal.close()
+    return None
+
+
+def _discard(folder: Path) -> None:
+    """Delete the folder of an upload, its journal last, so that a kill leaves it to the next start."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name != _JOURNAL:
+                shutil.rmtree(path)
+        (folder / _JOURNAL).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _is_deleted(file: IO[str]) -> bool:
+    """Whether an open file has no name any more."""
+    return os.fstat(file.fileno()).st_nlink == 0
 
 
 def _read(journal: IO[str]) -> PendingWork | None:
