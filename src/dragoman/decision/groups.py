@@ -47,7 +47,14 @@ _DUTY = re.compile(
 )
 _REDUCTION = re.compile(r"\breduc|\bdiscount|\bless\b|\bcheaper\b|\boff\b|\bhalf\b|\bentitled\b|\bfree\b|\bconcession")
 _ROOT = 6
-_GENERAL = frozenset(
+
+
+def roots(stems: Iterable[str]) -> frozenset[str]:
+    """Stems cut to what related words share: "epilept" and "epilepsi" are one."""
+    return frozenset(stem[:_ROOT] if stem.isalpha() and stem.isascii() else stem for stem in stems)
+
+
+GENERAL = frozenset(
     stem[:_ROOT]
     for stem in stemmed(
         "people person persons year years old day days week time times visitor visitors guest guests child children adult adults "
@@ -55,12 +62,14 @@ _GENERAL = frozenset(
         "month hour today tomorrow weekend friend family house home town city place thing things way"
     )
 )
-"""Stems that put nobody into a group."""
-
-
-def roots(stems: Iterable[str]) -> frozenset[str]:
-    """Stems cut to what related words share: "epilept" and "epilepsi" are one."""
-    return frozenset(stem[:_ROOT] if stem.isalpha() and stem.isascii() else stem for stem in stems)
+"""Roots that put nobody into a group."""
+CALENDAR = roots(
+    stemmed(
+        "monday tuesday wednesday thursday friday saturday sunday january february march april june july august september "
+        "october november december morning evening afternoon night summer winter spring autumn"
+    )
+)
+"""Roots of days and seasons, which a fact and a sentence share by chance."""
 
 
 def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
@@ -70,7 +79,7 @@ def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
     asked = roots(stemmed(question.lower()))
     for fact in reversed(facts):
         own = roots(stemmed(_affirmed(fact.lower())))
-        stems = own - asked - _GENERAL
+        stems = own - asked - GENERAL
         for part, group in _parts(rule.lower()):
             named = roots(stemmed(_phrase(group)))
             shared = stems & roots(stemmed(part if named <= asked else group or part))

@@ -24,7 +24,7 @@ from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import cell_for, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
-from dragoman.decision.groups import roots, split
+from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -265,8 +265,10 @@ class JointRanker:
         similarities = self._shared_characters if chinese else self._similarities
         added, near = similarities(question, facts, alone)
         gains, odds_of = (GAINS_CHINESE, BEARS_CHINESE) if chinese else (GAINS, BEARS)
-        asked = roots(self._analyse(question))
-        own = [frozenset() if _ENDED.search(fact.text) else roots(self._analyse(fact.text)) - asked for fact in facts]
+        unspecific = roots(self._analyse(question)) | GENERAL | CALENDAR
+        own = [
+            frozenset() if _ENDED.search(fact.text) else roots(self._analyse(fact.text)) - unspecific for fact in facts
+        ]
         words = [roots(self._analyse(option.sentence)) for option in alone]
         options = []
         for j, option in enumerate(alone):
