@@ -4,7 +4,8 @@
 
 Our own turns (`tests/memory/data`): `turns.toml`, whose held half was written before the rules and hardly tuned on,
 `voices.toml`, which the rules were tuned on, and `fresh_turns.toml`, which was written before the rules were mended and
-whose errors nobody has looked at (its totals were watched). The preferences of LAPS and the attributes that others marked in ConvAI2 (measured
+whose errors nobody has looked at (its totals were watched). The preferences of LAPS and the attributes that others
+marked in ConvAI2 (measured
 only) name what to remember in words of their own: there, a fact counts as found where its value and a gold value share
 a word. Junk: of 1,000 turns of small talk and of commands to an assistant (chitchat, CLINC), how many leave a fact that
 is none about the user; facts of these turns that were judged to be true stand in `tests/memory/data/small_talk.toml`.

@@ -1,4 +1,4 @@
-"""What the client of a model endpoint adds to a bare httpx call, in milliseconds: `python benchmarks/remote_model.py`."""
+"""What the client of a model endpoint adds to a bare httpx call, in milliseconds."""
 
 from __future__ import annotations
 
