@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.groups import by_group, roots
+from dragoman.decision.groups import GENERAL, by_group, effect, roots
 from dragoman.decision.joint import EXCEPTION, FURTHEST, Option
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
@@ -51,6 +52,7 @@ _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
 )
+_LIKELY = 0.6
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -76,12 +78,14 @@ def decide(
     """
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
-    ranked = _by_sentence(options)
+    question = standalone(context).text
+    titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
+    asked_roots = roots(analyse(question)) - GENERAL - {root for root, count in titles.items() if count > 1}
+    ranked = [option for option in _by_sentence(options) if _speaks_of(option, question, asked_roots, floor, analyse)]
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
     if not ranked or ranked[0].probability < floor:
         return None
-    question = standalone(context).text
     best = ranked[0]
     near = [
         option
@@ -106,7 +110,25 @@ def decide(
     chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
     if chosen is not None:
         return chosen
-    return _closest(near, roots(analyse(question)), analyse) if facts else None
+    return _closest(near, asked_roots, analyse) if facts else None
+
+
+def _speaks_of(option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse) -> bool:
+    """Whether a sentence is about what is asked: a fact about the user alone makes no answer.
+
+    It is where it answers well by itself, where it stands under or has a word of the question, where it is the user's
+    row of a table, or where a price or a reduction is asked for and it gives one.
+    """
+    if option.quote is None or option.quote.probability >= floor or not asked:
+        return True
+    if option.decision is not None and option.decision.fact and read_row(option.sentence) is not None:
+        return True
+    if read_question(question).target in ("price", "pay", "discount", "free"):
+        return effect(option.sentence.lower()) in ("reduce", "waive", "require")
+    headings = option.evidence.passage.headings
+    # A title names the matter of a whole document: enough to choose among its sentences, too little for yes or no.
+    path = headings[-1:] if question_kind(question) == "polar" else (option.evidence.passage.title, *headings)
+    return bool(asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))))
 
 
 def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
@@ -247,7 +269,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     if _is_open(best):
         return _answer([best], facts)
     plain = best.decision
-    is_plain = plain.verdict in ("yes", "no") and plain.confidence >= _PLAIN
+    is_plain = plain.verdict in ("yes", "no") and plain.confidence >= _PLAIN and best.option.probability >= _ANSWERS
     by_words = bool(by_fact) and (by_fact[0].option.decision or Decision("none")).verdict == "none"
     if by_fact and not (is_plain and by_words):
         return _answer(by_fact[:1], facts)

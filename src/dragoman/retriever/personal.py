@@ -20,7 +20,7 @@ from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source
 from dragoman.core.warming import warm
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
-from dragoman.retriever.told import told_facts
+from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind
@@ -137,8 +137,8 @@ class PersonalRetriever:
         bearing = bearing_facts(joint.options)
         ranked = []
         for fact in joint.facts:
-            if fact.id in request.without:
-                continue
+            if fact.id in request.without or (about_user and TOLD in fact.passage.meta):
+                continue  # what memory did not keep is a reason for an answer, and nothing to be listed
             bears = bearing.get(fact.id, 0.0)
             relevance = (
                 max(fact.relevance, bears) if about_user and decided else fact.relevance if about_user else bears

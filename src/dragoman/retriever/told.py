@@ -20,7 +20,7 @@ from dragoman.text.sentences import sentences
 _MOST = 8
 """How many sentences count: the newest."""
 _LONGEST = 240
-_MOSTLY_KNOWN = 0.2
+_MOSTLY_KNOWN = 0.35
 """Up to which share of new words a sentence says nothing that memory does not hold."""
 _WISH = re.compile(
     r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
