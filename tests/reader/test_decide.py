@@ -20,11 +20,11 @@ def nora(tmp_path, weights_home):
 
 @pytest.mark.parametrize(
     "question",
-    ["Can I eat sushi somewhere?", "Can I bring my drone?", "Does the hotel have a gym?", "Who is the mayor?"],
+    ["Can I eat sushi somewhere?", "Can I bring my drone?", "Do they have vegan burgers?", "Who is the mayor?"],
 )
 def test_a_fact_makes_no_answer_where_the_documents_say_nothing(nora, question):
     reply = nora.ask(question).text
-    assert "soup" not in reply and not reply.startswith(("Yes", "No."))
+    assert not reply.startswith(("Yes", "No.")) and "you told me" not in reply
 
 
 def test_what_is_known_lists_each_fact_once_as_memory_holds_it(nora):

@@ -78,10 +78,18 @@ def decide(
     """
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
-    question = standalone(context).text
+    search = standalone(context)
+    question = search.text
     titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
-    asked_roots = roots(analyse(question)) - GENERAL - {root for root, count in titles.items() if count > 1}
-    ranked = [option for option in _by_sentence(options) if _speaks_of(option, question, asked_roots, floor, analyse)]
+    common = GENERAL | {root for root, count in titles.items() if count > 1}
+    # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
+    asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
+    carried = search.is_follow_up and question_kind(context.last) == "polar"
+    ranked = [
+        option
+        for option in _by_sentence(options)
+        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse)
+    ]
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
     if not ranked or ranked[0].probability < floor:
