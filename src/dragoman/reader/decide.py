@@ -84,11 +84,12 @@ def decide(
     common = GENERAL | {root for root, count in titles.items() if count > 1}
     # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
     asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
-    carried = search.is_follow_up and question_kind(context.last) == "polar"
+    polar = question_kind(context.last) == "polar"
+    carried = search.is_follow_up and polar
     ranked = [
         option
         for option in _by_sentence(options)
-        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse)
+        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar)
     ]
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
@@ -121,7 +122,9 @@ def decide(
     return _closest(near, asked_roots, analyse) if facts else None
 
 
-def _speaks_of(option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse) -> bool:
+def _speaks_of(
+    option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, polar: bool
+) -> bool:
     """Whether a sentence is about what is asked: a fact about the user alone makes no answer.
 
     It is where it answers well by itself, where it stands under or has a word of the question, where it is the user's
@@ -135,7 +138,7 @@ def _speaks_of(option: Option, question: str, asked: frozenset[str], floor: floa
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
     headings = option.evidence.passage.headings
     # A title names the matter of a whole document: enough to choose among its sentences, too little for yes or no.
-    path = headings[-1:] if question_kind(question) == "polar" else (option.evidence.passage.title, *headings)
+    path = headings[-1:] if polar else (option.evidence.passage.title, *headings)
     return bool(asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))))
 
 
