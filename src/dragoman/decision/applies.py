@@ -31,6 +31,10 @@ _ANYONE = frozenset(
     "visitors guests persons customers passengers users swimmers readers travellers participants adults others".split()
 )
 _ROOT = 6
+_HOURS_OF_ONE_DAY = re.compile(
+    r"\d[^,;]{0,40}[,;] (?:and )?(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)[^,;]{0,30}\d"
+)
+"""Hours for all days, then other hours for some: `open from 16:00 to 21:00, on Sundays from 14:00`."""
 LONGEST_RULE = 4000
 LONGEST_FACT = 1000
 """Characters: whatever is longer is no rule and no fact, and reading it would take its time."""
@@ -80,7 +84,9 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
     states = [
         _narrowed(state(clause, current), asked)
         for clause in clauses(rule)
-        if clause.effect != "none" and _concerns(clause, asked, current)
+        if clause.effect != "none"
+        and _concerns(clause, asked, current)
+        and not (clause.effect == "permit" and _HOURS_OF_ONE_DAY.search(clause.text))
     ]
     target = asked.target if asked.text else _own_target(states)
     if target in ("price", "pay", "free", "discount"):

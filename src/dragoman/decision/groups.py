@@ -30,7 +30,7 @@ _BOUND = re.compile(
 _EFFECTS: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("waive", re.compile(r"\bexempt|\bneed(?:s)? not\b|\b(?:do|does) not (?:need|have to|pay)|\bnot required\b|\bpays? nothing"
                          r"|\bno [a-z ]{2,24} (?:is|are) (?:needed|required|due)|\bwaived\b|\b(?:is|are) sufficient\b|\bfree of charge\b"
-                         r"|\bfor free\b|\b(?:is|are|get in|travel|enter|ride|swim|go) free\b")),
+                         r"|\bfor free\b|\b(?:is|are|get in|travel|enter|ride|swim|go|sleep|stay|eat|park|charge) free\b")),
     ("alone", re.compile(r"\bonly (?:with|in the company)\b|\bmust be (?:accompanied|with)\b|\bnot [a-z ]{0,20}alone\b|\bnever alone\b")),
     ("forbid", re.compile(r"\b(?:may|must|can|should|shall|are|is|will|do|does)(?: not|n't)\b|\bcannot\b|\bcan't\b|\bnever\b|\bnot (?:allowed|admitted|permitted|suitable"
                           r"|possible|accepted|recommended)\b|\bforbidden\b|\bprohibited\b|\bbanned\b|\bunsuitable\b|\brefused?\b|\bexcluded\b|\bneither\b"

@@ -148,6 +148,8 @@ class Option:
     decision: Decision | None = None
     """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
+    shares: bool = False
+    """Whether sentence and fact share a telling word that the question lacks."""
 
     @property
     def own(self) -> float:
@@ -221,15 +223,29 @@ class JointRanker:
             for quote in quotes
         ]
         if self._by_code and not quick:
-            alone = self._decided(_to_decide(question), facts, alone, context.last)
+            alone = self._decided(self._to_decide(question), facts, alone, context.last)
         joined = self._joined(question.turn, facts, alone) if facts else []
         options = sorted([*alone, *joined], key=lambda option: -option.score)
         if self._scorer is not None and facts and verdicts and language(question.turn) != "zh":
             options = self._read(question.text, options)
         return options
 
-    def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option], turn: str) -> list[Option]:
+    def _to_decide(self, question: SearchText) -> tuple[str, ...]:
+        """The questions that code decides, in order, until one is decided.
+
+        A follow-up with words of its own may have left the topic that it carries: then the turn alone is asked too. In
+        Chinese the turn alone counts where it asks, since what it carries may mislead.
+        """
+        if language(question.turn) == "zh":
+            return (question.turn if question_kind(question.turn) != "open" else question.text,)
+        own = question.is_follow_up and roots(self._analyse(question.turn)) - GENERAL
+        return (question.text, question.turn) if own else (question.text,)
+
+    def _decided(
+        self, questions: Sequence[str], facts: Sequence[Evidence], alone: Sequence[Option], turn: str
+    ) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
+        question = questions[0]
         texts = [fact.text for fact in facts]
         best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
         options = []
@@ -238,6 +254,9 @@ class JointRanker:
                 options.append(option)
                 continue
             decision = _by_code(question, texts, option, self._analyse)
+            for other in questions[1:]:
+                if decision.verdict == "none":
+                    decision = _by_code(other, texts, option, self._analyse)
             options.append(replace(option, decision=decision))
         return options if language(question) == "zh" else self._rows(f"{turn} {question}", texts, options)
 
@@ -274,7 +293,7 @@ class JointRanker:
         words = [roots(self._analyse(option.sentence)) for option in alone]
         options = []
         for j, option in enumerate(alone):
-            best: tuple[float, float, Evidence] | None = None
+            best: tuple[float, float, int] | None = None
             for i, fact in enumerate(facts):
                 features = {
                     "added": added[i][j],
@@ -286,14 +305,15 @@ class JointRanker:
                 gain = sum(weight * features[name] for name, weight in gains.items())
                 bears = _probability(sum(weight * features.get(name, 1.0) for name, weight in odds_of.items()))
                 if best is None or gain > best[0]:
-                    best = (gain, bears, fact)
+                    best = (gain, bears, i)
             if best is not None:
-                gain, bears, fact = best
+                gain, bears, i = best
                 odds = math.log(max(option.probability, 1e-6) / max(1.0 - option.probability, 1e-6))
                 options.append(
                     replace(
                         option,
-                        fact=fact,
+                        fact=facts[i],
+                        shares=bool(own[i] & words[j]),
                         score=option.score + gain,
                         probability=_probability(odds + (6.0 if chinese else 4.0) * max(0.0, gain)),
                         bears=bears,
@@ -382,12 +402,6 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     return decision
-
-
-def _to_decide(question: SearchText) -> str:
-    """The question that code decides: in Chinese the turn alone where it asks, since what it carries may mislead."""
-    asks = language(question.turn) == "zh" and question_kind(question.turn) != "open"
-    return question.turn if asks else question.text
 
 
 def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:

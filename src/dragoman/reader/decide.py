@@ -132,7 +132,7 @@ def _speaks_of(
     """
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
-    if option.decision is not None and option.decision.fact and read_row(option.sentence) is not None:
+    if option.decision is not None and option.decision.fact and option.decision.by == "code":
         return True
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
@@ -286,7 +286,9 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
         return _answer(by_fact[:1], facts)
     if is_plain:
         return _answer([best], facts)
-    return None
+    # A rule that nearly answers best and only lacks a fact is asked about before another one is quoted in vain.
+    lacking = [each for each in judged[1:] if each.option.score >= best.option.score - _CLOSE and _lacks_a_fact(each)]
+    return _answer(lacking[:1], facts) if lacking and best.decision.verdict == "none" else None
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
@@ -295,7 +297,8 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
         return replace(_answer(fitting[:2], facts), decision=None)
-    open_options = [each for each in judged if each.decision.verdict != "no"]
+    # "Rooms 1 to 4 are wide enough for a wheelchair, but there is no lift" is what a wheelchair user wants to know.
+    open_options = [each for each in judged if each.decision.verdict != "no" or each.option.shares]
     if len(open_options) < len(judged) and open_options:
         best = open_options[0].option
         return Answer((best,), (best.fact,) if best.fact and best.bears >= _BEARS else ())
@@ -340,12 +343,12 @@ def _in_place(option: Option) -> Option:
 
 def _is_open(judged: _Judged) -> bool:
     """Whether a rule surely answers, and only one missing fact is left to ask for."""
-    return (
-        judged.decision.verdict == "unknown"
-        and may_ask(judged.decision)
-        and judged.option.probability >= _ANSWERS
-        and read_row(judged.option.sentence) is None
-    )
+    return _lacks_a_fact(judged) and judged.option.probability >= _ANSWERS
+
+
+def _lacks_a_fact(judged: _Judged) -> bool:
+    decision = judged.decision
+    return decision.verdict == "unknown" and may_ask(decision) and read_row(judged.option.sentence) is None
 
 
 def may_ask(decision: Decision) -> bool:

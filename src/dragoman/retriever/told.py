@@ -26,6 +26,8 @@ _WISH = re.compile(
     r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
 )
 """What somebody wants belongs to the question, not to who they are."""
+_PRONOUN = re.compile(r"(?:he|she|it|they)\b", re.IGNORECASE)
+"""Of whom such a sentence speaks only the sentences before it say, and memory has read those."""
 TOLD = "told"
 """The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
 
@@ -45,7 +47,7 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             new = len(words - known) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
                 continue
-            if _WISH.match(sentence):
+            if _WISH.match(sentence) or _PRONOUN.match(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
             passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
