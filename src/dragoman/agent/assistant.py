@@ -18,6 +18,7 @@ from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreErr
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.same_question import about_another, after_correction
 from dragoman.text.typos import untyped
 
 if TYPE_CHECKING:
@@ -237,17 +238,26 @@ class Assistant:
     def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
         """The context that the agent answers; an answer to a question back resumes the question before it."""
         if again is None and learned.added:
-            again = supplied(context)
+            again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         if again is not None and not learned.forgotten:
             context = replace(context, turns=again.turns)
         if context.turns:
-            context = replace(context, turns=(*context.history, _mended(context.turns[-1])))
+            context = replace(context, turns=(*context.history, self._asked(context)))
         if learned.is_empty:
             return context
         if learned.forgotten:  # what was forgotten stood in the turns that were read before
             kept = self.store.dialogue(context.scope, context.dialogue)
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
+
+    def _asked(self, context: Context) -> Turn:
+        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed."""
+        turn = context.turns[-1]
+        if turn.speaker != "user":
+            return turn
+        recall = getattr(self.memory, "recall", None)
+        whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
+        return replace(turn, text=untyped(turn.text) if whole is None else whole)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
@@ -482,8 +492,3 @@ def _count(answer: object) -> int:
     if isinstance(answer, int):
         return answer
     return len(answer) if isinstance(answer, Sequence) else 0
-
-
-def _mended(turn: Turn) -> Turn:
-    """A turn as it is answered: without typing errors. It is stored as it was typed."""
-    return replace(turn, text=untyped(turn.text)) if turn.speaker == "user" else turn

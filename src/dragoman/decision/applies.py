@@ -32,7 +32,8 @@ _ANYONE = frozenset(
 )
 _ROOT = 6
 _HOURS_OF_ONE_DAY = re.compile(
-    r"\d[^,;]{0,40}[,;] (?:and )?(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)[^,;]{0,30}\d"
+    r"\d[^,;]{0,40}[,;] (?:and )?(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)"
+    r"[^,;]{0,30}\d"
 )
 """Hours for all days, then other hours for some: `open from 16:00 to 21:00, on Sundays from 14:00`."""
 LONGEST_RULE = 4000

@@ -9,7 +9,7 @@ for. English only; `applies` comes first, and a rule with numbers that no compar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dragoman.decision.questions import WITHOUT, stemmed
@@ -70,6 +70,25 @@ CALENDAR = roots(
     )
 )
 """Roots of days and seasons, which a fact and a sentence share by chance."""
+
+
+_OF_A_GROUP = re.compile(
+    r"(?:^|[;,.] )(?:(?:all|only|any|our|most|other|these|those|the|some|two|more|no) )?(?:(?P<kind>[a-z-]{4,20}+) )?"
+    r"(?:people|guests|visitors|persons|patients|passengers|swimmers|customers|travellers|participants|those|anyone|anybody|users)"
+    r"(?: (?:with|who (?:have|are|use|has|is|take)|on|using|suffering from) (?P<group>[a-z -]{3,40}?))?"
+    r"(?=,| (?:must|may|can|should|are|is|need|get|pay|have|cannot|do|will)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_for_others(sentence: str, known: frozenset[str], analyse: Callable[[str], tuple[str, ...]]) -> bool:
+    """Whether a rule is for a group ("people with a pacemaker") that nothing `known` puts the user into.
+
+    `known` are the roots of the question and of the facts about the user.
+    """
+    groups = [f"{match['kind'] or ''} {match['group'] or ''}" for match in _OF_A_GROUP.finditer(sentence)]
+    named = [roots(analyse(group)) - GENERAL for group in groups]
+    return any(named) and all(not group & known for group in named if group)
 
 
 def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:

@@ -11,7 +11,7 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.groups import GENERAL, by_group, effect, roots
+from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import EXCEPTION, FURTHEST, Option
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
@@ -36,6 +36,8 @@ _ANSWERS = 0.35
 """From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
+_FOR_OTHERS = 0.25
+"""How much less a rule's score counts that names a group of others."""
 _PERSONAL_FLOOR = 0.5
 """How much of the floor is asked of a sentence on which a fact about the user bears."""
 _AS_CLOSE = 0.06
@@ -86,10 +88,11 @@ def decide(
     asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
     polar = question_kind(context.last) == "polar"
     carried = search.is_follow_up and polar
+    known = asked_roots.union(*(roots(analyse(fact.text)) for fact in facts))
     ranked = [
         option
-        for option in _by_sentence(options)
-        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar)
+        for option in _by_sentence(_without_others(options, known, analyse))
+        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
@@ -109,8 +112,8 @@ def decide(
             return by_table
     asked = " ".join(context.last.split())
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
-    known = people([*(fact.text for fact in facts), *said])
-    names = {*known.names, *subject_of_question(asked, known)}
+    everyone = people([*(fact.text for fact in facts), *said])
+    names = {*everyone.names, *subject_of_question(asked, everyone)}
     judged = [
         _Judged(option, _decision(option, asked, facts if option.score >= best.score - _CLOSE else (), kind))
         for option in near
@@ -122,8 +125,16 @@ def decide(
     return _closest(near, asked_roots, analyse) if facts else None
 
 
+def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
+    """The options, with rules for groups that the user is not known to be in put behind."""
+    others = {option.sentence for option in options if is_for_others(option.sentence, known, analyse)}
+    return [
+        replace(option, score=option.score - _FOR_OTHERS) if option.sentence in others else option for option in options
+    ]
+
+
 def _speaks_of(
-    option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, polar: bool
+    option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, *, polar: bool
 ) -> bool:
     """Whether a sentence is about what is asked: a fact about the user alone makes no answer.
 
