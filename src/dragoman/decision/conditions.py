@@ -118,6 +118,7 @@ _WITH_ITEM = re.compile(
 _NON = re.compile(r"\bnon[- ]?$|\bnot (?:a |an )?$|非$|不是$")
 _HOLDERS = re.compile(r"\b(?P<item>[a-z]+)[ -]?holders?\b")
 _ACCOMPANIED = re.compile(r"\b(?:accompanied|supervised)\b|\bwith an? (?:adult|parent|guardian)\b(?!')|陪同|监护")
+_UNACCOMPANIED = re.compile(r"\bwithout an? (?:adult|parent|guardian|grown-up)\b(?!')")
 _ZH_ITEM = re.compile("凭|持|出示|须带|带好")
 _BOOKED = re.compile(r"\b(?:have|has|are|is)? ?(?:booked|reserved(?! for)|a (?:booking|reservation))\b|预约|预订")
 _CHILD = re.compile(r"\b(?:children|kids|child)\b|儿童|小孩|孩子")
@@ -190,9 +191,10 @@ def _clause(text: str, tongue: Language) -> Clause:
         effect, exclusive, demand = _demand(masked, conditions, exclusive)
     named = _named(masked, tongue, demanded=effect == "require")
     items = [condition for condition in named if condition.attribute == "item"]
-    company = _ACCOMPANIED.search(masked) is not None and effect in ("permit", "require")
+    alone = effect == "forbid" and _UNACCOMPANIED.search(masked) is not None  # "do not travel without an adult"
     if items and effect == "forbid" and re.search(r"\bwithout\b", masked):
         effect, exclusive = "permit", True  # "no entry without a ticket"
+    company = alone or (_ACCOMPANIED.search(masked) is not None and effect in ("permit", "require"))
     if company:
         # Someone who needs company is not refused: the clause demands it of those whom it names.
         effect, demand = "require", masked
@@ -362,8 +364,9 @@ def _child(text: str, tongue: Language) -> list[Condition]:
 
 def _things(text: str, tongue: Language) -> tuple[str, ...]:
     found = []
-    for match in categories(tongue).thing_words.finditer(text):
-        word = match["word"].replace(" ", "-")
+    taxonomy = categories(tongue)
+    for match in taxonomy.thing_words.finditer(text):
+        word = taxonomy.thing_of(match)
         if tongue == "en" and re.match(r" (?:park|food|pool|show|tour|ticket|deck)\b", text[match.end() :]):
             continue
         found.append({"犬": "狗"}.get(word, word))

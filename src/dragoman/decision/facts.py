@@ -57,6 +57,8 @@ _SEGMENT = re.compile(
 _BARE_AGE = re.compile(
     r"(?:\b(?:am|is|are|turned|just|only|now|aged)|'m|'s|'re) (?:only |now |just |already )?$|今年$|^我$|[\u4e00-\u9fff]$"
 )
+_HAS_YEARS = re.compile(r"(?:\b(?:my [a-z ]{2,30}|he|she|[a-z]+) has|\bi have)(?: only| now)? $")
+"""As learners say an age: "my son has 11 years"."""
 _NO_AGE = re.compile(
     r"^(?:'?s)?(?: and \d+)?(?: years?(?: old)?| yrs)?(?=$|[ .,;!?])(?! (?:of|minutes|hours|days|weeks|per|%|times|away))"
 )
@@ -208,7 +210,8 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
     before, after = segment[max(0, quantity.start - _BEFORE) : quantity.start], segment[quantity.end :]
     fuzzy = _FUZZY.search(before[-18:])
     value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
-    age = quantity.kind == "age" or (
+    learner = quantity.kind == "duration" and "year" in quantity.shown and _HAS_YEARS.search(before)
+    age = quantity.kind == "age" or bool(learner and _NO_AGE.match(after)) or (
         quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
         and (_BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
     )  # fmt: skip
@@ -273,6 +276,7 @@ def _is_own(segment: str, match: re.Match[str], tongue: Language) -> bool:
 
 
 def _things(segment: str, tongue: Language, add: Callable[..., None]) -> None:
-    for match in categories(tongue).thing_words.finditer(segment):
-        word = match["word"].replace(" ", "-")
+    taxonomy = categories(tongue)
+    for match in taxonomy.thing_words.finditer(segment):
+        word = taxonomy.thing_of(match)
         add("thing", name={"犬": "狗"}.get(word, word), truth=not _NOT.search(segment), shown=match[0])

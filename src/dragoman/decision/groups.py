@@ -46,6 +46,8 @@ _DUTY = re.compile(
     r"\bliable\b|\bdue\b|\bmust\b|\b(?:have|need|has|needs) to\b|\bneeds?\b|\brequired?\b|\bobliged\b|\bcompulsory\b|\bsubject to\b"
 )
 _REDUCTION = re.compile(r"\breduc|\bdiscount|\bless\b|\bcheaper\b|\boff\b|\bhalf\b|\bentitled\b|\bfree\b|\bconcession")
+_ELECTRIC = re.compile(r"\be-(?=[a-z])")
+"""People write "ebike" as well as "e-bike"."""
 _ROOT = 6
 
 
@@ -95,16 +97,17 @@ def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
     """The decision of a rule by the newest of `facts` (oldest first) that names its group; None where none does."""
     if language(rule) == "zh" or language(question) == "zh":
         return None
-    asked = roots(stemmed(question.lower()))
+    question, rule = _ELECTRIC.sub("e", question.lower()), _ELECTRIC.sub("e", rule.lower())
+    asked = roots(stemmed(question))
     for fact in reversed(facts):
         own = roots(stemmed(_affirmed(fact.lower())))
         stems = own - asked - GENERAL
-        for part, group in _parts(rule.lower()):
+        for part, group in _parts(rule):
             named = roots(stemmed(_phrase(group)))
             shared = stems & roots(stemmed(part if named <= asked else group or part))
             if not shared or _BOUND.search(part) or (group and not named <= own and not named <= asked):
                 continue
-            verdict = _verdict(question.lower(), part, excepted=bool(group))
+            verdict = _verdict(question, part, excepted=bool(group))
             if verdict is not None:
                 return Decision(verdict, fact=fact, clause=part, reason=f"the rule names {min(shared)}", confidence=0.6)
     return None
@@ -116,8 +119,9 @@ def _parts(rule: str) -> list[tuple[str, str]]:
     for part in split(rule):
         exception = _EXCEPTION.search(part)
         if exception:
-            parts.append((part[: exception.start()], part[exception.end() :]))
-            parts.append((part[: exception.start()], ""))
+            rest = part[exception.end() :]
+            also = [item for item in re.split(r",? and |,? or |, ", rest)[1:] if item.strip()]
+            parts += [(part[: exception.start()], item) for item in (rest, *also, "")]
         else:
             parts.append((part, ""))
     return parts
@@ -147,7 +151,9 @@ def effect(part: str) -> Effect:
 def _verdict(question: str, part: str, *, excepted: bool) -> Verdict | None:
     does = effect(part)
     if excepted:
-        does = {"forbid": "permit", "permit": "forbid", "require": "waive", "waive": "require"}.get(does, "none")  # type: ignore[assignment]
+        does = {"forbid": "permit", "permit": "forbid", "require": "waive", "waive": "require", "reduce": "forbid"}.get(
+            does, "none"
+        )  # type: ignore[assignment]
     target = read_question(question).target
     if target in ("permit", "forbid") and _DUTY.search(question):
         target = "require"

@@ -24,6 +24,7 @@ from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import cell_for, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
+from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
@@ -58,10 +59,6 @@ _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
 _DECIDED = 10
 """How many of the best sentences code looks at, beside all of the two best passages."""
-EXCEPTION = re.compile(
-    r"(?:except|unless|but|however|only|exception|apart from|instead)\b|除|但|不过|只有", re.IGNORECASE
-)
-"""Opens a sentence that takes something back from the rule before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +243,7 @@ class JointRanker:
     ) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
         question = questions[0]
-        texts = [fact.text for fact in facts]
+        texts = [fact.text for fact in sorted(facts, key=lambda fact: fact.passage.position)]  # oldest first
         best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
         options = []
         for place, option in enumerate(alone):
@@ -390,7 +387,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if cell is not None and cell.decision is not None:
         return cell.decision
     rule = option.sentence
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         rule = f"{rule} {option.following}"
     headings = option.evidence.passage.headings
     heading = headings[-1] if headings else option.evidence.passage.title
@@ -431,7 +428,7 @@ def _placed(option: Option) -> str:
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
     text = option.sentence
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         text = f"{text} {option.following}"
     return f"{path}: {text}" if path else text
 

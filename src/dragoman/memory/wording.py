@@ -33,8 +33,8 @@ _CONTRACTIONS = tuple(
         ),
         (
             r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
-            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining|seven"
-            r"|eight|nine|ten)\b)",
+            r"(?= (?:my|our|(?:only |just |now |already |actually )?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten"
+            r"|eleven|twelve)|allergic|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining)\b)",
             r"\1 is",
         ),
         (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),

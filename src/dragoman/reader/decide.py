@@ -11,8 +11,9 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
+from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
-from dragoman.decision.joint import EXCEPTION, FURTHEST, Option
+from dragoman.decision.joint import FURTHEST, Option
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
@@ -64,6 +65,10 @@ _NOT_ASKED = frozenset(
 """What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
+_OF_THE_PLAN = frozenset({"count", "duration", "since", "amount", "currency", "length", "volume"})
+"""What is only asked for where the rule that lacks it answers best."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
     option: Option
@@ -80,6 +85,7 @@ def decide(
     """
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
+    facts = sorted(facts, key=lambda fact: fact.passage.position)  # oldest first: the newest wins
     search = standalone(context)
     question = search.text
     titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
@@ -174,7 +180,7 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
         and not option.sentence.rstrip().endswith("?")
         and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
     ]
-    said = [best, *beside][:2]
+    said = [best, *beside][:2] if beside else [_with_exception(best)]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
@@ -298,7 +304,13 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     if is_plain:
         return _answer([best], facts)
     # A rule that nearly answers best and only lacks a fact is asked about before another one is quoted in vain.
-    lacking = [each for each in judged[1:] if each.option.score >= best.option.score - _CLOSE and _lacks_a_fact(each)]
+    lacking = [
+        each
+        for each in judged[1:]
+        if each.option.score >= best.option.score - _CLOSE
+        and _lacks_a_fact(each)
+        and each.decision.missing not in _OF_THE_PLAN
+    ]
     return _answer(lacking[:1], facts) if lacking and best.decision.verdict == "none" else None
 
 
@@ -338,7 +350,7 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 
 def _with_exception(option: Option) -> Option:
     """The rule with the exception that stands in the sentence after it."""
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option
 
