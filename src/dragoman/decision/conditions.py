@@ -131,6 +131,11 @@ _UNREAD_BOUND = re.compile(
 )
 _INSTEAD = re.compile(r",? instead of (?:[€£$] ?)?(?P<full>\d+(?:\.\d+)?)(?: ?(?:€|euros?|pounds?|dollars?))?")
 _BRACKET = re.compile(r"\([^()]*\)")
+_SHARED_UNIT = re.compile(
+    r"(?P<low>\b(?:over|above|from|more than|at least) \d+(?:\.\d+)?)(?P<join> (?:and|but|to) (?:up to |under |less than |below |at most )?)"
+    r"(?P<high>\d+(?:\.\d+)?) ?(?P<unit>metres?|meters?|m|cm|kg|kilos?|years?|months?|weeks?|days?|hours?|minutes?|people|persons)\b"
+)
+"""Two bounds that share a unit: "over 5 and up to 7 metres"."""
 _BULLET = re.compile(r"[*•·-] |\d{1,2}[.)] ")
 
 
@@ -149,7 +154,9 @@ def clauses(rule: str) -> tuple[Clause, ...]:
     for sentence in sentences(rule) or (rule,):
         if sentence.endswith(("?", "？")):
             continue
-        text = spread(normalise(sentence)).rstrip(" .!。！")
+        text = _SHARED_UNIT.sub(
+            r"\g<low> \g<unit>\g<join>\g<high> \g<unit>", spread(normalise(sentence)).rstrip(" .!。！")
+        )
         if text:
             found.extend(_price_list(text, tongue) or _clauses(text, tongue))
     return tuple(found)

@@ -22,9 +22,11 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
+from dragoman.decision.categories import categories
 from dragoman.decision.cells import cell_for, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
+from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
@@ -57,6 +59,7 @@ FURTHEST = 0.6
 """How far a sentence may stand below the best by the question alone for a fact that it names to matter."""
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
+_NO_FOOD = re.compile(r"(?:and |but |so )?(?:when|where|who|why|how|what time)\b", re.IGNORECASE)
 _DECIDED = 10
 """How many of the best sentences code looks at, beside all of the two best passages."""
 
@@ -288,6 +291,7 @@ class JointRanker:
             frozenset() if _ENDED.search(fact.text) else roots(self._analyse(fact.text)) - unspecific for fact in facts
         ]
         words = [roots(self._analyse(option.sentence)) for option in alone]
+        harmful = self._hazards(question, facts, alone)
         options = []
         for j, option in enumerate(alone):
             best: tuple[float, float, int] | None = None
@@ -297,7 +301,9 @@ class JointRanker:
                     "near": near[i][j],
                     "shared": float(min(_MOST_SHARED, len(own[i] & words[j]))),
                     "named": float(bool(specific[i] & words[j])),  # the question speaks of the fact itself
-                    "decided": float(option.decision is not None and option.decision.fact == fact.text),
+                    "decided": float(
+                        (option.decision is not None and option.decision.fact == fact.text) or (i, j) in harmful
+                    ),
                 }
                 gain = sum(weight * features[name] for name, weight in gains.items())
                 bears = _probability(sum(weight * features.get(name, 1.0) for name, weight in odds_of.items()))
@@ -317,6 +323,21 @@ class JointRanker:
                     )
                 )
         return options
+
+    def _hazards(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> set[tuple[int, int]]:
+        """Pairs of a fact and a sentence that names what, by the fact, somebody does not eat."""
+        if language(question) == "zh" or question_kind(question) == "amount" or _NO_FOOD.match(question):
+            return set()
+        pairs = set()
+        for i, fact in enumerate(facts):
+            known = situation([fact.text], "").known
+            avoided = {each.name: each for each in known if each.attribute == "avoids"}
+            for each in known:
+                if each.attribute == "diet":
+                    avoided.update(dict.fromkeys(categories("en").diets[each.name], each))
+            if avoided:
+                pairs |= {(i, j) for j, option in enumerate(alone) if hazards.offending(option.sentence, avoided, "en")}
+        return pairs
 
     def _nearest(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> Sequence[Evidence]:
         if len(facts) <= MOST_FACTS:

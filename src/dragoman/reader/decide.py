@@ -14,12 +14,14 @@ from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, Option
+from dragoman.decision.lists import pick_points
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
+from dragoman.reader.menu import fitting_dishes
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -92,7 +94,9 @@ def decide(
     common = GENERAL | {root for root, count in titles.items() if count > 1}
     # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
     asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
-    polar = question_kind(context.last) == "polar"
+    kind = question_kind(context.last)
+    asked = " ".join(context.last.split())
+    polar = kind == "polar"
     carried = search.is_follow_up and polar
     known = asked_roots.union(*(roots(analyse(fact.text)) for fact in facts))
     ranked = [
@@ -100,6 +104,8 @@ def decide(
         for option in _by_sentence(_without_others(options, known, analyse))
         if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
+    if facts and (dishes := fitting_dishes(asked, options, facts)) is not None:
+        return dishes
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
     if not ranked or ranked[0].probability < floor:
@@ -111,12 +117,10 @@ def decide(
         if (option.probability >= floor and option.score >= best.score - _NEAR)
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
-    kind = question_kind(context.last)
     if kind != "polar":
         by_table = _table(near, facts, question, analyse)
         if by_table is not None:
             return by_table
-    asked = " ".join(context.last.split())
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
     everyone = people([*(fact.text for fact in facts), *said])
     names = {*everyone.names, *subject_of_question(asked, everyone)}
@@ -191,7 +195,8 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
     """The answer that a table gives by comparing rows, or by the row and column that the question names."""
     best = options[0]
     if read_row(best.sentence) is None:
-        return None
+        listed = pick_points(question, best.evidence.text, analyse)
+        return Answer(tuple(replace(best, sentence=text, fact=None) for text in listed)) if listed else None
     rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
     told = [fact.text for fact in facts]
     personal = row_for(rows, told, question, analyse)

@@ -10,6 +10,7 @@ from dragoman.text.ask_back import Resumed
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.second_person import second_person
+from dragoman.text.spelling import spelt
 
 _FURTHEST = 6
 """How many of the user's turns before the last may hold the question."""
@@ -20,7 +21,10 @@ _AND_WHOM = re.compile(
     r"(?: too| as well| then| instead)?\s?\?*",
     re.IGNORECASE,
 )
-_PERSON = r"(?P<who>(?:my|our) (?:[a-z-]++ )??[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?|i|we|he|she|they|(?-i:[A-Z])[\w'’-]++)"
+_PERSON = (
+    r"(?P<who>(?:my|our) (?:[a-z-]++ )??[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?"
+    r"|i|we|he|she|they|me|us|him|her|them|(?-i:[A-Z])[\w'’-]++)"
+)
 _SUBJECT = re.compile(
     r"(?P<before>(?:^|.*?[,.!] |.*?\b(?:what|how much|which [a-z]+|where|when|how) (?:[a-z]+ ){0,3}?))"
     rf"(?P<verb>can|could|may|might|must|should|will|would|do|does|am|is|are|have|has) {_PERSON}(?P<after> .+)",
@@ -36,11 +40,11 @@ def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str
     `facts` gives what is known about the user: a name that neither it nor the user's turns have ("And Lisbon?") is a
     topic of its own.
     """
-    match = _AND_WHOM.fullmatch(context.last.strip())
+    match = _AND_WHOM.fullmatch(spelt(context.last.strip()))
     if match is None or language(context.last) == "zh":
         return None
     who = match["who"]
-    turns = [turn.text for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
+    turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
     if who[:1].isupper() and not any(re.search(rf"\b{re.escape(who)}\b", text) for text in (*turns, *facts())):
         return None
     asked = next((text for text in reversed(turns) if _AND_WHOM.fullmatch(text.strip()) is None), "")
@@ -66,7 +70,7 @@ def _with_subject(asked: str, who: str) -> str | None:
     """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
     last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
     match = _FOR_WHOM.fullmatch(last)
-    if match is not None and match["who"].lower() not in ("he", "she", "they"):
+    if match is not None and match["who"].lower() not in ("i", "we", "he", "she", "they"):
         return f"{match['before']} {who}{match['after']}"
     match = _SUBJECT.fullmatch(last)
     if match is None:
