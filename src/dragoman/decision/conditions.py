@@ -64,7 +64,7 @@ _READ_IF = re.compile(
 )
 """An if-clause whose whole content is a condition that was read."""
 _RESIDUE = re.compile(
-    r"\b(?:with|without|outside|during|evenings?|mornings?|afternoons?|nights?|leads?|leash|large|small|big|heavy|young|first|second|whose"
+    r"\b(?:with|without|outside|during|evenings?|mornings?|afternoons?|nights?|leads?|leash|large|small|big|heavy|young(?! (?:people|persons|visitors|guests|children|adults) (?:aged |of )?◇)|first|second|whose"
     r"|who(?! (?:is|are|have|stay|earn|weigh|live)[a-z ]{0,20}◇)|clubs?|schools?|holidays?|advance|per|before|after|winds?|peak|rush"
     r"|(?:visitors|guests|people|persons|those|anyone|citizens|passengers|readers|everyone) (?:from|of|in|living|coming)"
     r"|only (?:on|in|at|by|to)(?! ◇)|contains?|depending|near|inside|only on request|women|ladies|girls|boys|men|gentlemen|families|couples|private|guided|special|selected)\b|上午|下午|晚上|晚间|早上|期间|节假日|部分"

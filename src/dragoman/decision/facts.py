@@ -88,6 +88,7 @@ _LONG = re.compile(r"\b(?:long|length|wide)\b|长|宽")
 _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
+_SECONDS_OF_MONTH = 52 / 12 * 7 * 86400
 _LONGEST_ANSWERED = 9
 _BEFORE = 40
 """Characters before a number that say what it counts; all patterns for them are shorter."""
@@ -211,6 +212,14 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
     fuzzy = _FUZZY.search(before[-18:])
     value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
     learner = quantity.kind == "duration" and "year" in quantity.shown and _HAS_YEARS.search(before)
+    if (
+        quantity.kind == "duration"
+        and _BARE_AGE.search(before)
+        and re.match(r"\d+ ?(?:weeks?|months?)$", quantity.shown)
+    ):
+        months = quantity.value / _SECONDS_OF_MONTH
+        add("age", low=months, high=months, unit="month", shown=quantity.shown)  # "my puppy is nine weeks"
+        return
     age = quantity.kind == "age" or bool(learner and _NO_AGE.match(after)) or (
         quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
         and (_BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)

@@ -280,7 +280,9 @@ def _column(measure: Measure | None, asked: str, table: list[tuple[str, Row]]) -
     readable = [name for name in names if any(_value(row.get(name, ""), measure, name) is not None for _, row in table)]
     if len(readable) > 1:
         stems = frozenset(_stems(asked))
-        by_question = [name for name in readable if frozenset(_stems(name.lower())) & stems]
+        shares = {name: len(frozenset(_stems(name.lower())) & stems) for name in readable}
+        most = max(shares.values())
+        by_question = [name for name in readable if most and shares[name] == most]
         by_header = [name for name in readable if _HEADERS[measure].search(name.lower())]
         readable = by_question or by_header
     return readable[0] if len(readable) == 1 else None

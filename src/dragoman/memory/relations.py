@@ -158,7 +158,7 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
         return False
     if base == "name":
         known = words("not_names") | words("passing")
-        if value.islower() and tokens[0].endswith(("ing", "ed")):
+        if value.islower() and (tokens[0].endswith(("ing", "ed")) or tokens[0] in words("jobs")):
             return False
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
     if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):

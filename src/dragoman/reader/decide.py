@@ -16,6 +16,7 @@ from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, r
 from dragoman.decision.joint import FURTHEST, Option
 from dragoman.decision.lists import pick_points
 from dragoman.decision.questions import question as read_question
+from dragoman.decision.questions import stemmed
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
@@ -118,7 +119,7 @@ def decide(
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
     if kind != "polar":
-        by_table = _table(near, facts, question, analyse)
+        by_table = _table(near, facts, question, analyse, turn=search.turn if search.is_follow_up else "")
         if by_table is not None:
             return by_table
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
@@ -129,7 +130,10 @@ def decide(
         for option in near
     ]
     judged = [each if _may_say(each, asked, names) else _Judged(each.option, Decision("none")) for each in judged]
-    chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
+    if kind == "polar":
+        chosen = _polar(judged, facts, asked)
+    else:
+        chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts)
     if chosen is not None:
         return chosen
     return _closest(near, asked_roots, analyse) if facts else None
@@ -191,7 +195,9 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
     return Answer(tuple(map(_in_place, said)), () if doubt else tuple(facts.values()), doubt=doubt)
 
 
-def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+def _table(
+    options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse, *, turn: str = ""
+) -> Answer | None:
     """The answer that a table gives by comparing rows, or by the row and column that the question names."""
     best = options[0]
     if read_row(best.sentence) is None:
@@ -212,7 +218,7 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
             column = f" ({choice.column})" if choice.column else ""
             texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
         return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
-    named = lookup(question, rows, told, analyse)
+    named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
         return None
     cell = named[1]
@@ -239,8 +245,11 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
     `facts` are those that may decide by words; none for an option that only its numbers can bring in.
     """
     decision = option.decision or Decision("none")
-    if decision.verdict != "none" or kind != "polar" or not facts:
+    if decision.verdict != "none" or kind != "polar":
         return decision
+    if not facts:
+        lacking = _by_topic(question, (), option) if read_row(option.sentence) is not None else None
+        return lacking if lacking is not None and lacking.verdict == "unknown" else decision
     texts = [fact.text for fact in facts]
     named = by_group(question, texts, option.sentence) or _by_topic(question, texts, option)
     if named is not None:
@@ -264,15 +273,17 @@ def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision |
     """What code decides of a rule that was chosen for the question, though they share too few words to be sure."""
     if read_question(question).target != "permit":
         return None
-    if read_row(option.sentence) is not None:
+    row = read_row(option.sentence)
+    if row is not None:
         found = row_verdict(option.sentence, facts, question)
-        if found is not None:
+        named = any(word in stemmed(question) for word in stemmed(row.label))
+        if found is not None and (found.verdict != "unknown" or named):
             return found
     decision = applies(option.sentence, facts, about(facts, question))
     return decision if decision.verdict in ("yes", "no") and decision.fact else None
 
 
-def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> Answer | None:
     """Yes or no. Every rule must be met, so a refusal outweighs a permission.
 
     A rule that one of the user's facts decides counts wherever it stands; one that is decided by its words alone, or
@@ -312,7 +323,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
     lacking = [
         each
         for each in judged[1:]
-        if each.option.score >= best.option.score - _CLOSE
+        if each.option.score >= best.option.score - (_NEAR if _asks_for_named(each, asked) else _CLOSE)
         and _lacks_a_fact(each)
         and each.decision.missing not in _OF_THE_PLAN
     ]
@@ -374,9 +385,16 @@ def _is_open(judged: _Judged) -> bool:
     return _lacks_a_fact(judged) and judged.option.probability >= _ANSWERS
 
 
+def _asks_for_named(judged: _Judged, question: str) -> bool:
+    """Whether what is missing belongs to what the question names: "our puppy", "How old is your puppy?"."""
+    whose = re.search(r"\b(?:your|my|our) (?:\w+ )?(\w+)\W*$", judged.decision.ask)
+    return whose is not None and re.search(rf"\b{re.escape(whose[1])}", question, re.IGNORECASE) is not None
+
+
 def _lacks_a_fact(judged: _Judged) -> bool:
     decision = judged.decision
-    return decision.verdict == "unknown" and may_ask(decision) and read_row(judged.option.sentence) is None
+    is_row = read_row(judged.option.sentence) is not None
+    return decision.verdict == "unknown" and may_ask(decision) and (not is_row or decision.missing == "age")
 
 
 def may_ask(decision: Decision) -> bool:

@@ -14,6 +14,7 @@ from dragoman.text.spelling import spelt
 
 _FURTHEST = 6
 """How many of the user's turns before the last may hold the question."""
+_LONGEST_TOLD = 30
 _AND_WHOM = re.compile(
     r"(?:(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks)\b[,.!]? )?"
     r"(?:(?:and|but|or)\b ?)?(?:(?:what|how) about |(?:the )?same (?:question )?for |for |with |can |does )?"
@@ -64,6 +65,22 @@ def after_correction(context: Context, superseded: Collection[str]) -> Resumed |
         if question.speaker == "user" and form(question.text).act == "question":
             return Resumed(question.text, turns[-1].text, turns[:end])
     return None
+
+
+def told_after(context: Context) -> Resumed | None:
+    """The question before the last reply, where this turn only tells something that may change its answer.
+
+    Whether it does is for the caller to find out. The turn is put before the question, as if it had been told first.
+    """
+    turns = context.turns
+    if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
+        return None
+    told, question = turns[-1], turns[-3]
+    if form(told.text).act != "statement" or form(question.text).act != "question" or language(told.text) == "zh":
+        return None
+    if not 2 <= len(told.text.split()) <= _LONGEST_TOLD:
+        return None
+    return Resumed(question.text, told.text, (*turns[:-3], told, question))
 
 
 def _with_subject(asked: str, who: str) -> str | None:
