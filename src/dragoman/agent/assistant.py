@@ -259,7 +259,7 @@ class Assistant:
         if again is None or learned.forgotten or learned.pending is not None:
             return None
         reply = self.agent.run([replace(context, turns=again.turns)])[0].text
-        told = [fact.text for fact in learned.added] or sentences(again.statement)
+        told = [*(fact.text for fact in learned.added), *sentences(again.statement)]
         is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in told)
         return again if is_reason and reply != context.turns[-2].text else None
 
