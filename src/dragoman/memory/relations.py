@@ -97,7 +97,8 @@ def _alone(fact: Fact, others: Sequence[Fact]) -> str:
     text = fact.text.rstrip(".")
     for other in others:
         if other is not fact and other.text == fact.text and other.value != fact.value:
-            before, phrase, after = text.partition(f" {other.value}")
+            article = next((word for word in (" a", " an", " the") if f"{word} {other.value}" in text), "")
+            before, phrase, after = text.partition(f"{article} {other.value}")
             if phrase and not fact.value.startswith(other.value):
                 text = _PREPOSITION.sub("", before) + after
     return f"{text}."

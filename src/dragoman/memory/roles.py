@@ -58,7 +58,6 @@ _OCCUPATIONS = frozenset(
     "cleaner cashier manager designer researcher pharmacist midwife vet psychologist physiotherapist "
     "social-worker pensioner housewife au-pair".split()
 )
-)
 
 
 def canonical(role: str) -> str:

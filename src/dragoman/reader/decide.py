@@ -107,14 +107,11 @@ def decide(
         for option in _by_sentence(_without_others(options, known, analyse))
         if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
-    if facts and (dishes := fitting_dishes(asked, options, facts)) is not None:
-        return dishes
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
-    if options and kind != "polar" and options[0].probability >= floor * _LEAST_OF_LIST:
-        listed = pick_points(question, options[0].evidence.text, analyse)
-        if listed:
-            return Answer(tuple(replace(options[0], sentence=text, fact=None) for text in listed))
+    listed = _listed(context, options, facts, floor, analyse)
+    if listed is not None:
+        return listed
     if not ranked or ranked[0].probability < floor:
         return None
     best = ranked[0]
@@ -145,6 +142,22 @@ def decide(
     return _closest(near, asked_roots, analyse) if facts else None
 
 
+def _listed(
+    context: Context, options: Sequence[Option], facts: Sequence[Evidence], floor: float, analyse: Analyse
+) -> Answer | None:
+    """The points of a list that suit the user, or that are the cheapest, the longest, the ones for free."""
+    dishes = fitting_dishes(context.last, options, facts) if facts else None
+    if dishes is not None or not options or question_kind(context.last) == "polar":
+        return dishes
+    best = options[0]
+    chosen = (
+        pick_points(standalone(context).text, best.evidence.text, analyse)
+        if best.probability >= floor * _LEAST_OF_LIST
+        else []
+    )
+    return Answer(tuple(replace(best, sentence=text, fact=None) for text in chosen)) if chosen else None
+
+
 def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
     """The options, with rules for groups that the user is not known to be in put behind."""
     others = {option.sentence for option in options if is_for_others(option.sentence, known, analyse)}
@@ -163,7 +176,8 @@ def _speaks_of(
     """
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
-    if option.decision is not None and option.decision.fact and option.decision.by == "code":
+    is_row = read_row(option.sentence) is not None
+    if option.decision is not None and option.decision.fact and (is_row or floor < 1.0):
         return True
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")

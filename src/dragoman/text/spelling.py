@@ -14,9 +14,7 @@ _FOR = re.compile(
     re.IGNORECASE,
 )
 _FOR_SOMEBODY = re.compile(r"(?<=[a-z] )4(?= [a-z]{3,}\W*$)", re.IGNORECASE)
-_TO = re.compile(
-    r"(?<=\bwant )2(?= [a-z]{3,}\b)|(?<=\bgoing )2(?= [a-z]{3,}\b)|(?<=\bneed )2(?= [a-z]{3,}\b)", re.IGNORECASE
-)
+_TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)", re.IGNORECASE)
 _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 
 
