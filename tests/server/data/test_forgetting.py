@@ -276,7 +276,7 @@ def test_two_who_forget_at_once_in_two_dialogues_do_not_wait_for_each_other(make
         lambda: (
             started.service.turn_queue.load == 0
             and not started.service.turn_queue._hushed
-            and not started.service._held
+            and not started.service._locks._held
         )
     )
 
@@ -298,7 +298,7 @@ def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_hou
         await reading
         await asyncio.sleep(0.05)
         assert service.turn_queue.load == 0 and run.future is None
-        assert not service.turn_queue._hushed and not service._held
+        assert not service.turn_queue._hushed and not service._locks._held
         await service.close()
 
     asyncio.run(scene())

@@ -18,7 +18,7 @@ from dragoman.server.http.cors import Origins
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import MEDIA_TYPE, of_status, of_validation, problem_of
 from dragoman.server.http.request_limits import LEFT, BodyLimits, RequestLimits
-from dragoman.server.http.schemas import ProblemDetails
+from dragoman.server.http.resource_schemas import ProblemDetails
 from dragoman.server.mcp.http_transport import PATH as MCP_PATH
 from dragoman.server.mcp.http_transport import HttpTools
 from dragoman.server.observe.prometheus import Metrics

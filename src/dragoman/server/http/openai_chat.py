@@ -17,8 +17,10 @@ from dragoman.server.access.caller import Caller
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http import views
 from dragoman.server.http.chat_parameters import check_parameters, ignored, refused
+from dragoman.server.http.problems import problem_of
 from dragoman.server.http.reply_limits import ReplyLimits, count_tokens
 from dragoman.server.http.schemas import ChatMessage, ChatRequest
+from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.structured_reply import UnfilledError, check_format, fill
 from dragoman.server.http.views import View, dumps
 from dragoman.server.service import CallerTurn
@@ -50,6 +52,8 @@ def _unique() -> str:
 
 class ChatTurn:
     """One chat request: its turn, its dialogue, and the format of its answer."""
+
+    media_type = EVENTS
 
     def __init__(
         self,
@@ -117,13 +121,13 @@ class ChatTurn:
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
-    def failed(self) -> None:
+    def restore(self) -> None:
         """Restore the end of the dialogue after a failed turn, so that a retry continues it."""
         if self._claimed is not None and self._ends is not None:
             claimed, self._claimed = self._claimed, None
             self._ends.note(self._whose, self._before, claimed)
 
-    def completion(self, done: TurnDone) -> View:
+    def whole(self, done: TurnDone) -> View:
         """The completion object of a finished turn."""
         text, refusal = self.content(done)
         return {
@@ -143,7 +147,7 @@ class ChatTurn:
             "dragoman": self.extension(done),
         }
 
-    def chunks(self, event: Event) -> Iterator[bytes]:
+    def pieces(self, event: Event) -> Iterator[bytes]:
         """The chunks that an event adds to the stream. The first one names the role, before anything is decided."""
         if not self._greeted:
             self._greeted = True
@@ -163,6 +167,10 @@ class ChatTurn:
                     usage = self.usage(event, self.delivered(event))
                     yield self._line({"choices": [], "usage": usage})
                 yield b"data: [DONE]\n\n"
+
+    def failed(self, error: BaseException) -> bytes:
+        """The error chunk, which OpenAI's clients raise."""
+        return b"data: " + dumps({"error": problem_of(error).view(openai=True)["error"]}) + b"\n\n"
 
     def usage(self, done: TurnDone, text: str) -> View:
         """Tokens of the reply: those that its models counted, or, where none was called, those of the texts."""

@@ -18,7 +18,8 @@ from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
 from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.problems import problem_of
-from dragoman.server.http.schemas import FactView, Gate, LearnedView, Plan, Said, SourceEvidence
+from dragoman.server.http.reply_schemas import FactView, Gate, LearnedView, Plan, SourceEvidence
+from dragoman.server.http.schemas import Said
 from dragoman.server.mcp.resources import Call, Who, add_resources
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Decided, TurnDone
