@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from dragoman.agent.assistant import UserTurn as Said
 from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note, Reply
-from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
+from dragoman.core.values import SHARED_USER, Receipt, Sampling, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
@@ -51,7 +51,7 @@ class CallerTurn:
     """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
-    `instructions` concern the wording of the reply, where a model writes it.
+    `instructions` and `sampling` concern the wording of the reply, where a model writes it.
     """
 
     text: str
@@ -60,6 +60,7 @@ class CallerTurn:
     before: tuple[Turn, ...] = ()
     request: str = ""
     instructions: str = ""
+    sampling: Sampling | None = None
 
     @property
     def bytes(self) -> int:
@@ -226,7 +227,7 @@ class Service:
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.sampling)
         try:
             if ask.request and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found

@@ -17,7 +17,7 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.http.cors import Origins
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import MEDIA_TYPE, of_status, of_validation, problem_of
-from dragoman.server.http.request_limits import LEFT, BodyLimits, RequestLimits
+from dragoman.server.http.request_limits import LEFT, OLLAMA_PATHS, OPENAI_PATHS, BodyLimits, RequestLimits
 from dragoman.server.http.resource_schemas import ProblemDetails
 from dragoman.server.mcp.http_transport import PATH as MCP_PATH
 from dragoman.server.mcp.http_transport import HttpTools
@@ -98,7 +98,8 @@ def _handle_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return problem_response(request, of_validation(error.errors()))
+        is_foreign = request.url.path.startswith((*OPENAI_PATHS, *OLLAMA_PATHS))
+        return problem_response(request, of_validation(error.errors(), status=400 if is_foreign else None))
 
     async def bare(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -16,12 +16,12 @@ class OllamaMessage(Lenient):
 
 
 class OllamaOptions(Lenient):
-    """Options of a generation: `num_predict` and `stop` limit the reply, the others have no meaning for an agent."""
+    """Options of a generation; those that are not listed have no meaning for an agent."""
 
     num_predict: int | None = None
     stop: StopText | Annotated[list[StopText], Field(max_length=4)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
 
 
 class OllamaChatRequest(Lenient):

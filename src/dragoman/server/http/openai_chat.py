@@ -7,7 +7,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -33,6 +33,17 @@ _WRITTEN = ("generated", "drafted")
 _PROCESS = secrets.token_hex(6)
 _COUNTED = itertools.count(16)
 _NOBODY = ChatMessage(role="system")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderTraits:
+    """Whether an agent's reader obeys system messages, and `temperature` and `seed`."""
+
+    follows_instructions: bool = False
+    takes_sampling: bool = False
+
+
+NO_TRAITS = ReaderTraits()
 
 
 def new_dialogue(request: str = "", *, origin: Literal["api", "mcp"] = "api") -> str:
@@ -61,7 +72,7 @@ class ChatTurn:
         caller: Caller,
         once: str = "",
         *,
-        follows_instructions: bool = False,
+        reader: ReaderTraits = NO_TRAITS,
         dialogue: str = "",
         continues: bool = True,
     ) -> None:
@@ -69,7 +80,8 @@ class ChatTurn:
         check_parameters(request)
         self._continues = continues
         self.place = 1  # of the reply, where the dialogue has no name
-        self.ignored = ignored(request)
+        self._reader = reader
+        self.ignored = ignored(request, samples=reader.takes_sampling)
         self._schema = check_format(request.response_format)
         self._new_limits = partial(ReplyLimits, max_tokens=request.most_tokens, stop=request.stops)
         self._limits = self._new_limits()
@@ -89,8 +101,15 @@ class ChatTurn:
             check_dialogue(named)
         instructions = _instructions(request)
         self._instructed = bool(instructions)
-        self._follows = follows_instructions
-        self.ask = CallerTurn(self._text, request.model, named or "", request=once, instructions=instructions)
+        self._sampling = request.sampling if reader.takes_sampling else None
+        self.ask = CallerTurn(
+            self._text,
+            request.model,
+            named or "",
+            request=once,
+            instructions=instructions,
+            sampling=self._sampling,
+        )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
         self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)
         self._id = f"chatcmpl-{_unique()}"
@@ -228,9 +247,12 @@ class ChatTurn:
 
     def _second_half(self, done: TurnDone) -> View:
         after = views.after(done)
-        if not self._instructed:
-            return after
-        return {**after, "instructions": "used" if self._follows and after["method"] in _WRITTEN else "unused"}
+        is_written = after["method"] in _WRITTEN
+        if self._instructed:
+            after["instructions"] = "used" if is_written and self._reader.follows_instructions else "unused"
+        if self._sampling is not None:
+            after["sampling"] = "used" if is_written else "unused"
+        return after
 
     def _first_half(self, gathered: TurnPreface, dialogue: str) -> View:
         return {**views.before(gathered, dialogue=dialogue), "ignored": self.ignored}

@@ -77,6 +77,7 @@ class Extension(BaseModel):
     sources: list[SourceEvidence]
     ignored: list[str] | None = None
     instructions: Literal["used", "unused"] | None = None
+    sampling: Literal["used", "unused"] | None = None
     turn: int
     confidence: float
     method: str

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dragoman.core.values import Sampling
+
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Said: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
 
@@ -86,10 +88,16 @@ class ChatRequest(Lenient):
     metadata: Metadata | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     dragoman: ChatExtension | None = None
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """Temperature and seed; None where neither is given."""
+        given = Sampling(self.temperature, self.seed)
+        return None if given == Sampling() else given
 
     @property
     def most_tokens(self) -> int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.responses import Response
 
 from dragoman.server.data import chats
+from dragoman.server.http.openai_chat import ReaderTraits
 from dragoman.server.http.streams import EVENTS, LINES, EventStream, whole
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import ONCE, answer, told
@@ -64,10 +65,12 @@ _STREAMED: dict[str, dict[str, Any]] = {
 }
 
 
-def follows_instructions(service: Service, agent: str) -> bool:
-    """Whether the reader of an agent reads system messages."""
+def reader_traits(service: Service, agent: str) -> ReaderTraits:
+    """What the reader of an agent obeys."""
     reader = service.hosted(agent).assistant.agent.reader
-    return bool(getattr(reader, "follows_instructions", False))
+    return ReaderTraits(
+        bool(getattr(reader, "follows_instructions", False)), bool(getattr(reader, "takes_sampling", False))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dragoman.server.http.ollama_schemas import (
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View
-from dragoman.server.routes.chat_turns import begin_chat, follows_instructions, route_options
+from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
 from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
 
 router = APIRouter(tags=["Ollama"])
@@ -43,7 +43,7 @@ async def chat(body: OllamaChatRequest, request: Request, caller: Who) -> Respon
     """Answer the last message, as lines unless `stream` is false. The last line has the field `dragoman`."""
     service = service_of(request)
     asked = chat_request(body)
-    talk = ChatTurn(asked, caller, request_id(request), follows_instructions=follows_instructions(service, asked.model))
+    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked.model))
     begun = await begin_chat(service, caller, asked, talk)
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 

@@ -24,7 +24,7 @@ from dragoman.server.http.resource_schemas import EmbeddingList, ModelList, Mode
 from dragoman.server.http.schemas import ChatRequest, EmbeddingsRequest, ResponsesRequest
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View
-from dragoman.server.routes.chat_turns import begin_chat, follows_instructions, route_options
+from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
 from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import Service
 
@@ -40,7 +40,7 @@ swift = APIRouter(tags=["OpenAI"], route_class=Swift)
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    talk = ChatTurn(body, caller, request_id(request), follows_instructions=follows_instructions(service, body.model))
+    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body.model))
     begun = await begin_chat(service, caller, body, talk)
     return await begun.respond(request, talk, stream=bool(body.stream))
 
@@ -63,7 +63,7 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
         asked,
         caller,
         request_id(request),
-        follows_instructions=follows_instructions(service, body.model),
+        reader=reader_traits(service, body.model),
         dialogue=dialogue if is_end else "",
         continues=not body.previous_response_id,
     )
