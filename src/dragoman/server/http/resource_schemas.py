@@ -92,6 +92,7 @@ class EvidenceList(BaseModel):
 class FileView(BaseModel):
     name: str
     bytes: int
+    modified: int
     passages: int
 
 
