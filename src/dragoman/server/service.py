@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
-from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
+from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note, Reply
 from dragoman.core.values import SHARED_USER, Receipt, Sampling, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
@@ -30,7 +30,8 @@ from dragoman.server.service_threads import KeyedLocks, ServiceThreads
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
 from dragoman.server.turns.fair_share import FairShare
-from dragoman.server.turns.forget_requests import Wish, asks_to_forget
+from dragoman.server.turns.forget_requests import asks_to_forget
+from dragoman.server.turns.quiet_turns import QuietTurns
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Service:
         self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
         self.receiving = FairShare(_RECEIVING)
         self._locks = KeyedLocks()
+        self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
         self._chats = ChatUsage()
         self._made = time.time()
         self.ready = False
@@ -156,8 +158,10 @@ class Service:
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
             wish = await self.threads.parse(partial(asks_to_forget, ask.text), caller.whose)
-            deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
-            around = self._silence(hosted, caller, line, wish, deletes=deletes)
+            deletes = wish == "something" or (
+                wish == "confirmation" and await self._quiet.is_asked(hosted, caller, line)
+            )
+            around = self._quiet.around(hosted, caller, line, wish, deletes=deletes)
             # Who has no room left can still ask to forget.
             work = partial(work, is_counted=wish == "nothing")
             if hosted.usher is None:
@@ -168,41 +172,6 @@ class Service:
             except BaseException:
                 standing.leave(kept=False)
                 raise
-
-    def _silence(
-        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish, *, deletes: bool
-    ) -> AbstractAsyncContextManager[None] | None:
-        """The context of a turn that deletes data, in which the user's other turns are stopped; None for other turns.
-
-        With `deletes` it stops them on all servers.
-        """
-        if wish in ("nothing", "everything") or hosted.assistant.memory is None:
-            return None
-        if wish == "confirmation":
-            return self._if_confirmed(hosted, caller, line, deletes=deletes)
-        return self._between_turns(hosted, caller, apart=line)
-
-    @asynccontextmanager
-    async def _if_confirmed(
-        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], *, deletes: bool
-    ) -> AsyncIterator[None]:
-        """Stop the user's other turns if this one confirms that everything is deleted.
-
-        Entered when the turn is first in its queue: only then has the turn before it been answered.
-        """
-        if not await self._is_asked(hosted, caller, line):
-            yield
-        elif not deletes:  # sent before the question was there, so it cannot answer it
-            raise BusyError("The question was not answered yet.", remedy="Confirm again.", seconds=1.0)
-        else:
-            async with self._between_turns(hosted, caller, files=True, apart=line):
-                yield
-
-    async def _is_asked(self, hosted: Hosted, caller: Caller, line: tuple[str, ...]) -> bool:
-        """Whether the last reply of a dialogue asked to confirm deleting everything."""
-        return await self.threads.look_up(
-            lambda: hosted.view(caller.tenant).awaits_confirmation(user=caller.user, dialogue=line[-1])
-        )
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
@@ -317,7 +286,7 @@ class Service:
 
         Running turns are cancelled, and none starts until the function is done.
         """
-        async with self._between_turns(self.hosted(agent), caller):
+        async with self._quiet.between(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
 
     async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> int:
@@ -327,7 +296,7 @@ class Service:
         """
         if not confirmed:
             raise unconfirmed(await self.do(caller, agent, user_data.erasure))
-        async with self._between_turns(self.hosted(agent), caller, files=True):
+        async with self._quiet.between(self.hosted(agent), caller, files=True):
             return await self.do(caller, agent, user_data.forget_everything)
 
     async def forget_dialogue(self, caller: Caller, agent: str, dialogue: str) -> int:
@@ -339,20 +308,6 @@ class Service:
             removed = await self.do(caller, agent, chats.forget_chat, dialogue)
         self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
         return removed
-
-    @asynccontextmanager
-    async def _between_turns(
-        self, hosted: Hosted, caller: Caller, *, files: bool = False, apart: tuple[str, ...] | None = None
-    ) -> AsyncIterator[None]:
-        """Context without turns of the caller, but for the queue `apart`; with `files`, also without uploads."""
-        mine = (hosted.name, caller.tenant, caller.user)
-        async with AsyncExitStack() as held:
-            if files:  # first: an upload may take long, and nobody need be silent for it
-                await held.enter_async_context(self.alone("files", *mine))
-            await held.enter_async_context(self.turn_queue.hush(mine, apart=apart))
-            await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))
-            await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
-            yield
 
     def alone(self, *what: Hashable) -> AbstractAsyncContextManager[None]:
         """Lock by key for a block, so that read-modify-write operations do not overlap."""
@@ -371,6 +326,9 @@ class Service:
     async def near_or_far(self, agent: str, function: Callable[[], T]) -> T:
         """Call the shared state of an agent's dialogues: directly, or in a thread if it is remote."""
         return function() if self.ends.is_near(self.hosted(agent).name) else await self.threads.query(function)
+
+    async def _forget_ends(self, agent: str, tenant: str, user: str) -> None:
+        await self.near_or_far(agent, lambda: self.ends.clear(agent, tenant, user))
 
     def later(self, function: Callable[[], object]) -> None:
         """Run a small function without waiting for it: now, or in a thread if it may use the network."""

@@ -75,7 +75,7 @@ def test_forgetting_everything_in_any_way_takes_the_uploaded_files(make_house, s
         assert "2 uploaded files" in messages[1]["content"] and len(kept(client)[0]) == 2
         assert client.post("/v1/chat/completions", json={"model": "robin", "messages": messages}).status_code == 200
     else:
-        asyncio.run(forget_by_tool(started, {"what": "everything"} if "words" in way else {"everything": True}))
+        asyncio.run(forget_by_tool(started, {"fact": "everything"} if "words" in way else {"everything": True}))
     assert kept(client) == ([], [])
     assert client.delete("/v1/sources/NOTES/files/other.md").status_code == 404
     assert kept(client) == ([], []) and files_below(tmp_path, b"Zanzibarian") == []

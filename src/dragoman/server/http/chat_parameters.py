@@ -22,7 +22,7 @@ class Parameter(NamedTuple):
 
 _SAMPLED = "Where a model writes the reply and its endpoint takes it; else under `dragoman.ignored`."
 _UNSAMPLED = "A model gets `temperature` and `seed` alone."
-_TOOLS = "An agent uses its own sources and calls no tools of the caller."
+_TOOLS = "An agent answers from its own sources; a tool of an MCP server can be one, declared in agent.toml."
 
 CHAT_PARAMETERS: dict[str, Parameter] = {
     "model": Parameter("honoured", "The name of an agent."),

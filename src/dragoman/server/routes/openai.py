@@ -101,10 +101,11 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
+    size = await service.do(caller, body.model, source_search.dimensions)
+    if body.dimensions not in (None, size):
+        raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
     await service.admit(caller)
     vectors = await service.do(caller, body.model, source_search.embed, texts)
-    if body.dimensions not in (None, len(vectors[0])):
-        raise refused("dimensions", f"The agent's encoder gives vectors of {len(vectors[0])} numbers.")
     words = sum(len(text.split()) for text in texts)
     rows = [
         {
