@@ -196,7 +196,7 @@ class Service:
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.sampling)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, sampling=ask.sampling)
         try:
             if ask.request and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found
