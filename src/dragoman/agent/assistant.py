@@ -21,7 +21,7 @@ from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
-from dragoman.text.typos import untyped
+from dragoman.text.spelling import spelt
 
 if TYPE_CHECKING:
     from typing import Self
@@ -261,7 +261,7 @@ class Assistant:
         if again is None or learned.forgotten or learned.pending is not None:
             return None
         reply = self.agent.run([replace(context, turns=again.turns)])[0].text
-        told = [*(fact.text for fact in learned.added), *sentences(again.statement)]
+        told = [*(fact.text for fact in learned.added), *sentences(spelt(again.statement))]
         is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in told)
         return again if is_reason and reply != context.turns[-2].text else None
 
@@ -272,7 +272,7 @@ class Assistant:
             return turn
         recall = getattr(self.memory, "recall", None)
         whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
-        return replace(turn, text=untyped(turn.text) if whole is None else whole)
+        return replace(turn, text=spelt(turn.text) if whole is None else whole)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the reply that were kept under the id of this request, where it was answered before."""

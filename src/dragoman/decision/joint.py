@@ -264,6 +264,8 @@ class JointRanker:
 
     def _rows(self, questions: Sequence[str], facts: Sequence[str], options: list[Option]) -> list[Option]:
         """The options, where the one row of a table that is the user's has the decision by which it is."""
+        if question_kind(questions[0]) == "polar":
+            return options  # whose row it is says nothing about what is allowed
         tables: dict[str, list[str]] = {}
         for option in options:
             if option.decision is not None and read_row(option.sentence) is not None:

@@ -143,6 +143,12 @@ def mentions(asked: Question, word: str) -> bool:
     return bool((stems | related) & theirs)
 
 
+def shares_topic(asked: str, rule: str) -> bool:
+    """Whether a question and a rule have words of one topic: "get anything back" and "we refund"."""
+    theirs, own = frozenset(stemmed(asked.lower())), frozenset(stemmed(rule.lower()))
+    return any(group & theirs - _weak() and group & own - _weak() for group in _topics())
+
+
 def unshared(asked: Question, clause: str) -> float:
     """The share of a clause's telling words that the question does not have: an unread condition may hide in them."""
     if not asked.text or language(clause) == "zh":

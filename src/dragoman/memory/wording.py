@@ -38,6 +38,13 @@ _CONTRACTIONS = tuple(
             r"|eleven|twelve)|allergic|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining)\b)",
             r"\1 is",
         ),
+        (
+            r"\b(s?he)s(?= (?:\d|an?\b|the\b|not\b|only\b|just\b|now\b|got\b|allergic\b|blind\b|deaf\b|vegan\b"
+            r"|vegetarian\b|pregnant\b|called\b|turning\b|in a\b|[a-z]+teen\b|one\b|two\b|three\b|four\b|five\b|six\b"
+            r"|seven\b|eight\b|nine\b|ten\b|eleven\b|twelve\b))",
+            r"\1 is",
+        ),
+        (r"^(?:so |well )?it'?s (?:just |only )?me (?:and|n|with) (?=(?:my|our)\b)", "I come with "),
         (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),
         (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),

@@ -16,7 +16,7 @@ from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, r
 from dragoman.decision.joint import FURTHEST, Option
 from dragoman.decision.lists import pick_points
 from dragoman.decision.questions import question as read_question
-from dragoman.decision.questions import stemmed
+from dragoman.decision.questions import shares_topic, stemmed
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
@@ -184,7 +184,9 @@ def _speaks_of(
     headings = option.evidence.passage.headings
     # A title names the matter of a whole document: enough to choose among its sentences, too little for yes or no.
     path = headings[-1:] if polar else (option.evidence.passage.title, *headings)
-    return bool(asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))))
+    if asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))):
+        return True
+    return option.bears >= _BEARS and floor < 1.0 and shares_topic(question, option.sentence)
 
 
 def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from dragoman.core.values import Evidence
 from dragoman.decision.categories import categories
+from dragoman.decision.cells import read_row, row_sentence
 from dragoman.decision.facts import Known, situation
 from dragoman.decision.hazards import avoided_food, offending, suits
 from dragoman.decision.joint import Option
 from dragoman.decision.lists import points
 from dragoman.reader.compose import Answer
+from dragoman.text.sentences import sentences
 
 _ASKS = re.compile(
     r"\b(?:what|which|anything|something|any|everything)\b.*\b(?:eat|have|order|drink|choose|try|suit|suits|suitable|safe|food"
@@ -36,20 +38,25 @@ def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evi
     menu = next((option for option in options if _is_menu(option.evidence.text)), None)
     if menu is None:
         return None
-    dishes = points(menu.evidence.text)
+    dishes = _dishes(menu.evidence.text)
     labelled = [dish for dish in dishes if suits(dish, avoided, "en") and not offending(dish, avoided, "en")]
     kept = labelled or [dish for dish in dishes if not offending(dish, avoided, "en")]
     if len(kept) == len(dishes) or not kept:
         return None
     used = [fact for fact in facts if fact.text in {known.text for known in avoided.values()}]
-    sentences = kept if labelled else [_listed(kept, avoided)]
-    return Answer(tuple(replace(menu, sentence=text, fact=None) for text in sentences), tuple(used))
+    texts = kept if labelled else [_listed(kept, avoided)]
+    return Answer(tuple(replace(menu, sentence=text, fact=None) for text in texts), tuple(used))
 
 
 def _is_menu(text: str) -> bool:
     """Whether a passage lists food."""
     words = categories("en").food_words
-    return sum(1 for point in points(text) if words.search(point.lower())) >= _LEAST
+    return sum(1 for dish in _dishes(text) if words.search(dish.lower())) >= _LEAST
+
+
+def _dishes(text: str) -> list[str]:
+    """The points of a list, or the rows of a table in words."""
+    return points(text) or [row_sentence(unit) for unit in sentences(text) if read_row(unit) is not None]
 
 
 def _listed(dishes: Sequence[str], avoided: dict[str, Known]) -> str:

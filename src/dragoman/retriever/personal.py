@@ -17,9 +17,11 @@ from typing import TypeAlias
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Retriever
 from dragoman.core.trace import Found
-from dragoman.core.values import Context, Evidence, Request, Source
+from dragoman.core.values import Context, Evidence, Request, Source, Turn
 from dragoman.core.warming import warm
+from dragoman.decision.categories import categories
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
+from dragoman.decision.subjects import people
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text.form import form
 from dragoman.text.language import language
@@ -113,6 +115,11 @@ class PersonalRetriever:
         ]
         facts, passages = (list(evidence) for evidence in self._inner.retrieve(requests))
         facts = [*told_facts(context, facts, source=self._user[0].name), *facts]
+        explained = _with_roles(context, facts)
+        if explained is not context:
+            wanted = {piece.id for piece in passages}
+            more = self._inner.retrieve([Request(explained, self._world, k=_CANDIDATES // 2)])[0]
+            passages += [piece for piece in more if piece.id not in wanted]
         if not facts:
             # Without facts there is nothing to join; only Chinese passages gain by another order.
             options = self._ranker.rank(context, facts, passages) if chinese else []
@@ -164,3 +171,18 @@ class PersonalRetriever:
             most = max(request.k, len(plain)) + 1
             return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))
+
+
+def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:
+    """The context, with what a name of its last turn stands for: "Pip" is a dog, of which the documents may speak."""
+    if not facts or language(context.last) == "zh":
+        return context
+    names = people([fact.text for fact in facts]).names
+    asked = set(re.findall(r"\w+", context.last.casefold()))
+    kinds = {kind for name, kind in names.items() if kind and name in asked and kind not in asked}
+    if not kinds:
+        return context
+    taxonomy = categories("en")
+    groups = {group for kind in kinds for group in taxonomy.things if taxonomy.is_a(kind, group)}
+    turn = Turn("user", f"{context.last} ({', '.join(sorted(kinds | groups))})")
+    return replace(context, turns=(*context.history, turn))

@@ -17,6 +17,7 @@ from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.reference import content_words, zh_content
 from dragoman.text.sentences import sentences
+from dragoman.text.spelling import spelt
 
 _MOST = 8
 """How many sentences count: the newest."""
@@ -49,7 +50,7 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
         known = held | (_words(reply.text) if learned else set())
-        for sentence in _clauses(own_words(turn.text), whole=not learned):
+        for sentence in _clauses(spelt(own_words(turn.text)), whole=not learned):
             words = _words(sentence)
             new = len(words - known) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
