@@ -52,9 +52,16 @@ class Cell:
 
 def read_row(text: str) -> Row | None:
     """The row that a line of text holds; None for an ordinary sentence."""
-    parts = [_COLUMN.fullmatch(part.strip()) for part in _PART.split(text.strip())]
-    cells = [(part["name"].strip(), part["value"].strip()) for part in parts if part]
-    if len(cells) < 2 or len(cells) != len(parts) or len(cells) > _MOST_COLUMNS:
+    cells: list[tuple[str, str]] = []
+    for part in _PART.split(text.strip()):
+        column = _COLUMN.fullmatch(part.strip())
+        if column:
+            cells.append((column["name"].strip(), column["value"].strip()))
+        elif len(cells) > 1:  # a semicolon inside a cell: "Contains: sesame; vegan"
+            cells[-1] = (cells[-1][0], f"{cells[-1][1]}; {part.strip()}")
+        else:
+            return None
+    if not 2 <= len(cells) <= _MOST_COLUMNS:
         return None
     return Row(cells[0][1], tuple(cells[1:]))
 

@@ -36,6 +36,8 @@ _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
 _BEARS = 0.7
 """From which probability on a fact is said to the user as a reason."""
+_BEARS_TOO = 0.5
+"""From which probability on a fact bears on the sentence after the rule as well."""
 _ANSWERS = 0.35
 """From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
@@ -70,6 +72,7 @@ _NOT_ASKED = frozenset(
 """What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
+_MEASURED = re.compile(r"(?:[\d.]+ <= )?(?:age|height|weight|length)\b")
 _OF_THE_PLAN = frozenset({"count", "duration", "since", "amount", "currency", "length", "volume"})
 """What is only asked for where the rule that lacks it answers best."""
 
@@ -177,7 +180,8 @@ def _speaks_of(
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
     is_row = read_row(option.sentence) is not None
-    if option.decision is not None and option.decision.fact and (is_row or floor < 1.0):
+    decision = option.decision
+    if decision is not None and decision.fact and (is_row or floor < 1.0 or _MEASURED.match(decision.reason)):
         return True
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
@@ -331,6 +335,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
     refusals = [each for each in by_fact if each.decision.verdict == "no"]
     if refusals:
         return _answer(refusals[:1], facts)
+    by_fact = [_with_next(each, judged) for each in by_fact[:1]] + by_fact[1:]
     if _is_open(best):
         return _answer([best], facts)
     plain = best.decision
@@ -349,6 +354,15 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
         and each.decision.missing not in _OF_THE_PLAN
     ]
     return _answer(lacking[:1], facts) if lacking and best.decision.verdict == "none" else None
+
+
+def _with_next(each: _Judged, judged: Sequence[_Judged]) -> _Judged:
+    """A rule that lets the user, with the sentence after it where the same fact bears on that one too."""
+    option = each.option
+    after = [other.option for other in judged if other.option.sentence == option.following and option.following]
+    if not after or after[0].evidence.id != option.evidence.id or after[0].bears < _BEARS_TOO:
+        return each
+    return replace(each, option=replace(option, sentence=f"{option.sentence} {option.following}", following=""))
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
