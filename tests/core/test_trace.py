@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import Draft, Evidence, Learned, Plan, Verdict
+from dragoman.core.values import Draft, Evidence, Learned, Plan, Usage, Verdict
 
 numbers = st.floats(0, 1)
 roles = st.sampled_from(["memory", "gate", "planner", "retriever", "reader", "refiner"])
@@ -68,3 +68,11 @@ def test_what_is_no_trace_is_refused(data):
 def test_what_is_no_reply_is_refused():
     with pytest.raises(InputError, match="must be a JSON object"):
         reply_from_json([])
+
+
+def test_a_trace_sums_up_tokens_and_prices_of_all_drafts():
+    first = Draft("a", usage=Usage(10, 2, 1), notes={"price": 0.25})
+    second = Draft("b", usage=Usage(5, 1, 2), notes={"price": 0.5})
+    notes = (Note("reader", "R", 0.1, first), Note("refiner", "R", 0.1, Refinement((), (), (), second)))
+    assert Trace(notes).usage == Usage(15, 3, 3) and Trace(notes).price == pytest.approx(0.75)
+    assert Trace(notes[:0]).price is None

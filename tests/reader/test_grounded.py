@@ -150,3 +150,17 @@ def test_a_model_that_writes_well_is_asked_by_default_and_its_failure_leaves_the
     model.generate = fails
     draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
     assert "34 francs" in draft.text and "failed" in str(draft.notes["rejected"])
+
+
+def test_a_model_that_fails_in_small_talk_ends_no_turn(build):
+    from dragoman.core.errors import EndpointError, LimitError
+
+    reader, model = build("A joke.", drafts="talk")
+    for error in (EndpointError("no answer", remedy=""), LimitError("budget used up", seconds=1.0, remedy="")):
+
+        def fails(*_, error=error, **__):
+            raise error
+
+        model.generate = fails
+        draft = reader.read([ReadTask(Context.of("Tell me a joke"))])[0]
+        assert draft.method == "said" and "failed" in str(draft.notes["rejected"])

@@ -10,6 +10,7 @@ from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
 from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
+from dragoman.models.metering import metered, metered_pieces
 from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
@@ -69,11 +70,12 @@ class Agent:
         turns = [TurnState(context, index) for index, context in enumerate(contexts)]
         if not turns:
             return []
-        for _ in self._look(turns):
-            pass
-        self._read(turns)
-        for _ in self._refine(turns):
-            pass
+        with metered(turns=len(turns)):
+            for _ in self._look(turns):
+                pass
+            self._read(turns)
+            for _ in self._refine(turns):
+                pass
         return [turn.reply() for turn in turns]
 
     def stream(self, context: Context) -> Iterator[Note | str | Reply]:
@@ -81,6 +83,9 @@ class Agent:
 
         Where the draft is to be refined its text comes after the refinement, since it may still change.
         """
+        return metered_pieces(self._stream(context))
+
+    def _stream(self, context: Context) -> Iterator[Note | str | Reply]:
         turn = TurnState(context, 0)
         for _ in self._look([turn]):
             yield from turn.fresh()

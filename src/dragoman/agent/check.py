@@ -23,8 +23,8 @@ from dragoman.agent.declared import read_declared
 from dragoman.config import DEFAULT_KINDS, Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
 from dragoman.core.registry import REGISTRIES
-from dragoman.core.trace import Refinement, Reply
-from dragoman.core.values import Draft, Learned, Passage, SourceName
+from dragoman.core.trace import Reply
+from dragoman.core.values import Learned, Passage, SourceName
 from dragoman.text.claims import unsupported
 
 if TYPE_CHECKING:
@@ -225,22 +225,13 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
             wrong.append(f"turn {number}: {error.message}")
             break
         replies.append(reply.text)
-        tokens += sum(draft.usage.total_tokens for draft in _drafts(reply))
+        tokens += reply.trace.usage.total_tokens
         spoken.setdefault(turn.user, []).append(turn.say)
         supports = [*texts, *spoken[turn.user], *(evidence.passage.indexed for evidence in reply.evidence)]
         strange.append(_unsupported(reply.text, supports, assistant, turn.user))
         wrong += [f"turn {number}: {words}" for words in judge(turn, reply)]
     seconds = perf_counter() - began
     return Outcome(conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange), tokens)
-
-
-def _drafts(reply: Reply) -> Iterator[Draft]:
-    """All drafts of a reply, those of refinements included."""
-    for note in reply.trace:
-        if isinstance(note.value, Draft):
-            yield note.value
-        elif isinstance(note.value, Refinement):
-            yield note.value.draft
 
 
 def _unsupported(text: str, supports: Sequence[str], assistant: Answers, user: str) -> tuple[str, ...]:

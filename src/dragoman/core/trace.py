@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
-from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Verdict
+from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Usage, Verdict
 
 Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "refiner"]
 
@@ -94,6 +94,24 @@ class Trace:
     @property
     def seconds(self) -> float:
         return sum(note.seconds for note in self.notes)
+
+    @property
+    def usage(self) -> Usage:
+        """Calls and tokens of the reader and the refiner, judgements included."""
+        return sum((draft.usage for draft in self._drafts()), Usage())
+
+    @property
+    def price(self) -> float | None:
+        """What those calls cost; None where the model has no prices."""
+        prices = [float(draft.notes["price"]) for draft in self._drafts() if "price" in draft.notes]
+        return sum(prices) if prices else None
+
+    def _drafts(self) -> Iterator[Draft]:
+        for note in self.notes:
+            if isinstance(note.value, Draft):
+                yield note.value
+            elif isinstance(note.value, Refinement):
+                yield note.value.draft
 
     def to_json(self) -> list[Json]:
         return [note.to_json() for note in self.notes]

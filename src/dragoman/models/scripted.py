@@ -13,6 +13,7 @@ from dragoman.core.errors import ConfigError, ModelError
 from dragoman.core.registry import encoders, models
 from dragoman.core.values import Draft, Prompt, Usage
 from dragoman.models.choice import check_options, normalise
+from dragoman.models.metering import record
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -100,6 +101,7 @@ class ScriptedModel:
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         self._see(prompt)
+        record(Usage(len(text_of(prompt).split()), 1, 1))
         rule = _found(self._choices, prompt)
         if rule is None:
             weights = dict.fromkeys(options if self._undecided == "uniform" else options[:1], 1.0)

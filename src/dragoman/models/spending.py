@@ -1,4 +1,4 @@
-"""Prices of tokens and budgets a day, which stop a call before they would be passed."""
+"""Prices of tokens, and budgets for a day and for a turn: a call that would pass one is refused before it is made."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import dataclass, fields
 
 from dragoman.core.errors import ConfigError, LimitError
 from dragoman.core.values import Usage
+from dragoman.models.metering import record, turn_meter
 
 _DAY = 86_400.0
 _PRICES = ("input", "output", "cached")
+_ONE_CALL = Usage(calls=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be spent in a day; 0 is no limit."""
+    """The most that may be spent in a day or a turn; 0 is no limit."""
 
     calls: float = 0.0
     tokens: float = 0.0
@@ -34,16 +36,30 @@ class Budget:
 
 
 class Spending:
-    """What was spent since the start of the day (UTC); `prices` are per million tokens of input, output and cached."""
+    """What was spent since the start of the day (UTC); `prices` are per million tokens of input, output and cached.
 
-    def __init__(self, prices: Mapping[str, float], budget: Budget, *, clock: Callable[[], float] = time.time) -> None:
+    `budget` holds for a day, `turn_budget` for a turn (`metering.turn_meter`).
+    """
+
+    def __init__(
+        self,
+        prices: Mapping[str, float],
+        budget: Budget,
+        turn_budget: Budget | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         for name, value in prices.items():
             if name not in _PRICES or value < 0:
                 raise ConfigError(f"prices.{name} = {value:g} cannot be used.", remedy=f"Give {', '.join(_PRICES)}.")
-        if budget.price and not prices:
-            raise ConfigError("budget.price needs prices.", remedy="Give prices per million tokens: input, output.")
+        turn_budget = turn_budget or Budget()
+        if (budget.price or turn_budget.price) and not prices:
+            raise ConfigError(
+                "A budget for the price needs prices.", remedy="Give prices per million tokens: input, output."
+            )
         self._prices = dict(prices)
         self._budget = budget
+        self._turn_budget = turn_budget
         self._clock = clock
         self._lock = threading.Lock()
         self._day = 0
@@ -59,24 +75,40 @@ class Spending:
         return (total + (usage.completion_tokens + usage.reasoning_tokens) * written) / 1e6
 
     def add(self, usage: Usage) -> None:
+        """Count a call, for the day and for the open meters."""
         with self._lock:
             self._turn_over()
             self._usage += usage
+        record(usage, self.price(usage))
 
-    def check(self) -> None:
-        """Raise an error where the budget of the day is used up."""
+    def check(self, expected: Usage = _ONE_CALL) -> None:
+        """Raise an error where a call of the `expected` size would pass the budget of the day or of the turn."""
         with self._lock:
             self._turn_over()
             used = self._usage
-        spent = {"calls": used.calls, "tokens": used.total_tokens, "price": self.price(used) or 0.0}
-        for name, value in spent.items():
-            most = float(getattr(self._budget, name))
-            if most and value >= most:
-                raise LimitError(
-                    f"The model's budget of {most:g} {name} a day is used up.",
-                    seconds=_DAY - self._clock() % _DAY,
-                    remedy="Wait until tomorrow (UTC), or raise budget in [models.language].",
-                )
+        if name := self._passed(self._budget, used + expected):
+            raise LimitError(
+                f"The next call would pass the model's budget of {getattr(self._budget, name):g} {name} a day.",
+                seconds=_DAY - self._clock() % _DAY,
+                remedy="Wait until tomorrow (UTC), or raise budget in [models.language].",
+            )
+        meter = turn_meter()
+        if meter is None:
+            return
+        if name := self._passed(self._turn_budget, meter.usage + expected, times=meter.turns):
+            raise LimitError(
+                f"The next call would pass the model's budget of {getattr(self._turn_budget, name):g} {name} a turn.",
+                seconds=0.0,
+                remedy="Raise turn_budget in [models.language].",
+            )
+
+    def _passed(self, budget: Budget, usage: Usage, *, times: int = 1) -> str:
+        """The name of the first limit that the usage passes; "" where it passes none."""
+        spent = {"calls": usage.calls, "tokens": usage.total_tokens, "price": self.price(usage) or 0.0}
+        return next(
+            (name for name, value in spent.items() if 0 < float(getattr(budget, name)) * times < value),
+            "",
+        )
 
     def _turn_over(self) -> None:
         day = int(self._clock() // _DAY)

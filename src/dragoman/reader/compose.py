@@ -33,8 +33,9 @@ def compose(answer: Answer, language: str) -> str:
     rule, source = _rules(answer.options, language)
     decision = answer.decision
     reason = told([fact.text for fact in answer.facts], language)
-    if decision is not None and decision.verdict == "unknown" and decision.ask:
-        return phrase("depends", language, rule=rule, source=source, ask=decision.ask)
+    if decision is not None and decision.verdict == "unknown" and (decision.ask or decision.by == "model"):
+        ask = decision.ask or phrase("ask-any", language)
+        return phrase("depends", language, rule=rule, source=source, ask=ask)
     if answer.doubt:
         return phrase("unsure", language, quote=rule + source)
     opening = ""

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from dragoman.core.errors import EndpointError
+from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.decision.joint import JointRanker
+from dragoman.decision.joint import JointRanker, Option
+from dragoman.models.metering import metered
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
+from dragoman.reader.judge_choice import ChoiceJudge, unsure
 from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
 from dragoman.reader.voice import Voice
@@ -40,6 +42,12 @@ class GroundedReader:
     and for questions that the gate or the planner left to it; `always`, for every answer, at the price of the model's
     time; `auto` (default), `always` for a model that says it writes well (`writes_well`: remote ones and large files),
     `talk` for the embedded one.
+
+    `judge` says whether the model decides yes or no questions that the rules leave open (`judge_choice`): `never`,
+    `always`, or `auto` (default), for a model that writes well and has passed an examination (`judge_exam`). The
+    embedded model never judges by default: it is worse than the rules.
+
+    A model that fails, or whose budget is used up, ends no turn: what was composed without it is said.
     """
 
     follows_instructions = True
@@ -58,6 +66,7 @@ class GroundedReader:
         sure: float = 0.35,
         consistency: float = 0.5,
         drafts: Literal["never", "talk", "auto", "always"] = "auto",
+        judge: Literal["auto", "always", "never"] = "auto",
         max_tokens: int = 96,
         joint: str = "",
     ) -> None:
@@ -70,6 +79,10 @@ class GroundedReader:
         self._about = {source.name: source.about for source in sources}
         self._floor = floor
         self._writes_well = bool(getattr(language_model, "writes_well", False))
+        self._judge: ChoiceJudge | None = None
+        if judge == "always" or (judge == "auto" and self._writes_well):
+            examined = judge == "auto"
+            self._judge = ChoiceJudge(language_model=language_model, language=language, examined=examined)
         self._voice = Voice(
             language_model=language_model,
             critic=critic,
@@ -92,22 +105,24 @@ class GroundedReader:
         safe = [self._safe(task) for task in tasks]
         drafting = [i for i, task in enumerate(tasks) if self._wants_draft(task, safe[i])]
         talk = [i for i in drafting if tasks[i].plan.is_null]
-        chats = self._draft.read([tasks[i] for i in talk]) if talk else ()
-        for i, draft in zip(talk, chats, strict=True):
-            safe[i] = self._talk(tasks[i], draft, safe[i])
+        if talk:
+            try:
+                chats = self._draft.read([tasks[i] for i in talk])
+            except (EndpointError, LimitError) as error:
+                _keep(safe, talk, error)
+            else:
+                for i, draft in zip(talk, chats, strict=True):
+                    safe[i] = self._talk(tasks[i], draft, safe[i])
         decided = [i for i in drafting if not tasks[i].plan.is_null]
         if decided:
             facts = [self._facts(tasks[i]) for i in decided]
             try:
                 drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
-            except EndpointError as error:  # what was decided can be said without the model
-                for i in decided:
-                    safe[i] = replace(
-                        safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"}
-                    )
-                return safe
-            for i, draft in zip(decided, drafts, strict=True):
-                safe[i] = self._better(tasks[i], draft, safe[i])
+            except (EndpointError, LimitError) as error:
+                _keep(safe, decided, error)
+            else:
+                for i, draft in zip(decided, drafts, strict=True):
+                    safe[i] = self._better(tasks[i], draft, safe[i])
         return safe
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
@@ -129,22 +144,45 @@ class GroundedReader:
                 return Draft(noted, 1.0, "said")
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
-        answer = self._personal(task, language) or self._quote.read([self._impersonal(task)])[0]
+        answer = self._answered(task, language)
         unsure = answer.method == "said" or answer.notes.items() >= NEAREST.items()
         if unsure and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
 
-    def _personal(self, task: ReadTask, language: str) -> Draft | None:
-        """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""
-        shape = form(task.context.last)
-        facts = self._facts(task)
+    def _answered(self, task: ReadTask, language: str) -> Draft:
+        """The answer by the rules, or by the model where the rules are unsure and it is sure."""
+        options = self._options(task)
+        answer = self._personal(task, options, language) or self._quote.read([self._impersonal(task)])[0]
+        if self._judge is None or not unsure(answer, options, question_kind(task.context.last)):
+            return answer
+        if not self._judge.is_ready():
+            return answer
+        with metered() as meter:
+            try:
+                judgement = self._judge.judge(task.context, options, self._facts(task))
+            except (EndpointError, LimitError) as error:
+                return replace(answer, notes={**answer.notes, "judge": f"failed: {error.message}"})
+        judged = None if judgement is None else self._judge.answer(judgement, self._facts(task))
+        chosen = answer if judged is None else _composed(judged, language)
+        notes = {**chosen.notes, "judge": "" if judgement is None else judgement.summary}
+        if meter.price is not None:
+            notes["price"] = meter.price
+        return replace(chosen, usage=chosen.usage + meter.usage, notes=notes)
+
+    def _options(self, task: ReadTask) -> list[Option]:
+        """The sentences that may answer a question, best first; none where nothing is asked or nothing was found."""
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
-        if shape.act != "question" or not passages:
-            return None
+        if form(task.context.last).act != "question" or not passages:
+            return []
         polar = question_kind(task.context.last) == "polar"
-        options = self._ranker.rank(task.context, facts, passages, verdicts=polar)
-        answer = decide(task.context, options, facts, floor=self._floor, analyse=self._analyse)
+        return self._ranker.rank(task.context, self._facts(task), passages, verdicts=polar)
+
+    def _personal(self, task: ReadTask, options: Sequence[Option], language: str) -> Draft | None:
+        """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""
+        if not options:
+            return None
+        answer = decide(task.context, options, self._facts(task), floor=self._floor, analyse=self._analyse)
         return None if answer is None else _composed(answer, language)
 
     def _impersonal(self, task: ReadTask) -> ReadTask:
@@ -171,12 +209,13 @@ class GroundedReader:
     def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
         """The checked draft, or what can be said without the model, with the reason noted."""
         checked = self._voice.check(task, draft, safe)
+        usage, notes = safe.usage + draft.usage, _with_price(safe, draft)
         if checked.fault:
-            return replace(safe, usage=draft.usage, notes={**safe.notes, "rejected": checked.fault})
+            return replace(safe, usage=usage, notes={**notes, "rejected": checked.fault})
         pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
         world = next((piece for piece in pieces if self._about.get(piece.source) == "world"), None)
         source = attribution(world, spoken(task.context.last, self._language)) if world else ""
-        return Draft(checked.text + source, draft.confidence, "drafted", safe.quoted, draft.usage, safe.notes)
+        return Draft(checked.text + source, draft.confidence, "drafted", safe.quoted, usage, notes)
 
     def _talk(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
         """A draft of small talk, which has no evidence to be held to but the dialogue."""
@@ -185,8 +224,21 @@ class GroundedReader:
         strange = unsupported(draft.text, [*supports, self._name])
         if fault or strange:
             reason = fault or f"unsupported: {', '.join(strange[:3])}"
-            return replace(safe, usage=draft.usage, notes={**safe.notes, "rejected": reason})
-        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage)
+            return replace(safe, usage=draft.usage, notes={**_with_price(safe, draft), "rejected": reason})
+        price = {"price": draft.notes["price"]} if "price" in draft.notes else {}
+        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage, price)
+
+
+def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | LimitError) -> None:
+    """Note at some drafts that the model failed; they are said as they were composed."""
+    for i in places:
+        safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"})
+
+
+def _with_price(safe: Draft, draft: Draft) -> dict[str, str | float]:
+    """The notes of a composed draft, with what both cost."""
+    prices = [float(each.notes["price"]) for each in (safe, draft) if "price" in each.notes]
+    return {**safe.notes, **({"price": sum(prices)} if prices else {})}
 
 
 def _composed(answer: Answer, language: str) -> Draft:

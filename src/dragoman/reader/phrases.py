@@ -40,6 +40,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "and": " and ",
         "rule-and-fact": "{rule}, and you told me that {fact}.",
         "depends": "That depends: {rule}{source} {ask}",
+        "ask-any": "Does this apply to you?",
     },
     "zh": {
         "greeting": "你好！我是{name}。想了解点什么？",
@@ -68,6 +69,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "and": "，",
         "rule-and-fact": "{rule}；你告诉过我{fact}。",
         "depends": "这要看情况：{rule}{source}{ask}",
+        "ask-any": "你符合这个条件吗？",
     },
 }
 

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.values import Draft, Prompt
+from dragoman.models.metering import metered
 from dragoman.models.remote.model import RemoteModel
 
 pytestmark = pytest.mark.trust
@@ -260,9 +261,30 @@ def test_a_budget_stops_before_it_is_passed():
         return httpx.Response(200, json=answer)
 
     model = model_of(handle, prices={"input": 1.0, "output": 10.0}, budget={"tokens": 200})
-    for _ in range(2):
-        model.generate([PROMPT], max_tokens=5)
+    model.generate([PROMPT], max_tokens=5)
+    with pytest.raises(LimitError, match="200 tokens a day"):
+        model.generate([PROMPT], max_tokens=120)  # 100 are used, and this call may use 120 more
+    assert len(sent) == 1
+    model.generate([PROMPT], max_tokens=5)
     with pytest.raises(LimitError, match="200 tokens a day"):
         model.generate([PROMPT], max_tokens=5)
     assert len(sent) == 2
     assert model.spending.price(model.spent) == pytest.approx(2 * (60 * 1 + 40 * 10) / 1e6)
+
+
+def test_a_budget_for_a_turn_counts_the_calls_of_the_turn_alone():
+    usage = {"prompt_tokens": 60, "completion_tokens": 40}
+    answer = {"choices": [{"message": {"content": "Hi"}}], "usage": usage}
+    model = model_of(
+        lambda request: httpx.Response(200, json=answer),
+        prices={"input": 1.0, "output": 10.0},
+        turn_budget={"calls": 2},
+    )
+    for _ in range(2):
+        with metered(turns=1) as meter:
+            model.generate([PROMPT, PROMPT], max_tokens=5)  # in worker threads, which the meter follows
+            with pytest.raises(LimitError, match="2 calls a turn"):
+                model.generate([PROMPT], max_tokens=5)
+        assert meter.usage.calls == 2
+        assert meter.price == pytest.approx(2 * (60 * 1 + 40 * 10) / 1e6)
+    model.generate([PROMPT], max_tokens=5)  # outside of any turn

@@ -12,12 +12,13 @@ from dragoman.core.caches import keeps_texts
 from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt, Sampling
+from dragoman.core.values import Draft, Prompt, Sampling, Usage
 from dragoman.models import weights as catalogue
 from dragoman.models.choice import check_options, walk
 from dragoman.models.llamacpp.calls import CollectedText, NextTokens, each, ignore, streamed
 from dragoman.models.llamacpp.chat import ChatTokens
 from dragoman.models.llamacpp.server import LlamaServer
+from dragoman.models.metering import record
 from dragoman.models.thoughts import VisibleText
 
 _ANSWER_ROOM = 64
@@ -118,7 +119,10 @@ class LlamaCppModel:
         if prompts:
             self.server.load()
         # reading prompts keeps all processors busy, and one after another they share what they begin with
-        return each(prompts, lambda prompt: self._choice(prompt, options), threading.Event(), workers=1)
+        chosen = each(prompts, lambda prompt: self._choice(prompt, options), threading.Event(), workers=1)
+        for _, usage in chosen:
+            record(usage)
+        return [shares for shares, _ in chosen]
 
     def _run(
         self,
@@ -185,8 +189,16 @@ class LlamaCppModel:
             "seed": self._seed if sampling.seed is None else sampling.seed % _SEEDS,
         }
 
-    def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
+    def _choice(self, prompt: Prompt, options: Sequence[str]) -> tuple[Mapping[str, float], Usage]:
         chat = self._chat.tokens(prompt, _ANSWER_ROOM)
         tokens = [*chat.tokens, *(self._chat.closing() if chat.opens_thoughts else ())]
         sequences = self._chat.options(options)
-        return walk(sequences, lambda prefix, among: self._next.logprobs([*tokens, *prefix], among))
+        written = 0
+
+        def logprobs(prefix: tuple[int, ...], among: Sequence[int]) -> Mapping[int, float]:
+            nonlocal written
+            written += 1
+            return self._next.logprobs([*tokens, *prefix], among)
+
+        shares = walk(sequences, logprobs)
+        return shares, Usage(len(tokens), written, 1)  # where options part again, the prompt is cached

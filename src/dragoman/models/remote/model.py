@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
@@ -78,7 +79,8 @@ class RemoteModel:
 
     `choose` follows the log-probabilities of the reply where the endpoint gives them; otherwise it asks for a JSON
     object by schema, and otherwise asks at most `samples` times and counts. `choice_method` says which it was last.
-    `prices` (per million tokens: input, output, cached) and `budget` (calls, tokens, price a day) bound what is spent.
+    `prices` (per million tokens: input, output, cached), `budget` (calls, tokens, price a day) and `turn_budget` (the
+    same a turn) bound what is spent: a call that may pass them is refused before it is made.
     """
 
     writes_well = True
@@ -104,6 +106,7 @@ class RemoteModel:
         headers: Mapping[str, str] | None = None,
         prices: Mapping[str, float] | None = None,
         budget: Mapping[str, float] | None = None,
+        turn_budget: Mapping[str, float] | None = None,
         transport: object | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -137,7 +140,7 @@ class RemoteModel:
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
-        self.spending = Spending(prices or {}, Budget.of(budget or {}))
+        self.spending = Spending(prices or {}, Budget.of(budget or {}), Budget.of(turn_budget or {}))
         native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
@@ -275,7 +278,7 @@ class RemoteModel:
 
     def _one(self, profile: Profile, ask: _Ask) -> _Reply:
         body, notes = self._body(profile, ask)
-        self.spending.check()
+        self.spending.check(self._expected(profile, ask))
         delta = _read(profile, self.endpoint.post(path_of(profile), body))
         if not delta.exists:
             raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
@@ -289,7 +292,7 @@ class RemoteModel:
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""
         body, notes = self._body(profile, ask)
-        self.spending.check()
+        self.spending.check(self._expected(profile, ask))
         deltas: list[Delta] = []
         visible = VisibleText(ask.stop, inside=profile.unopened)
         events = self.endpoint.events(path_of(profile), body)
@@ -410,6 +413,12 @@ class RemoteModel:
         what = error.message.removeprefix(f"The endpoint {error.fields['url']} ").rstrip(".")
         return self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields)
 
+    def _expected(self, profile: Profile, ask: _Ask) -> Usage:
+        """An upper estimate of what a request costs: the tokens of its prompt, and all that it may write."""
+        read = sum(characters(message.content) for message in ask.prompt.messages)
+        thinks = profile.thinks or self._reasoning not in ("off", "default")
+        return Usage(read, ask.limit, 1, reasoning_tokens=self._thinking_tokens if thinks else 0)
+
     def _priced(self, usage: Usage) -> dict[str, str | float]:
         price = self.spending.price(usage)
         return {} if price is None else {"price": price}
@@ -423,7 +432,7 @@ class RemoteModel:
         if len(prompts) < 2:
             return [call(prompt) for prompt in prompts]
         with ThreadPoolExecutor(min(self._concurrency, len(prompts)), "dragoman-remote") as pool:
-            futures = [pool.submit(call, prompt) for prompt in prompts]
+            futures = [pool.submit(copy_context().run, call, prompt) for prompt in prompts]  # meters follow
             try:
                 return [future.result() for future in futures]
             except BaseException:

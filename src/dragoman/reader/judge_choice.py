@@ -1,0 +1,206 @@
+"""A larger language model as judge of yes or no questions that the rules leave open.
+
+The rules of `reader.decide` decide what code can compare. Where they decide nothing, the model reads each of the best
+sentences with the user's facts and says in one word (`LanguageModel.choose`) whether that rule answers yes or no,
+depends on something that the user has not told, or is about something else. The sentence that speaks to the question
+most is taken, and its verdict where the model is sure. The model writes no word of the reply, which is composed from
+the sentence, the facts and the verdict.
+
+One word for one rule is what a model of 1.5B can do: by the letters of a list of sentences it chooses by their places,
+whatever they say (docs/models.md).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock, Thread
+
+from dragoman import prompts
+from dragoman.core.errors import DragomanError
+from dragoman.core.protocols import LanguageModel
+from dragoman.core.values import Context, Draft, Evidence, Prompt
+from dragoman.decision.groups import effect
+from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.values import Decision, Verdict
+from dragoman.reader.compose import Answer
+from dragoman.reader.judge_exam import WORDS, examine
+from dragoman.text.claims import negated
+from dragoman.text.query import standalone
+from dragoman.text.question_kind import QuestionKind
+
+log = logging.getLogger(__name__)
+MOST_CALLS = 3
+"""How many sentences the model reads for a turn; each is one call."""
+_NEAR = 0.3
+"""How far below the best sentence's score another may stand to be read too."""
+_MOST_FACTS = 12
+_SPEAKS = 0.5
+"""How probable it must be that a sentence speaks to the question at all."""
+_SURE = 0.5
+"""How probable a verdict must be to be said, and how many times as probable as the next one."""
+_LEAD = 2.0
+_FIRST = 0.1
+"""What the rules' own first sentence has ahead of the others."""
+_BEARS = 0.7
+"""From which probability on a fact is said to the user as a reason, as in `reader.decide`."""
+_EXCEPTION = re.compile(r"\b(?:except|exception|unless|but|apart from)\b|除|但|只有", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:only|must|at least|up to|under|over|from|until|with)\b|只|必须|至少", re.IGNORECASE)
+_MEANT: tuple[Verdict, ...] = ("yes", "no", "unknown", "none")
+_VERDICTS: Mapping[str, Verdict] = dict(zip(WORDS, _MEANT, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the model says of the sentence that speaks to the question most: the chances of the four verdicts."""
+
+    option: Option
+    chances: Mapping[Verdict, float]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that is sure enough to be said; `none` where there is none."""
+        if 1.0 - self.chances["none"] < _SPEAKS:
+            return "none"
+        said: tuple[Verdict, ...] = ("yes", "no", "unknown")
+        best, second, _ = sorted(said, key=lambda verdict: -self.chances[verdict])
+        sure = self.chances[best] >= max(_SURE, _LEAD * self.chances[second])
+        return best if sure else "none"
+
+    @property
+    def summary(self) -> str:
+        """The verdict with all chances, for the trace: "yes (yes 0.66, no 0.13, unknown 0.07, none 0.14)"."""
+        chances = ", ".join(f"{verdict} {chance:.2f}" for verdict, chance in self.chances.items())
+        return f"{self.verdict} ({chances})"
+
+
+def unsure(answer: Draft, options: Sequence[Option], kind: QuestionKind) -> bool:
+    """Whether the rules left a yes or no question open."""
+    return bool(options) and kind == "polar" and answer.notes.get("by") != "code"
+
+
+class ChoiceJudge:
+    """Asks a model for verdicts: one call for each of at most three sentences.
+
+    With `examined`, the model judges only after it has passed an examination (`judge_exam`), which runs beside the
+    first turn that could have been judged.
+    """
+
+    def __init__(self, *, language_model: LanguageModel, language: str = "en", examined: bool = False) -> None:
+        self._model = language_model
+        self._language = language
+        self._ready = not examined
+        self._lock = Lock()
+        self._examination: Thread | None = None
+
+    def is_ready(self) -> bool:
+        """Whether the model may judge; starts the examination where it is due."""
+        with self._lock:
+            ready = self._ready
+            if not ready and self._examination is None:
+                self._examination = Thread(target=self._examine, name="dragoman-exam", daemon=True)
+                self._examination.start()
+        return ready
+
+    def wait(self, seconds: float) -> None:
+        """Wait for an examination that has begun."""
+        if self._examination is not None:
+            self._examination.join(seconds)
+
+    def _examine(self) -> None:
+        try:
+            result = examine(self._model)
+        except DragomanError as error:
+            log.warning("the model could not be examined as a judge: %s", error.message)
+            return
+        log.info("examined as a judge: %d right, %d refusals turned round", result.right, result.turned_round)
+        self._ready = result.passed
+
+    def judge(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Judgement | None:
+        """The judgement on the best options; None where there is nothing to judge."""
+        ranked = distinct(options)
+        rivals = [option for option in ranked if option.score >= ranked[0].score - _NEAR][:MOST_CALLS]
+        if not rivals:
+            return None
+        asked = [self._prompt(context, option, facts) for option in rivals]
+        answers = self._model.choose(asked, list(_VERDICTS))
+        judged = [
+            Judgement(option, {_VERDICTS[word]: float(chance) for word, chance in chances.items()})
+            for option, chances in zip(rivals, answers, strict=True)
+        ]
+        return max(judged, key=lambda each: _FIRST * (each is judged[0]) - each.chances["none"])
+
+    def answer(self, judgement: Judgement, facts: Sequence[Evidence]) -> Answer | None:
+        """What a reply says by a judgement; None where the model is too unsure to change anything."""
+        option, verdict = judgement.option, judgement.verdict
+        own = option.decision
+        if verdict == "none" or not _agrees(verdict, with_exception(option).sentence):
+            return None
+        if own is not None and own.verdict in ("yes", "no") and own.fact:
+            decision = own  # what code compared with a fact of the user outweighs the model
+        elif verdict == "unknown":
+            ask = own.ask if own is not None else ""
+            decision = Decision("unknown", ask=ask, confidence=judgement.chances[verdict], by="model", reason="judged")
+        else:
+            decision = Decision(verdict, confidence=judgement.chances[verdict], by="model", reason="judged")
+        told = {fact.text: fact for fact in facts}
+        used = [told[decision.fact]] if decision.fact in told else []
+        if not used and option.fact is not None and option.bears >= _BEARS:
+            used = [option.fact]
+        return Answer((with_exception(option),), tuple(used), decision)
+
+    def _prompt(self, context: Context, option: Option, facts: Sequence[Evidence]) -> Prompt:
+        search = standalone(context)
+        passage = option.evidence.passage
+        path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
+        rule = " ".join(with_exception(option).sentence.split())
+        return prompts.get("judge-verdict.v1", self._language).format(
+            rule=f"{path}: {rule}" if path else rule,
+            facts=" ".join(" ".join(fact.text.split()) for fact in facts[:_MOST_FACTS]) or "-",
+            question=" ".join((search.text if search.is_follow_up else context.last).split()),
+        )
+
+
+def _agrees(verdict: Verdict, sentence: str) -> bool:
+    """Whether a sentence can have a verdict: small models say yes to whatever shares the question's words.
+
+    A sentence that lets, refuses, asks or waives nothing decides nothing; one that only refuses does not say yes, and
+    one that only lets does not say no.
+    """
+    does = effect(sentence.lower())
+    if does == "none":
+        return False
+    both = _EXCEPTION.search(sentence) is not None or (does == "permit" and _limited(sentence))
+    refuses = does in ("forbid", "alone", "other way")
+    return (
+        verdict == "unknown"
+        or both
+        or does not in ("forbid", "permit", "alone", "other way")
+        or (refuses == (verdict == "no"))
+    )
+
+
+def _limited(sentence: str) -> bool:
+    return negated(sentence) or _LIMIT.search(sentence) is not None
+
+
+def distinct(options: Sequence[Option]) -> list[Option]:
+    """Each sentence once, best first, with the fact that bears on it where one does."""
+    best: dict[tuple[str, str], Option] = {}
+    for option in options:
+        key = (option.evidence.id, option.sentence)
+        held = best.get(key)
+        if held is None:
+            best[key] = option
+        elif held.fact is None and option.fact is not None and option.bears >= _BEARS:
+            best[key] = replace(option, score=max(held.score, option.score))
+    return sorted(best.values(), key=lambda option: -option.score)
+
+
+def with_exception(option: Option) -> Option:
+    """A rule with the exception that stands in the sentence after it."""
+    if option.following and EXCEPTION.match(option.following):
+        return replace(option, sentence=f"{option.sentence} {option.following}", following="")
+    return option

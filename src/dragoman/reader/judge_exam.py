@@ -1,0 +1,73 @@
+"""Whether a language model may judge: an examination with rules whose verdicts are known.
+
+Size does not say it. A model of 1.5B says yes to most rules that share the words of a question, and would turn
+refusals into permissions. So a model judges only after it has answered these, once for each process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dragoman import prompts
+from dragoman.core.protocols import LanguageModel
+
+WORDS = ("yes", "no", "depends", "unknown")
+"""What a model may reply; in the order of the prompt `judge-verdict.v1`."""
+LEAST = 10
+"""How many of the twelve a judge must get right, with no yes for a no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question of the examination."""
+
+    rule: str
+    facts: str
+    question: str
+    word: str
+
+
+ITEMS = (
+    Item("Lockers: Lockers are for guests who stay overnight only.", "I leave at five today.", "Can I use one?", "no"),
+    Item(
+        "Cellar: The cellar stairs have no handrail and no lift.", "I use a wheelchair.", "Can I see the cellar?", "no"
+    ),
+    Item("Rides: Riders must be at least 12.", "My son Max is nine.", "May Max ride?", "no"),
+    Item("Hours: The shop is closed on Wednesdays.", "I come on Wednesday.", "Will the shop be open?", "no"),
+    Item("Kitchen: The soup is thickened with flour.", "I have coeliac disease.", "is the soup ok for me", "no"),
+    Item("Cards: Cards are accepted from 10 francs on.", "I pay by card.", "Can I pay my 15 francs by card?", "yes"),
+    Item("Dogs: Dogs stay outside, except assistance dogs.", "My assistance dog is Bo.", "Can Bo come in?", "yes"),
+    Item("Fees: Pensioners pay half.", "I am retired.", "Do I get a reduction?", "yes"),
+    Item("Boats: Boats are hired out to anyone over 18.", "I am 40.", "Could I hire a boat?", "yes"),
+    Item("Course: Places are for members.", "My name is Ida.", "Can I join the course?", "depends"),
+    Item("Parking: The car park has 80 places.", "I come by car.", "Is there a charging point?", "unknown"),
+    Item("Tour: The tour begins at the gate.", "-", "Does the tour include lunch?", "unknown"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How many items a model got right, and how many refusals it turned into a yes."""
+
+    right: int
+    turned_round: int
+
+    @property
+    def passed(self) -> bool:
+        return self.right >= LEAST and self.turned_round == 0
+
+
+def examine(model: LanguageModel) -> Result:
+    """Ask a model all items; errors of the model are the caller's."""
+    template = prompts.get("judge-verdict.v1", "en")
+    asked = [template.format(rule=item.rule, facts=item.facts, question=item.question) for item in ITEMS]
+    return marked(model.choose(asked, list(WORDS)))
+
+
+def marked(answers: Sequence[Mapping[str, float]]) -> Result:
+    """The result of an examination, by the most probable word of each answer."""
+    words = [max(chances, key=lambda word: chances[word]) for chances in answers]
+    pairs = list(zip(words, ITEMS, strict=True))
+    right = sum(word == item.word for word, item in pairs)
+    return Result(right, sum(word == "yes" and item.word == "no" for word, item in pairs))
