@@ -21,6 +21,7 @@ from dragoman.core.home import home
 from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
 from dragoman.presets import presets
+from dragoman.retriever.allowed import AllowedRetriever
 from dragoman.sources.upload_folders import UploadFolders
 from dragoman.text.analyse import SNOWBALL, Analyser
 
@@ -129,6 +130,7 @@ def assemble(
         from dragoman.retriever.tools import ToolRetriever
 
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
+    creator.hold(retriever=AllowedRetriever(creator.shared("retriever")))
     if design.personal and _has_user_and_world(sources):
         from dragoman.decision.joint import JointRanker
         from dragoman.retriever.personal import PersonalRetriever

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.core.codec import SPARSE
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
 
@@ -108,6 +109,7 @@ class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
     `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
+    `control` is what the caller decided about the turn.
     """
 
     turns: tuple[Turn, ...]
@@ -115,6 +117,7 @@ class Context:
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
+    control: TurnControl = field(default=DEFAULT_CONTROL, metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:

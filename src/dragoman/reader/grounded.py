@@ -122,7 +122,7 @@ class GroundedReader:
         if task.plan.is_null:
             if noted is not None:
                 return Draft(noted, 1.0, "said")
-            text, notes = social(task.context.last, language, name=self._name)
+            text, notes = social(task.context.last, language, name=self._name, control=task.context.control)
             return Draft(text, 1.0, "said", notes=notes)
         answer = self._personal(task, language) or self._quote.read([self._impersonal(task)])[0]
         unsure = answer.method == "said" or answer.notes.items() >= NEAREST.items()
