@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note, Reply
 from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
@@ -58,7 +59,8 @@ class CallerTurn:
     """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
-    `instructions` concern the wording of the reply, where a model writes it.
+    `instructions` concern the wording of the reply, where a model writes it. `control` says whether to search, how
+    memory is used, and whether anything is kept; a private turn is not replayed.
     """
 
     text: str
@@ -67,6 +69,7 @@ class CallerTurn:
     before: tuple[Turn, ...] = ()
     request: str = ""
     instructions: str = ""
+    control: TurnControl = DEFAULT_CONTROL
 
     @property
     def bytes(self) -> int:
@@ -181,8 +184,12 @@ class Service:
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
+            if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
+                return submit(partial(work, is_counted=False))
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
             wish = await self._in(self._parsers, partial(asks_to_forget, ask.text), caller.whose)
+            if not ask.control.writes_memory:
+                wish = "nothing"
             deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
             around = self._silence(hosted, caller, line, wish, deletes=deletes)
             # Who has no room left can still ask to forget.
@@ -255,9 +262,9 @@ class Service:
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.control)
         try:
-            if ask.request and (found := assistant.answered(said)) is not None:
+            if ask.request and ask.control.keep and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found
                 usage, seconds = usage_of(kept.reply), perf_counter() - began
                 done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
@@ -279,7 +286,7 @@ class Service:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
                     self._spend(caller, usage)
-                    self._chats.add(scope, _trace_bytes(piece.reply))
+                    self._chats.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
                     if after is not None:
                         after(done)
                     yield done
