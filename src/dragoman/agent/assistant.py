@@ -465,6 +465,10 @@ class Assistant:
         forget_ratings(self.store, scope, dialogue)
         return self.store.erase_turns(scope, dialogue) + private
 
+    def end_private(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> int:
+        """Drop the private turns of a dialogue from memory; the number of turns. Kept turns stay."""
+        return self._private.drop(self.scope(user), dialogue)
+
     def replies(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Reply | None, ...]:
         """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
         kept = self.store.traces(self.scope(user), dialogue)
