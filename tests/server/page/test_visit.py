@@ -106,7 +106,7 @@ def test_a_newcomer_asks_sees_why_corrects_uploads_and_forgets(page_session, ask
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Choose files").click()
     chooser.value.set_files([tmp_path / "ferry.pdf", tmp_path / "archive.zip"])
-    expect(page.locator(".report .read", has_text="ferry.pdf")).to_be_visible()
+    expect(page.locator(".files .read", has_text="ferry.pdf")).to_contain_text("read · 1 passage")
     expect(page.locator(".report .failed", has_text="archive.zip")).to_contain_text("not supported")
     page.locator(".report").scroll_into_view_if_needed()
     shoot(page, "08-uploaded")

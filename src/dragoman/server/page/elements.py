@@ -78,6 +78,12 @@ def empty(icon: str, text: str, more: str = "") -> None:
             el("p", more, "muted")
 
 
+def loading(into: TextElement, words: Phrases) -> None:
+    """Placeholder of a list until its content is loaded."""
+    with into:
+        el("p", words["loading"], "muted loading", role="status")
+
+
 def meter(label: str, value: float | None) -> None:
     """A figure from 0 to 1 as a bar."""
     if value is None:
@@ -99,7 +105,7 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
         is_fact = "slot" in passage.meta  # the title of a fact only helps to find it
         with el("div", classes="row"):
-            el("span", words["why.fact"] if is_fact else passage.source, "tag")
+            el("span", words["why.fact"] if is_fact else source_label(passage.source), "tag")
             el("span", place_of(card), "where")
         heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
         if heads and not is_fact:
@@ -120,6 +126,11 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
         if said:
             el("div", " · ".join(said), "fate")
     return slot
+
+
+def source_label(name: str) -> str:
+    """The name of a source for the eye: "DOCUMENTS" is "Documents"; other spellings stay."""
+    return name.replace("_", " ").capitalize() if name.isupper() else name
 
 
 def place_of(card: Card) -> str:

@@ -1,0 +1,133 @@
+"""Controls of a chat on the page: a menu in the composer, and a chip for each setting that differs from the default."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from nicegui import ui
+
+from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, TurnControl, sources_with_needs
+from dragoman.core.values import Source
+from dragoman.server.page.elements import Phrases, button, el, icon_button, source_label
+
+
+def with_source(control: TurnControl, name: str, declared: Sequence[Source], *, allowed: bool) -> TurnControl:
+    """The control with a source allowed, and those it needs, or excluded, and those that need it.
+
+    Facts about the user have a setting of their own and stay allowed. All sources together are no limit.
+    """
+    chosen = set(_names(declared) if control.sources is None else control.sources)
+    chosen |= {source.name for source in declared if _is_memory(source)}
+    if allowed:
+        chosen |= set(sources_with_needs([name], declared))
+    else:
+        chosen = {one for one in chosen if name not in sources_with_needs([one], declared)}
+    kept = tuple(one for one in _names(declared) if one in chosen)
+    return replace(control, sources=None if len(kept) == len(declared) else kept)
+
+
+def choosable(declared: Sequence[Source]) -> list[Source]:
+    """The sources that a user can switch on and off; facts about the user have the setting for memory."""
+    return [source for source in declared if not _is_memory(source)]
+
+
+def _names(declared: Sequence[Source]) -> list[str]:
+    return [source.name for source in declared]
+
+
+def _is_memory(source: Source) -> bool:
+    return source.about == "user" and source.private
+
+
+class TurnControls:
+    """The menu and the chips. Calls `changed` with the new control, and `leave` where a private chat ends."""
+
+    def __init__(
+        self,
+        words: Phrases,
+        *,
+        changed: Callable[[TurnControl], Awaitable[None]],
+        leave: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._words, self._changed, self._leave = words, changed, leave
+        self._control = TurnControl()
+        self._sources: Sequence[Source] = ()
+
+    def build_menu(self) -> None:
+        """The button that opens the menu, inside the composer."""
+        label = self._words["control.open"]
+        with icon_button("tune", label, lambda: None, "controls-open"), ui.menu():
+            self._menu = el("div", classes="controls", role="group", aria_label=label)
+
+    def build_chips(self) -> None:
+        """The place of the chips, above the field."""
+        self._chips = el("div", classes="chips small set", aria_live="polite")
+
+    def show(self, control: TurnControl, sources: Sequence[Source]) -> None:
+        """Show a chat's control and the sources that there are."""
+        self._control, self._sources = control, sources
+        self._chips.clear()
+        with self._chips:
+            self._draw_chips()
+        self._menu.clear()
+        with self._menu:
+            self._draw_menu()
+
+    def _draw_chips(self) -> None:
+        words, control = self._words, self._control
+        if not control.keep:
+            with el("span", classes="tag chip-private"):
+                el("span", words["private.chip"])
+                button(words["private.leave"], self._leave, "link")
+        if control.retrieve != "auto":
+            self._chip(words[f"control.chip_{control.retrieve}"], replace(control, retrieve="auto"))
+        if control.memory != "on":
+            self._chip(words[f"control.memory_{control.memory}_chip"], replace(control, memory="on"))
+        if control.sources is not None:
+            names = [source_label(source.name) for source in choosable(self._sources) if control.allows(source)]
+            text = words["control.only"].format(names=", ".join(names)) if names else words["control.no_sources"]
+            self._chip(text, replace(control, sources=None))
+
+    def _chip(self, text: str, without: TurnControl) -> None:
+        with el("span", classes="tag chip-set"):
+            el("span", text)
+            button(
+                "×", partial(self._changed, without), "link", aria_label=self._words["control.reset"].format(what=text)
+            )
+
+    def _draw_menu(self) -> None:
+        words, control = self._words, self._control
+        retrieve = [(words[f"control.{mode}"], replace(control, retrieve=mode)) for mode in RETRIEVE_MODES]
+        self._choices(words["control.search"], retrieve)
+        # A private chat changes no memory, so that reading it is the most it can do.
+        shown = control if control.keep or control.memory != "on" else replace(control, memory="read")
+        modes = MEMORY_MODES if control.keep else MEMORY_MODES[1:]
+        memory = [(words[f"control.memory_{mode}"], replace(control, memory=mode)) for mode in modes]
+        self._choices(words["control.memory"], memory, current=shown)
+        if not control.keep:
+            el("p", words["control.memory_private"], "muted note")
+        sources = choosable(self._sources)
+        if sources:
+            el("div", words["control.sources"], "heading")
+        for source in sources:
+            is_allowed = control.allows(source)
+            chosen = with_source(control, source.name, self._sources, allowed=not is_allowed)
+            box = button(
+                "", partial(self._changed, chosen), "check", role="checkbox", aria_checked=str(is_allowed).lower()
+            )
+            box.props["title"] = source.description
+            with box:
+                ui.icon("check_box" if is_allowed else "check_box_outline_blank").props("aria-hidden=true")
+                el("span", source_label(source.name))
+
+    def _choices(
+        self, label: str, choices: Sequence[tuple[str, TurnControl]], *, current: TurnControl | None = None
+    ) -> None:
+        shown = self._control if current is None else current
+        el("div", label, "heading")
+        with el("div", classes="segments", role="radiogroup", aria_label=label):
+            for text, control in choices:
+                checked = "true" if control == shown else "false"
+                button(text, partial(self._changed, control), "segment", role="radio", aria_checked=checked)
