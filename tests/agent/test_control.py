@@ -6,6 +6,7 @@ import pytest
 
 import dragoman
 from dragoman.agent.assistant import UserTurn
+from dragoman.agent.build import other_model
 from dragoman.core.codec import decode, encode
 from dragoman.core.control import TurnControl
 from dragoman.core.errors import InputError
@@ -212,3 +213,20 @@ def test_what_was_told_in_a_private_dialogue_counts_in_it(load):
     reply = assistant.ask("Can I have the fish soup?", dialogue="p", keep=False)
     assert "allergic to fish" in {piece.text.rstrip(".").removeprefix("I am ") for piece in reply.evidence}
     assert assistant.recall() == ()
+
+
+def test_another_language_model_answers_with_the_same_store_and_memory(load, monkeypatch):
+    scripted = {"kind": "model.scripted.v1", "default": "Second voice."}
+    monkeypatch.setattr("dragoman.agent.build.model_table", lambda name: scripted)
+    assistant = load()
+    other = other_model(assistant, "second")
+    assert assistant.ask("Tell me a story.", retrieve="never").text == "Certainly, whatever you wish."
+    assert other.ask("Tell me a story.", retrieve="never").text == "Second voice."
+    other.ask("I live in Bern.")
+    assert [fact.text for fact in assistant.recall()] == ["I live in Bern."]
+    assert other.store is assistant.store and len(assistant.history()) == 6
+
+
+def test_a_greeting_is_answered_though_every_turn_searches(load):
+    reply = load().ask("Hello!", retrieve="always")
+    assert reply.verdict.retrieve and reply.text.startswith("Hello!")

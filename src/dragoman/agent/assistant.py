@@ -148,6 +148,18 @@ class Assistant:
             other.unread = read_declared(config, self._folder, other)
         return other
 
+    def with_agent(self, agent: Agent, *, model: object) -> Assistant:
+        """The same assistant with another agent, whose `model` it closes; store, memory and dialogues are shared."""
+        other = copy(self)
+        other.agent = agent
+        other._heavy = (model,)
+        return other
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of agent.toml."""
+        return self._folder
+
     def scope(self, user: str = DEFAULT_USER) -> Scope:
         """Whose rows a user's calls touch."""
         if not user.strip():

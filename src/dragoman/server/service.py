@@ -60,7 +60,8 @@ class CallerTurn:
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
     `instructions` concern the wording of the reply, where a model writes it. `control` says whether to search, how
-    memory is used, and whether anything is kept; a private turn is not replayed.
+    memory is used, and whether anything is kept; a private turn is not replayed. `model` is a language model that the
+    server allows instead of the agent's.
     """
 
     text: str
@@ -70,6 +71,7 @@ class CallerTurn:
     request: str = ""
     instructions: str = ""
     control: TurnControl = DEFAULT_CONTROL
+    model: str = ""
 
     @property
     def bytes(self) -> int:
@@ -176,6 +178,7 @@ class Service:
         the turn once it is stored, before its end is announced.
         """
         hosted = self.hosted(ask.agent)
+        hosted.check_model(ask.model)
         self.turn_queue.check(caller.whose)
         await self.admit(caller)
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
@@ -257,7 +260,7 @@ class Service:
         is_counted: bool = True,
     ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
-        assistant = hosted.view(caller.tenant)
+        assistant = hosted.answering(caller.tenant, ask.model)
         done: TurnDone | None = None
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
@@ -491,7 +494,8 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
         wait(tuple(self._running), timeout=_LAST_SECONDS)
         for hosted in self.agents.values():
-            hosted.assistant.close()
+            for assistant in (*hosted.models.values(), hosted.assistant):
+                assistant.close()
         if self.ledger is not None:
             self.ledger.close()
 

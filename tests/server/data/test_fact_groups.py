@@ -51,7 +51,7 @@ def test_a_retracted_fact_leaves_the_chat_and_brings_back_what_it_replaced(seat)
 def test_a_fact_shows_the_day_it_was_told_where_it_is_known(seat):
     stamps = {"a": "2026-05-03T12:30:00Z", "b": "", "c": "soon"}
     meta = {"subject": USER, "slot": "hobby"}
-    facts = [Passage(id, "MEMORY", f"I ski {id}.", meta={**meta, "said_at": at}) for id, at in stamps.items()]
+    facts = [Passage(name, "MEMORY", f"I ski {name}.", meta={**meta, "said_at": at}) for name, at in stamps.items()]
     seat.assistant.store.put(seat.scope, facts)
     (group,) = grouped_facts(seat)
     assert [fact.said_on for fact in group.facts] == [date(2026, 5, 3), None, None]

@@ -151,3 +151,16 @@ def test_a_correction_in_memory_can_be_undone(page_session):
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".fact p.grow", has_text="Twee")).to_be_visible()
     expect(page.locator(".fact p.grow", has_text="Pip")).to_have_count(0)
+
+
+def test_a_language_model_is_chosen_among_those_that_the_server_allows(page_session, shoot):
+    page = page_session()
+    choose(page, "Language model", "other")
+    expect(page.locator(".chip-set")).to_contain_text("Model: other")
+    assert say(page, COST) == "The other model speaks."
+    page.reload()
+    page.wait_for_selector(".turn.agent .copy-reply")
+    shoot(page, "08-model")
+    page.get_by_role("button", name="Remove: Model: other").click()
+    expect(page.locator(".chip-set")).to_have_count(0)
+    assert "other model" not in say(page, "What does a dog need?")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 
 import pytest
 
 from dragoman.train.thumb_labels import from_thumbs, read_thumbs
+
+from ..conftest import HeldReader
 
 QUESTION = "What does a day ticket cost?"
 
@@ -94,3 +97,20 @@ def test_whether_a_search_was_needed_becomes_a_gate_label(server, client, tmp_pa
     file.write_text(client.get("/v1/feedback").text, encoding="utf-8")
     labels = {example.context.last: example.gold.retrieve for example in from_thumbs(read_thumbs(file))}
     assert labels == {QUESTION: True, "Thanks!": False}
+
+
+def test_only_allowed_language_models_can_be_chosen(make_house, serve):
+    service = make_house()
+    hosted = service.hosted("robin")
+    hosted.models["loud"] = hosted.assistant.with_agent(copy(hosted.assistant.agent), model=None)
+    hosted.models["loud"].agent.reader = HeldReader()
+    started = serve(service)
+    client = started.client()
+    assert client.get("/v1/agents").json()["data"][0]["models"] == ["loud"]
+    assert turn(started, client, "Hello", model="loud")["text"] == "You said: Hello"
+    chat = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}]}
+    answer = client.post("/v1/chat/completions", json={**chat, "dragoman": {"model": "loud"}}).json()
+    assert answer["choices"][0]["message"]["content"] == "You said: Hello"
+    refused = client.post("/v1/turns", json={"text": "Hello", "model": "quiet"})
+    assert refused.status_code == 404 and refused.json()["remedy"] == "Available: loud."
+    assert not turn(started, client, "Hello")["text"].startswith("You said")

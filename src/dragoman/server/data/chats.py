@@ -51,6 +51,7 @@ class ChatSettings:
     retrieve: str = "auto"
     memory: str = "on"
     sources: Sequence[str] | None = None
+    model: str = ""
 
     @property
     def control(self) -> TurnControl:
@@ -200,19 +201,21 @@ def keep_metadata(seat: Seat, name: str, *, user: str, metadata: Mapping[str, st
     _change(seat, name, lambda old: replace(old, user=user or old.user, metadata={**old.metadata, **metadata}))
 
 
-def keep_control(seat: Seat, name: str, control: TurnControl) -> None:
-    """Keep how turns of a chat search and use memory."""
+def keep_control(seat: Seat, name: str, control: TurnControl, *, model: str = "") -> None:
+    """Keep how turns of a chat search and use memory, and the language model that answers them."""
     sources = None if control.sources is None else list(control.sources)
-    _change(seat, name, lambda old: replace(old, retrieve=control.retrieve, memory=control.memory, sources=sources))
+    retrieve, memory = control.retrieve, control.memory
+    _change(seat, name, lambda old: replace(old, retrieve=retrieve, memory=memory, sources=sources, model=model))
 
 
-def control_of(seat: Seat, name: str) -> TurnControl:
-    """How turns of a chat search and use memory, without sources that are gone."""
-    control = settings(seat).get(name, ChatSettings()).control
+def control_of(seat: Seat, name: str) -> tuple[TurnControl, str]:
+    """How turns of a chat search and use memory, and their language model, without sources and models that are gone."""
+    chosen = settings(seat).get(name, ChatSettings())
+    control, model = chosen.control, chosen.model if chosen.model in seat.models else ""
     if control.sources is None:
-        return control
+        return control, model
     declared = {source.name for source in seat.assistant.sources}
-    return replace(control, sources=tuple(name for name in control.sources if name in declared))
+    return replace(control, sources=tuple(name for name in control.sources if name in declared)), model
 
 
 def branch(seat: Seat, name: str, at: int) -> str:
@@ -232,7 +235,13 @@ def branch(seat: Seat, name: str, at: int) -> str:
             waiting = []
     old = settings(seat).get(name, ChatSettings())
     made_settings = ChatSettings(
-        branch_of=name, at=at, pinned=old.pinned, retrieve=old.retrieve, memory=old.memory, sources=old.sources
+        branch_of=name,
+        at=at,
+        pinned=old.pinned,
+        retrieve=old.retrieve,
+        memory=old.memory,
+        sources=old.sources,
+        model=old.model,
     )
     _change(seat, made, lambda _: made_settings)
     return made

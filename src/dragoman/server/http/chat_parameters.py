@@ -37,7 +37,7 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "metadata": Parameter("honoured", "Kept with the chat: up to 16 texts by name."),
     "dragoman": Parameter(
         "honoured",
-        "Ours: `dialogue` names the chat to continue; `retrieve`, `memory`, `sources`, `keep` control the turn.",
+        "Ours: `dialogue` names the chat to continue; `retrieve`, `memory`, `sources`, `keep`, `model` control it.",
     ),
     "tools": Parameter("refused", _TOOLS),
     "functions": Parameter("refused", _TOOLS),

@@ -27,6 +27,10 @@ class ControlFields(BaseModel):
         Field(max_length=200, description="Names of the sources that may be searched, with those that they need."),
     ] = None
 
+    model: Annotated[
+        str, Field(max_length=200, description="A language model that the server allows, instead of the agent's.")
+    ] = ""
+
     @property
     def control(self) -> TurnControl:
         sources = None if self.sources is None else tuple(self.sources)

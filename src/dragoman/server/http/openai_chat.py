@@ -91,7 +91,13 @@ class ChatTurn:
         self._instructed = bool(instructions)
         self._follows = follows_instructions
         self.ask = CallerTurn(
-            self._text, request.model, named or "", request=once, instructions=instructions, control=control
+            self._text,
+            request.model,
+            named or "",
+            request=once,
+            instructions=instructions,
+            control=control,
+            model=request.dragoman.model if request.dragoman else "",
         )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
         self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)

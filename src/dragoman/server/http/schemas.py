@@ -431,6 +431,7 @@ class AgentView(BaseModel):
     greeting: str
     examples: list[str]
     language: str
+    models: list[str]
     sources: list[SourceView]
 
 

@@ -64,7 +64,9 @@ class ChatPanel:
         self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
         self._editable: list[Callable[[int], None]] = []  # makes a question editable once its place is known
-        self.controls = TurnControls(words, changed=self._control, leave=self._leave_private)
+        self.controls = TurnControls(
+            words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
+        )
         self.composer = Composer(words, ask=self.send, stop=self.stop, command=command, controls=self.controls)
         self.changed: Callable[[], Awaitable[None]] | None = None
         self.addressed: Callable[[str | None], None] | None = None
@@ -121,10 +123,10 @@ class ChatPanel:
         if not turns and live is None:
             return False
         self._variants = await self.page_session.do(chats.variants, dialogue)
-        control = await self.page_session.do(chats.control_of, dialogue)
+        control, model = await self.page_session.do(chats.control_of, dialogue)
         self._clear()
         self.page_session.dialogue = dialogue
-        self._start(control)
+        self._start(control, model)
         last: ReplyCard | None = None
         for place, stored in enumerate(turns):
             text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
@@ -173,7 +175,9 @@ class ChatPanel:
         if self.addressed is not None:
             self.addressed(None if self.page_session.is_private else dialogue)
         try:
-            live = await self.page_session.start(CallerTurn(text, self.page_session.agent, dialogue, control=control))
+            live = await self.page_session.start(
+                CallerTurn(text, self.page_session.agent, dialogue, control=control, model=self.page_session.model)
+            )
         except DragomanError as error:
             answer.failed(error_text(error))
             self.composer.show(dialogue, busy=False, last=typed)
@@ -221,17 +225,29 @@ class ChatPanel:
         """The name under which the browser holds the draft of a chat that has no message yet."""
         return self.page_session.dialogue if self.page_session.is_private else _NEW
 
-    def _start(self, control: TurnControl) -> None:
-        """Take over the control of the chat that is shown now."""
-        self.page_session.control = control
-        self.controls.show(control, self.page_session.sources)
+    def _start(self, control: TurnControl, model: str = "") -> None:
+        """Take over the control and the language model of the chat that is shown now."""
+        page_session = self.page_session
+        page_session.control, page_session.model = control, model
+        self.controls.show(control, page_session.sources, page_session.models, model)
 
     async def _control(self, control: TurnControl) -> None:
-        """Change how the chat searches and uses memory; a chat with messages remembers it."""
-        self._start(control)
-        if self._length and control.keep:
+        """Change how the chat searches and uses memory."""
+        self._start(control, self.page_session.model)
+        await self._keep_control()
+
+    async def _choose_model(self, model: str) -> None:
+        """Change the language model that answers the chat."""
+        self._start(self.page_session.control, model)
+        await self._keep_control()
+
+    async def _keep_control(self) -> None:
+        """Remember the settings of a chat that has messages, unless it is private."""
+        page_session = self.page_session
+        if self._length and page_session.control.keep:
+            control, model = page_session.control, page_session.model
             with errors_shown(self._words):
-                await self.page_session.do(chats.keep_control, self.page_session.dialogue, control)
+                await page_session.do(chats.keep_control, page_session.dialogue, control, model=model)
 
     async def _leave_private(self) -> None:
         if self.begin_anew is not None:
@@ -324,10 +340,7 @@ class ChatPanel:
     async def _told(self) -> None:
         with self._log.client:
             if self.changed is not None and not self._log.is_deleted:
-                control, dialogue = self.page_session.control, self.page_session.dialogue
-                if control.keep and self._length:
-                    with errors_shown(self._words):
-                        await self.page_session.do(chats.keep_control, dialogue, control)
+                await self._keep_control()
                 await self.changed()
 
     def _draw(self, answer: ReplyCard) -> None:

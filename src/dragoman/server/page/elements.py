@@ -150,8 +150,10 @@ def notice(text: str) -> None:
 
 
 def undo_toast(text: str, label: str, undo: Callable[[], object], *, seconds: float) -> None:
-    """Show a message with a button that takes something back; both go after some seconds."""
+    """Show a message with a button that takes something back; both go after some seconds, or for the next one."""
     client = ui.context.client
+    for earlier in [child for child in client.layout if "toast" in child.classes]:
+        earlier.delete()
     with client.layout, el("div", classes="toast", role="status") as toast:
         el("span", text[:_SHORT])
 

@@ -94,6 +94,7 @@ class PageSession:
         self.agent = agent
         self.dialogue = new_chat()
         self.control: TurnControl = DEFAULT_CONTROL
+        self.model = ""
         self.used = time.time()
         self._key = key
         self._live_turns = live_turns or LiveTurns()
@@ -107,6 +108,11 @@ class PageSession:
     def sources(self) -> tuple[Source, ...]:
         """The declared sources of the agent."""
         return self.service.hosted(self.agent).assistant.sources
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The language models that the server allows instead of the agent's own."""
+        return tuple(self.service.hosted(self.agent).models)
 
     @property
     def is_private(self) -> bool:

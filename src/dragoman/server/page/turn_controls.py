@@ -42,18 +42,23 @@ def _is_memory(source: Source) -> bool:
 
 
 class TurnControls:
-    """The menu and the chips. Calls `changed` with the new control, and `leave` where a private chat ends."""
+    """The menu and the chips. Calls `changed` with a new control, `choose_model` with a language model, "" for the
+    agent's own, and `leave` where a private chat ends.
+    """
 
     def __init__(
         self,
         words: Phrases,
         *,
         changed: Callable[[TurnControl], Awaitable[None]],
+        choose_model: Callable[[str], Awaitable[None]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:
-        self._words, self._changed, self._leave = words, changed, leave
+        self._words, self._changed, self._choose_model, self._leave = words, changed, choose_model, leave
         self._control = TurnControl()
         self._sources: Sequence[Source] = ()
+        self._models: Sequence[str] = ()
+        self._model = ""
 
     def build_menu(self) -> None:
         """The button that opens the menu, inside the composer."""
@@ -65,9 +70,11 @@ class TurnControls:
         """The place of the chips, above the field."""
         self._chips = el("div", classes="chips small set", aria_live="polite")
 
-    def show(self, control: TurnControl, sources: Sequence[Source]) -> None:
-        """Show a chat's control and the sources that there are."""
-        self._control, self._sources = control, sources
+    def show(
+        self, control: TurnControl, sources: Sequence[Source], models: Sequence[str] = (), model: str = ""
+    ) -> None:
+        """Show a chat's control and model, and the sources and models that there are."""
+        self._control, self._sources, self._models, self._model = control, sources, models, model
         self._chips.clear()
         with self._chips:
             self._draw_chips()
@@ -82,20 +89,22 @@ class TurnControls:
                 el("span", words["private.chip"])
                 button(words["private.leave"], self._leave, "link")
         if control.retrieve != "auto":
-            self._chip(words[f"control.chip_{control.retrieve}"], replace(control, retrieve="auto"))
+            without = replace(control, retrieve="auto")
+            self._chip(words[f"control.chip_{control.retrieve}"], partial(self._changed, without))
         if control.memory != "on":
-            self._chip(words[f"control.memory_{control.memory}_chip"], replace(control, memory="on"))
+            without = replace(control, memory="on")
+            self._chip(words[f"control.memory_{control.memory}_chip"], partial(self._changed, without))
         if control.sources is not None:
             names = [source_label(source.name) for source in choosable(self._sources) if control.allows(source)]
             text = words["control.only"].format(names=", ".join(names)) if names else words["control.no_sources"]
-            self._chip(text, replace(control, sources=None))
+            self._chip(text, partial(self._changed, replace(control, sources=None)))
+        if self._model:
+            self._chip(words["control.model_chip"].format(model=self._model), partial(self._choose_model, ""))
 
-    def _chip(self, text: str, without: TurnControl) -> None:
+    def _chip(self, text: str, reset: Callable[[], Awaitable[None]]) -> None:
         with el("span", classes="tag chip-set"):
             el("span", text)
-            button(
-                "×", partial(self._changed, without), "link", aria_label=self._words["control.reset"].format(what=text)
-            )
+            button("×", reset, "link", aria_label=self._words["control.reset"].format(what=text))
 
     def _draw_menu(self) -> None:
         words, control = self._words, self._control
@@ -121,6 +130,21 @@ class TurnControls:
             with box:
                 ui.icon("check_box" if is_allowed else "check_box_outline_blank").props("aria-hidden=true")
                 el("span", source_label(source.name))
+        if self._models:
+            self._draw_models()
+
+    def _draw_models(self) -> None:
+        """The agent's own language model, and those that the server allows instead."""
+        words = self._words
+        el("div", words["control.model"], "heading")
+        with el("div", role="radiogroup", aria_label=words["control.model"]):
+            for model in ("", *self._models):
+                checked = model == self._model
+                pick = partial(self._choose_model, model)
+                with button("", pick, "check", role="radio", aria_checked=str(checked).lower()):
+                    icon = "radio_button_checked" if checked else "radio_button_unchecked"
+                    ui.icon(icon).props("aria-hidden=true")
+                    el("span", model or words["control.own_model"])
 
     def _choices(
         self, label: str, choices: Sequence[tuple[str, TurnControl]], *, current: TurnControl | None = None

@@ -46,7 +46,7 @@ async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
     once = request_id(request)
     dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
-    ask = CallerTurn(body.text, body.agent, dialogue, request=once, control=body.control)
+    ask = CallerTurn(body.text, body.agent, dialogue, request=once, control=body.control, model=body.model)
     run = await service_of(request).begin(caller, ask)
     return await EventStream(run, _encode, failed_event).begin(request.receive)
 
