@@ -93,12 +93,13 @@ class MemoryPanel:
                 icon_button("o_edit", words["memory.correct"], lambda: self._edit(card, fact))
                 icon_button("o_delete", words["memory.forget"], lambda: self._forget(fact.id))
             day = _day_text(fact.said_on, words) if fact.said_on else ""
-            if fact.said or day:
+            sentence = "" if fact.said.strip() == fact.text.strip() else fact.said
+            if sentence or day:
                 with el("p", classes="muted said"):
-                    parts = (words["memory.said"] if fact.said else words["memory.added"], day)
-                    el("span", f"{', '.join(part for part in parts if part)}{': ' if fact.said else ''}")
-                    if fact.said:
-                        el("q", fact.said)
+                    parts = (words["memory.said"] if sentence else "", day)
+                    el("span", ", ".join(part for part in parts if part) + (": " if sentence else ""))
+                    if sentence:
+                        el("q", sentence)
             for earlier in fact.earlier:
                 el("p", words["memory.earlier"].format(fact=earlier), "muted said")
 

@@ -138,7 +138,8 @@ class SourcesPanel:
                         el("span", source_label(str(row["name"])), "name")
                         el("span", words["sources.private" if row["private"] else "sources.shared"], "tag")
                         el("span", classes="spread")
-                        el("span", _count(words, int(row["passages"])), "figure")
+                        unit = "fact" if row["about"] == "user" and row["private"] else "passage"
+                        el("span", _count(words, int(row["passages"]), unit), "figure")
                     if row["description"]:
                         el("p", str(row["description"]), "muted")
                     if row["needs"]:
@@ -344,8 +345,8 @@ class SourcesPanel:
                     evidence_card(Card(_evidence(row)), words)
 
 
-def _count(words: Phrases, passages: int) -> str:
-    return words["sources.passage" if passages == 1 else "sources.passages"].format(count=f"{passages:,}")
+def _count(words: Phrases, count: int, unit: str = "passage") -> str:
+    return words[f"sources.{unit}{'' if count == 1 else 's'}"].format(count=f"{count:,}")
 
 
 def _evidence(row: View) -> Evidence:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, TurnControl, sources_with_needs
 from dragoman.core.values import Source
 from dragoman.server.page.elements import Phrases, button, el, icon_button, source_label
+
+_FOCUS = "setTimeout(() => document.querySelector('.controls [data-place=\"%s\"]')?.focus(), 50)"
 
 
 def with_source(control: TurnControl, name: str, declared: Sequence[Source], *, allowed: bool) -> TurnControl:
@@ -58,6 +62,7 @@ class TurnControls:
         self._control = TurnControl()
         self._sources: Sequence[Source] = ()
         self._models: Sequence[str] = ()
+        self._places = count()
         self._model = ""
 
     def build_menu(self) -> None:
@@ -78,6 +83,7 @@ class TurnControls:
         self._chips.clear()
         with self._chips:
             self._draw_chips()
+        self._places = count()
         self._menu.clear()
         with self._menu:
             self._draw_menu()
@@ -123,13 +129,10 @@ class TurnControls:
         for source in sources:
             is_allowed = control.allows(source)
             chosen = with_source(control, source.name, self._sources, allowed=not is_allowed)
-            box = button(
-                "", partial(self._changed, chosen), "check", role="checkbox", aria_checked=str(is_allowed).lower()
-            )
+            icon = "check_box" if is_allowed else "check_box_outline_blank"
+            label, change = source_label(source.name), partial(self._changed, chosen)
+            box = self._option(label, change, "checkbox", checked=is_allowed, icon=icon)
             box.props["title"] = source.description
-            with box:
-                ui.icon("check_box" if is_allowed else "check_box_outline_blank").props("aria-hidden=true")
-                el("span", source_label(source.name))
         if self._models:
             self._draw_models()
 
@@ -140,11 +143,9 @@ class TurnControls:
         with el("div", role="radiogroup", aria_label=words["control.model"]):
             for model in ("", *self._models):
                 checked = model == self._model
-                pick = partial(self._choose_model, model)
-                with button("", pick, "check", role="radio", aria_checked=str(checked).lower()):
-                    icon = "radio_button_checked" if checked else "radio_button_unchecked"
-                    ui.icon(icon).props("aria-hidden=true")
-                    el("span", model or words["control.own_model"])
+                icon = "radio_button_checked" if checked else "radio_button_unchecked"
+                label, change = model or words["control.own_model"], partial(self._choose_model, model)
+                self._option(label, change, "radio", checked=checked, icon=icon)
 
     def _choices(
         self, label: str, choices: Sequence[tuple[str, TurnControl]], *, current: TurnControl | None = None
@@ -153,5 +154,22 @@ class TurnControls:
         el("div", label, "heading")
         with el("div", classes="segments", role="radiogroup", aria_label=label):
             for text, control in choices:
-                checked = "true" if control == shown else "false"
-                button(text, partial(self._changed, control), "segment", role="radio", aria_checked=checked)
+                self._option(text, partial(self._changed, control), "radio", checked=control == shown)
+
+    def _option(
+        self, text: str, change: Callable[[], Awaitable[None]], role: str, *, checked: bool, icon: str = ""
+    ) -> TextElement:
+        """An option of the menu. Choosing it draws the menu anew; the keyboard stays where it was."""
+        place = str(next(self._places))
+
+        async def pick() -> None:
+            await change()
+            self._menu.client.run_javascript(_FOCUS % place)
+
+        kind = "check" if icon else "segment"
+        box = button("" if icon else text, pick, kind, role=role, aria_checked=str(checked).lower(), data_place=place)
+        if icon:
+            with box:
+                ui.icon(icon).props("aria-hidden=true")
+                el("span", text)
+        return box
