@@ -105,10 +105,19 @@ NOTHING_LEARNED = Learned()
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model draws its words: 0 is the most probable ones; None leaves it to the model's own configuration."""
+
+    temperature: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
-    `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
+    `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
+    only readers with a model use them.
     `control` is what the caller decided about the turn.
     """
 
@@ -117,6 +126,7 @@ class Context:
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
     control: TurnControl = field(default=DEFAULT_CONTROL, metadata={SPARSE: True})
 
     @classmethod
@@ -308,10 +318,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for a language model; `name` is the template."""
+    """The messages for a language model; `name` is the template.
+
+    `sampling` replaces the model's own temperature and seed where it is given; models with `takes_sampling` obey it.
+    """
 
     messages: tuple[Message, ...]
     name: str = ""
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def user(cls, content: str, *, system: str = "", name: str = "") -> Prompt:

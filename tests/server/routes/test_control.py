@@ -49,7 +49,7 @@ def test_the_extension_of_chat_completions_controls_the_turn(client):
 def test_unknown_values_are_refused(client, fields):
     assert client.post("/v1/turns", json={"text": QUESTION, **fields}).status_code == 422
     chat = {"model": "robin", "messages": [{"role": "user", "content": QUESTION}], "dragoman": fields}
-    assert client.post("/v1/chat/completions", json=chat).status_code == 422
+    assert client.post("/v1/chat/completions", json=chat).status_code == 400
 
 
 def test_an_unknown_source_is_refused_with_the_names_of_those_there_are(client):
