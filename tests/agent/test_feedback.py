@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dragoman.agent.feedback import KEY, rate, ratings
+from dragoman.agent.feedback import KEY, rate, ratings, search_labels, thumbs
 from dragoman.core.errors import StoreCorruptError
 from dragoman.core.values import Scope, Turn
 from dragoman.stores.in_memory import InMemoryStore
@@ -80,3 +80,15 @@ def test_a_better_answer_comes_with_its_thumb_and_goes_when_it_is_blanked(store)
     ]
     store.redact(ANA, ["You live in Bern"])
     assert [each.better for each in ratings(store, ANA)] == [None, "At ten."]
+
+
+def test_a_word_on_the_search_stands_beside_the_thumb_and_neither_replaces_the_other(store):
+    rate(store, ANA, "d", retrieved=True, needed=False)
+    (rating,) = ratings(store, ANA)
+    assert (rating.good, rating.needed, rating.context.last) == (None, False, "When does it leave?")
+    assert thumbs(store, ANA, "d") == {}
+    rate(store, ANA, "d", retrieved=True, good=True, better="At ten.")
+    rate(store, ANA, "d", retrieved=True, needed=True)
+    (rating,) = ratings(store, ANA)
+    assert (rating.good, rating.needed, rating.better) == (True, True, "At ten.")
+    assert search_labels(store, ANA, "d") == {3: True} and thumbs(store, ANA, "d") == {3: True}

@@ -30,12 +30,13 @@ class StubAssistant:
         self.facts = {}
         self.closed = False
 
-    def ask(self, text, *, user="me", dialogue="main"):
-        *_, reply = self.stream(text, user=user, dialogue=dialogue)
+    def ask(self, text, *, user="me", dialogue="main", **control):
+        *_, reply = self.stream(text, user=user, dialogue=dialogue, **control)
         return reply
 
-    def stream(self, text, *, user="me", dialogue="main"):
+    def stream(self, text, *, user="me", dialogue="main", **control):
         self.calls.append((text, user, dialogue))
+        self.control = control
         if not text.strip():
             raise InputError("The turn is empty.", remedy="Say something.")
         if text == "refuse":
@@ -48,7 +49,7 @@ class StubAssistant:
             self.facts.setdefault(user, []).append(passage)
             learned = Note("memory", "memory.rules.v1", 0.001, Learned(added=(passage,)))
         yield learned
-        look = text not in SMALL_TALK
+        look = control.get("retrieve", "auto") == "always" or (text not in SMALL_TALK and "retrieve" not in control)
         verdict = Verdict(look, 0.83 if look else 0.1, "a question" if look else "small talk")
         yield Note("gate", "gate.similarity.v1", 0.01, verdict)
         plan = Plan((("PERSONA",), ("DOCUMENTS",)), {"DOCUMENTS": 0.77}) if look else Plan()
@@ -58,6 +59,8 @@ class StubAssistant:
             notes.append(Note("planner", "planner.similarity.v1", 0.02, plan))
             notes.append(Note("retriever", "retriever.hybrid.v1", 0.2, Retrieval(("DOCUMENTS",), evidence, text)))
         said = f"You said: {text}\nA return costs 34 francs."
+        if control:
+            said += f" {sorted(control.items())}"
         if text == "count":
             said = ""
             for number in range(200):
@@ -110,6 +113,12 @@ class StubAssistant:
 
     def rate(self, good, *, user="me", dialogue="main"):
         self.rated = [*getattr(self, "rated", []), (good, user, dialogue)]
+
+    def label_search(self, needed, *, user="me", dialogue="main"):
+        self.labels = [*getattr(self, "labels", []), (needed, user, dialogue)]
+
+    def end_private(self, *, user="me", dialogue="main"):
+        return 0
 
     def scope(self, user="me"):
         return Scope("stub", user)

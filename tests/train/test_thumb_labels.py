@@ -75,3 +75,13 @@ def test_a_wrong_line_is_named(tmp_path, row, told):
     assert isinstance(problem, Problem)
     assert problem.row == 2
     assert told in problem.what
+
+
+def test_what_the_user_said_about_the_search_is_the_label(tmp_path):
+    file = tmp_path / "thumbs.jsonl"
+    plain = {key: ROW[key] for key in ("context", "retrieved")}
+    rows = ({**plain, "needed": True}, {**ROW, "needed": False, "dialogue": "x"}, plain)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    *labelled, unlabelled = read_thumbs(file)
+    assert [example.gold.retrieve for example in from_thumbs(labelled)] == [True, False]
+    assert isinstance(unlabelled, Problem) and "needed" in unlabelled.what

@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
-from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
+from dragoman.core.values import (
+    NULL_PLAN,
+    Context,
+    Draft,
+    Evidence,
+    Plan,
+    ReadTask,
+    Request,
+    Source,
+    SourceName,
+    Verdict,
+)
 from dragoman.models.metering import metered, metered_pieces
-from dragoman.reader.phrases import deletion_reply, spoken
+from dragoman.reader.phrases import deletion_reply, spoken, unchanged_memory
+from dragoman.retriever.told import TOLD
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
 
@@ -24,6 +36,11 @@ Steps: TypeAlias = tuple[tuple[Source, ...], ...]
 
 _ALL_FACTS = 200
 _REMEMBERED_PLANS = 1024
+_BY_CALLER = "control"
+"""The component of a gate's note where the caller decided, and not the gate."""
+_SEARCH = Verdict(True, 1.0, "asked to search")
+_NO_SEARCH = Verdict(False, 0.0, "asked not to search")
+_NO_SOURCE = Verdict(False, 0.0, "no source allowed")
 
 
 class Agent:
@@ -122,6 +139,9 @@ class Agent:
         return Stage(role, self.names[role], turns)
 
     def _decide(self, turns: list[TurnState], *, again: bool = False) -> None:
+        turns = [turn for turn in turns if not self._is_decided(turn, again=again)]
+        if not turns:
+            return
         contexts = [turn.context for turn in turns]
         with self._stage("gate", turns) as stage:
             verdicts = self.gate.decide(contexts, [turn.evidence for turn in turns] if again else None)
@@ -133,6 +153,21 @@ class Agent:
             if again and not verdict.retrieve:
                 turn.close()
 
+    @staticmethod
+    def _is_decided(turn: TurnState, *, again: bool) -> bool:
+        """Take the caller's decision whether to search, if there is one: the gate is then not asked."""
+        control = turn.context.control
+        if control.sources == ():
+            verdict = _NO_SOURCE
+        elif control.retrieve == "auto":
+            return False
+        else:
+            verdict = _SEARCH if control.retrieve == "always" else _NO_SEARCH
+        if not again:
+            turn.verdict = verdict
+            turn.notes.append(Note("gate", _BY_CALLER, 0.0, verdict))
+        return True
+
     def _plan(self, turns: list[TurnState]) -> None:
         with self._stage("planner", turns) as stage:
             plans = self.planner.plan([turn.context for turn in turns], self.sources)
@@ -142,6 +177,7 @@ class Agent:
             steps = self._legal.get(plan.steps)
             if steps is None:
                 plan, steps = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
+            plan, steps = self._allowed(plan, steps, turn.context)  # noqa: PLW2901 - likewise
             turn.plan, turn.steps = (plan, steps) if steps else (NULL_PLAN, ())
             turn.notes.append(Note(role, component, share, plan))
 
@@ -161,6 +197,18 @@ class Agent:
         if len(self._legal) < _REMEMBERED_PLANS:
             self._legal[plan.steps] = steps
         return plan, steps
+
+    def _allowed(self, plan: Plan, steps: Steps, context: Context) -> tuple[Plan, Steps]:
+        """A plan within the sources that the caller allows; all of these where a search is due and none is left."""
+        control = context.control
+        if control.sources is None and control.retrieve != "always":
+            return plan, steps
+        kept = tuple(tuple(source for source in step if control.allows(source)) for step in steps)
+        kept = tuple(step for step in kept if step)
+        if not kept and (steps or control.retrieve == "always"):
+            kept = tuple((source,) for source in self._graph.order if control.allows(source))
+        names = tuple(tuple(source.name for source in step) for step in kept)
+        return (plan if names == plan.steps else Plan(names, plan.probabilities, plan.reason)), kept
 
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
         requests = [
@@ -182,11 +230,21 @@ class Agent:
             queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
         role, component, share = stage.header
         for turn, evidence, query in zip(turns, found, queries, strict=True):
-            pieces = tuple(evidence)
+            pieces = self._readable(evidence, turn.context)
             turn.evidence += pieces
             warnings = getattr(evidence, "warnings", ())
             found_here = Retrieval(turn.plan.steps[index], pieces, query, warnings)
             turn.notes.append(Note(role, component, share, found_here))
+
+    def _readable(self, evidence: Sequence[Evidence], context: Context) -> tuple[Evidence, ...]:
+        """Evidence without rows that the caller's control excludes, whatever the retriever gave."""
+        if not context.control.limits_sources:
+            return tuple(evidence)
+        return tuple(
+            piece
+            for piece in evidence
+            if TOLD in piece.passage.meta or context.control.reads(self._by_name[piece.source])
+        )
 
     def _most(self, turn: TurnState, index: int) -> int:
         """How many passages a step may give: all facts to "What do you know about me?"."""
@@ -206,10 +264,18 @@ class Agent:
             turn.notes.append(Note(role, component, share, draft))
 
     def _said(self, turn: TurnState) -> bool:
-        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms."""
-        if turn.context.learned.is_empty:
+        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
+
+        Nor may one claim that something was remembered or deleted where memory does not change.
+        """
+        context = turn.context
+        if context.learned.is_empty and context.control.writes_memory:
             return False
-        text = deletion_reply(turn.context.learned, spoken(turn.context.last, self.language))
+        language = spoken(context.last, self.language)
+        if context.learned.is_empty:
+            text = unchanged_memory(context.last, context.control, language)
+        else:
+            text = deletion_reply(context.learned, language)
         if text is None:
             return False
         turn.draft = Draft(text, 1.0, "said")

@@ -12,11 +12,25 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from dragoman.agent.private_dialogues import PrivateDialogues
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
+from dragoman.core.control import DEFAULT_CONTROL, MemoryMode, RetrieveMode, TurnControl, sources_with_needs
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Sampling, Scope, Source, Turn
+from dragoman.core.values import (
+    ASIDE,
+    NOTHING_LEARNED,
+    Context,
+    Erasure,
+    Learned,
+    Passage,
+    Receipt,
+    Sampling,
+    Scope,
+    Source,
+    Turn,
+)
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
@@ -44,6 +58,7 @@ class UserTurn:
 
     What is kept `under` a receipt is kept once. `instructions` and `sampling` concern the wording of this reply and are
     not kept.
+    `control` says whether to search, how memory is used, and whether the turn is kept at all.
     """
 
     text: str
@@ -53,6 +68,7 @@ class UserTurn:
     under: Receipt | None = None
     instructions: str = ""
     sampling: Sampling | None = None
+    control: TurnControl = DEFAULT_CONTROL
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,7 @@ class Assistant:
         self._heavy = tuple(heavy)
         self._folder = folder
         self._warming = warming or WarmUp()
+        self._private = PrivateDialogues()
         self.files = files
         """The files that users uploaded to a server of this agent."""
         eraser: Any = memory  # of some kind that may erase by itself
@@ -137,22 +154,50 @@ class Assistant:
             other.unread = read_declared(config, self._folder, other)
         return other
 
+    def with_agent(self, agent: Agent, *, model: object) -> Assistant:
+        """The same assistant with another agent, whose `model` it closes; store, memory and dialogues are shared."""
+        other = copy(self)
+        other.agent = agent
+        other._heavy = (model,)
+        return other
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of agent.toml."""
+        return self._folder
+
     def scope(self, user: str = DEFAULT_USER) -> Scope:
         """Whose rows a user's calls touch."""
         if not user.strip():
             raise InputError("A user needs an id.", remedy="Give a name, as in --user ana.")
         return Scope(self.tenant, user)
 
-    def ask(self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply:
-        """The reply to a turn; both are added to the dialogue."""
-        return self.ask_many([UserTurn(text, user, dialogue)])[0]
+    def ask(
+        self,
+        text: str,
+        *,
+        user: str = DEFAULT_USER,
+        dialogue: str = DEFAULT_DIALOGUE,
+        retrieve: RetrieveMode = "auto",
+        memory: MemoryMode = "on",
+        keep: bool = True,
+        sources: Sequence[str] | None = None,
+    ) -> Reply:
+        """The reply to a turn; both are added to the dialogue.
+
+        `retrieve` is `auto`, `always` or `never` and overrides the gate; `memory` is `on`, `read` or `off`; `sources`
+        are the names of those that may be searched. With `keep` false nothing is written to any file, neither turns nor
+        facts; later private turns of the same dialogue, in this process, still know them.
+        """
+        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources))
+        return self.ask_many([UserTurn(text, user, dialogue, control=control)])[0]
 
     def ask_many(self, asks: Sequence[UserTurn]) -> list[Reply]:
         """The replies to turns of different dialogues, answered together."""
         if len({(ask.user, ask.dialogue) for ask in asks}) < len(asks):
             raise InputError("Two turns of one dialogue cannot be answered at once.", remedy="Ask one after the other.")
         self.warm_up()
-        holds = [self.hold(self.scope(ask.user)) for ask in asks]
+        holds = [self._hold_for(ask) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts, holds)
         replies = self.agent.run(learned)
@@ -165,16 +210,29 @@ class Assistant:
         return finished
 
     def stream(
-        self, text: str, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE, before: Sequence[Turn] = ()
+        self,
+        text: str,
+        *,
+        user: str = DEFAULT_USER,
+        dialogue: str = DEFAULT_DIALOGUE,
+        before: Sequence[Turn] = (),
+        retrieve: RetrieveMode = "auto",
+        memory: MemoryMode = "on",
+        keep: bool = True,
+        sources: Sequence[str] | None = None,
     ) -> Iterator[Note | str | Reply]:
-        """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given."""
-        for piece in self.exchange(UserTurn(text, user, dialogue, tuple(before))):
+        """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given.
+
+        The options are those of `ask`.
+        """
+        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources))
+        for piece in self.exchange(UserTurn(text, user, dialogue, tuple(before), control=control)):
             yield piece.reply if isinstance(piece, Kept) else piece
 
     def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
         """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
         self.warm_up()
-        hold = self.hold(self.scope(ask.user))
+        hold = self._hold_for(ask)
         context, length = self._context(ask)
         said = context.last
         (context,), (note,) = self._learn([context], [hold])
@@ -200,14 +258,26 @@ class Assistant:
         held: AbstractContextManager[object] = nullcontext() if hold is None else hold(scope)
         return held
 
+    def _hold_for(self, ask: UserTurn) -> AbstractContextManager[object]:
+        """The context of a turn's writes; a private turn has none."""
+        return self.hold(self.scope(ask.user)) if ask.control.keep else nullcontext()
+
     def _context(self, ask: UserTurn) -> tuple[Context, int]:
-        """What the agent is told of a dialogue, and how many turns it has so far."""
-        scope = self.scope(ask.user)
+        """What the agent is told of a dialogue, and how many turns it has so far.
+
+        Private turns are known to private ones alone: the trace of a kept turn may repeat what was said before it.
+        """
+        scope, control = self.scope(ask.user), ask.control
         said = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
+        if not control.keep:
+            kept = (*kept, *self._private.turns(scope, ask.dialogue))
+        if control.sources is not None:
+            control = replace(control, sources=sources_with_needs(control.sources, self.sources))
         told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
         turns = (*told, Turn("user", said))
-        return Context(turns, scope, ask.dialogue, instructions=ask.instructions, sampling=ask.sampling), len(kept)
+        context = Context(turns, scope, ask.dialogue, instructions=ask.instructions, control=control)
+        return replace(context, sampling=ask.sampling), len(kept)
 
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
         return turns[-self._history :] if self._history else ()
@@ -220,17 +290,14 @@ class Assistant:
             return contexts, [None] * len(contexts)
         started = perf_counter()
         resumptions = [resumed(context) for context in contexts]
+        everything = [NOTHING_LEARNED] * len(contexts)
+        writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
         with ExitStack() as held:
-            for hold in holds:
-                held.enter_context(hold)
-            everything = self.memory.learn(
-                [
-                    context
-                    if again is None
-                    else replace(context, turns=(*context.history, Turn("user", again.statement)))
-                    for context, again in zip(contexts, resumptions, strict=True)
-                ]
-            )
+            for nth in writing:
+                held.enter_context(holds[nth])
+            statements = [_stated(contexts[nth], resumptions[nth]) for nth in writing]
+            for nth, learned in zip(writing, self.memory.learn(statements) if writing else (), strict=True):
+                everything[nth] = learned
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [
@@ -245,7 +312,10 @@ class Assistant:
             again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         again = again or self._changed_answer(context, learned)
         if again is not None and not learned.forgotten:
-            context = replace(context, turns=again.turns)
+            *earlier, question = again.turns
+            # Memory holds the answer now; where it may not, the answer stands before the question.
+            answer = () if context.control.writes_memory else (Turn("user", again.statement),)
+            context = replace(context, turns=(*earlier, *answer, question))
         if context.turns:
             context = replace(context, turns=(*context.history, self._asked(context)))
         if learned.is_empty:
@@ -270,13 +340,13 @@ class Assistant:
         turn = context.turns[-1]
         if turn.speaker != "user":
             return turn
-        recall = getattr(self.memory, "recall", None)
+        recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
         whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
         return replace(turn, text=spelt(turn.text) if whole is None else whole)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
-        found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
+        found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under and ask.control.keep else None
         if found is None:
             return None
         if found.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
@@ -297,6 +367,9 @@ class Assistant:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
         turns = kept_turns(said, reply)
+        if not ask.control.keep:
+            self._private.add(context.scope, ask.dialogue, (*ask.before, Turn("user", said), Turn("agent", reply.text)))
+            return reply
         once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
@@ -336,6 +409,7 @@ class Assistant:
 
     def _erase(self, scope: Scope) -> int:
         """Erase a scope: rows first, since a full disk may refuse that, then the files, which need no space to go."""
+        self._private.drop(scope)
         if self.files is None:
             return self.store.forget(scope)
         self.files.check(scope)
@@ -422,12 +496,17 @@ class Assistant:
         return tuple(name for name in self.store.dialogues(self.scope(user)) if not name.startswith(ASIDE))
 
     def forget_dialogue(self, dialogue: str, *, user: str = DEFAULT_USER) -> int:
-        """Erase a dialogue with its traces and thumbs; the number of turns. Facts learned from it stay."""
+        """Erase a dialogue with its traces, thumbs and private turns; the number of turns. Facts from it stay."""
         from dragoman.agent.feedback import forget_ratings
 
         scope = self.scope(user)
+        private = self._private.drop(scope, dialogue)
         forget_ratings(self.store, scope, dialogue)
-        return self.store.erase_turns(scope, dialogue)
+        return self.store.erase_turns(scope, dialogue) + private
+
+    def end_private(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> int:
+        """Drop the private turns of a dialogue from memory; the number of turns. Kept turns stay."""
+        return self._private.drop(self.scope(user), dialogue)
 
     def replies(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Reply | None, ...]:
         """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
@@ -458,6 +537,33 @@ class Assistant:
         `turn` is the reply's place in `history`, the last one where it is not given; `better` what should have been
         said instead.
         """
+        said = None if better is None else clean(better, most=self._most)
+        self._rate(user, dialogue, turn, good=good, better=said)
+
+    def label_search(
+        self,
+        needed: bool,
+        *,
+        user: str = DEFAULT_USER,
+        dialogue: str = DEFAULT_DIALOGUE,
+        turn: int | None = None,
+    ) -> None:
+        """Keep whether a dialogue's reply needed a search, as the user says: a label to train a gate with.
+
+        `turn` is the reply's place in `history`, the last one where it is not given.
+        """
+        self._rate(user, dialogue, turn, needed=needed)
+
+    def _rate(
+        self,
+        user: str,
+        dialogue: str,
+        turn: int | None,
+        *,
+        good: bool | None = None,
+        needed: bool | None = None,
+        better: str | None = None,
+    ) -> None:
         from dragoman.agent.feedback import rate
 
         scope = self.scope(user)
@@ -469,8 +575,8 @@ class Assistant:
             reply = None if trace is None else reply_from_json(trace)
         if reply is None:
             raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
-        said = None if better is None else clean(better, most=self._most)
-        rate(self.store, scope, dialogue, retrieved=reply.verdict.retrieve, good=good, turn=turn, better=said)
+        retrieved = reply.verdict.retrieve
+        rate(self.store, scope, dialogue, retrieved=retrieved, good=good, needed=needed, turn=turn, better=better)
 
     def warm_up(self, *, everything: bool = False) -> None:
         """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""
@@ -493,6 +599,13 @@ class Assistant:
             kind = "no memory" if self.memory is None else f"the memory {type(self.memory).__name__}"
             raise ConfigError(f"This agent has {kind}, which cannot {name}.", remedy="Set memory.kind to rules.")
         return method
+
+
+def _stated(context: Context, again: Resumed | None) -> Context:
+    """What memory learns from: an answer to a question back as the statement that it stands for."""
+    if again is None:
+        return context
+    return replace(context, turns=(*context.history, Turn("user", again.statement)))
 
 
 def _without_deleted_text(learned: Learned) -> Learned:

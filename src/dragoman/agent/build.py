@@ -18,14 +18,16 @@ from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.home import home
+from dragoman.core.model_names import model_table
 from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
 from dragoman.presets import presets
+from dragoman.retriever.allowed import AllowedRetriever
 from dragoman.sources.upload_folders import UploadFolders
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
-    from dragoman.core.protocols import Encoder, LanguageModel
+    from dragoman.core.protocols import Encoder, LanguageModel, Store
     from dragoman.core.values import Source
     from dragoman.sources.ingest import IngestProgress
     from dragoman.sources.tools import McpTool
@@ -102,10 +104,12 @@ def assemble(
     file: str = FILE_NAME,
     models: Models | None = None,
     warming: WarmUp | None = None,
+    store: Store | None = None,
 ) -> Assistant:
     """The assistant that a config describes; reads nothing and, without `warming`, loads nothing yet.
 
-    Given `models` are used instead of new ones, and are left open when the assistant is closed.
+    Given `models` are used instead of new ones, and are left open when the assistant is closed; so is a given `store`
+    used in the place of the config's.
     """
     design = design_of(config, file=file)
     tables = design.tables
@@ -121,7 +125,8 @@ def assemble(
     learn = _own_option(tables, "memory", "learn", default=True)
     names = {role: REGISTRIES[role].resolve(tables[role]["kind"]) for role in DEFAULT_KINDS}
     names["refiner"] = f"refiner.{config.refiner.mode}"
-    store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
+    if store is None:
+        store = Creator({**base, "folder": state, "path": state / DATABASE}, tables, file=file).shared("store")
     parts = Parts(model, encoder, store, sources, analyse, config.language, config.name, folder)
     creator.give(**{field.name: getattr(parts, field.name) for field in fields(parts)})
     tools = _tools(config, folder)
@@ -129,6 +134,7 @@ def assemble(
         from dragoman.retriever.tools import ToolRetriever
 
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
+    creator.hold(retriever=AllowedRetriever(creator.shared("retriever")))
     if design.personal and _has_user_and_world(sources):
         from dragoman.decision.joint import JointRanker
         from dragoman.retriever.personal import PersonalRetriever
@@ -168,6 +174,19 @@ def assemble(
         config=config.resolved(),
         files=UploadFolders(state, usage=getattr(store, "room", None)),
     )
+
+
+def other_model(assistant: Assistant, name: str) -> Assistant:
+    """The same assistant with another language model, named as after `--model`; it shares store, memory and encoder."""
+    config = AgentConfig.model_validate(
+        {**assistant.config, "models": {**assistant.config.get("models", {}), "language": model_table(name)}}
+    )
+    folder = assistant.folder
+    model, _ = models_of(config, folder=folder)
+    made = assemble(
+        config, folder=folder, state=folder or Path(), models=(model, assistant.encoder), store=assistant.store
+    )
+    return assistant.with_agent(made.agent, model=model)
 
 
 def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FILE_NAME) -> Models:

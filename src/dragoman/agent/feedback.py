@@ -1,4 +1,4 @@
-"""What users thought of a decision: whether it was right to look something up, or not to.
+"""What users thought of a reply: a thumb, or whether its turn needed a search. Both are labels for a gate.
 
 A rating is kept under the user's scope as a place in a dialogue, never as a copy of its words: what is forgotten or
 blanked there is gone from the ratings too. A better answer is kept as a turn of a dialogue of its own, for the same
@@ -22,15 +22,17 @@ BETTER = f"{ASIDE}better"
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A thumb for the gate's decision on a turn: the dialogue up to the user's turn, what was decided, up or down.
+    """Feedback on the gate's decision for a turn: the dialogue up to the user's turn, and what was decided.
 
-    `better` is what should have been said, where the user wrote it.
+    `good` is the thumb and `needed` whether the user said that the turn needed a search; each is None where the user
+    said nothing of the kind. `better` is what should have been said, where the user wrote it.
     """
 
     context: Context
     retrieved: bool
-    good: bool
+    good: bool | None = None
     better: str | None = None
+    needed: bool | None = None
 
 
 def rate(
@@ -39,19 +41,28 @@ def rate(
     dialogue: str,
     *,
     retrieved: bool,
-    good: bool,
+    good: bool | None = None,
+    needed: bool | None = None,
     turn: int | None = None,
     better: str | None = None,
 ) -> None:
-    """Keep a thumb for a reply of a dialogue, the last one unless `turn` gives its place.
+    """Keep a thumb for a reply of a dialogue, or whether it needed a search; the last reply unless `turn` gives one.
 
-    A second thumb for the same reply takes the place of the first.
+    A second thumb for the same reply takes the place of the first, and a second word on the search that of the first.
     """
     place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
     known = _rows(store, scope)
-    rows = [row for row in known if (row["dialogue"], row["turns"]) != (dialogue, place)]
-    replaced = [int(str(row["better"])) for row in known if row not in rows and "better" in row]
-    row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved, "good": good}
+    old = next((row for row in known if (row["dialogue"], row["turns"]) == (dialogue, place)), {})
+    rows = [row for row in known if row is not old]
+    row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved}
+    row |= {key: old[key] for key in ("good", "needed", "better") if key in old}
+    replaced: list[int] = []
+    if good is not None:
+        row["good"] = good
+        if "better" in row:
+            replaced.append(int(str(row.pop("better"))))
+    if needed is not None:
+        row["needed"] = needed
     if better is not None:
         row["better"] = len(store.dialogue(scope, BETTER))
         store.append(scope, BETTER, [Turn("agent", better)])
@@ -70,12 +81,19 @@ def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
             context = Context(turns, scope, str(row["dialogue"]))
             place = int(str(row.get("better", -1)))
             answer = better[place].text if 0 <= place < len(better) else ""
-            yield Rating(context, bool(row["retrieved"]), bool(row["good"]), answer.strip() or None)
+            yield Rating(
+                context, bool(row["retrieved"]), _flag(row, "good"), answer.strip() or None, _flag(row, "needed")
+            )
 
 
 def thumbs(store: Store, scope: Scope, dialogue: str) -> dict[int, bool]:
     """The thumbs for a dialogue: whether it is up, by the place of the reply."""
-    return {int(str(row["turns"])): bool(row["good"]) for row in _rows(store, scope) if row["dialogue"] == dialogue}
+    return _flags(store, scope, dialogue, "good")
+
+
+def search_labels(store: Store, scope: Scope, dialogue: str) -> dict[int, bool]:
+    """Whether the user said that a reply needed a search, by the place of the reply."""
+    return _flags(store, scope, dialogue, "needed")
 
 
 def forget_ratings(store: Store, scope: Scope, dialogue: str) -> int:
@@ -88,6 +106,15 @@ def forget_ratings(store: Store, scope: Scope, dialogue: str) -> int:
         kept = [row for row in rows if row["dialogue"] != dialogue]
         store.keep(scope, KEY, json.dumps(kept, ensure_ascii=False))
     return len(gone)
+
+
+def _flags(store: Store, scope: Scope, dialogue: str, key: str) -> dict[int, bool]:
+    rows = [row for row in _rows(store, scope) if row["dialogue"] == dialogue and key in row]
+    return {int(str(row["turns"])): bool(row[key]) for row in rows}
+
+
+def _flag(row: dict[str, object], key: str) -> bool | None:
+    return bool(row[key]) if key in row else None
 
 
 def _is_there(turn: Turn) -> bool:

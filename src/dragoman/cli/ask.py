@@ -22,6 +22,8 @@ from dragoman.cli.terminal.agent_options import (
     piped,
 )
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
+from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
+from dragoman.core.control import TurnControl
 from dragoman.core.trace import Reply, reply_to_json
 
 Dialogue = Annotated[
@@ -53,6 +55,9 @@ def ask(
         bool, typer.Option("--why", help="After the reply, print what decided it, the trace and the evidence.")
     ] = False,
     as_json: AsJson = False,
+    retrieve: Retrieve = "auto",
+    memory: MemoryUse = "on",
+    private: Private = False,
     model: Model = None,
     settings: Set = None,
     state: State = None,
@@ -61,11 +66,12 @@ def ask(
     turn = _turn(text)
     with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
+        options = options_of(TurnControl(retrieve, memory, keep=not private))
         if as_json:
-            print_json(assistant.ask(turn, user=user, dialogue=name))
+            print_json(assistant.ask(turn, user=user, dialogue=name, **options))
             return
         console = rendering.out()
-        reply = speak(assistant.stream(turn, user=user, dialogue=name), console)
+        reply = speak(assistant.stream(turn, user=user, dialogue=name, **options), console)
         if reply is None:
             raise typer.Exit(1)
         if why:

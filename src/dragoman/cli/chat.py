@@ -23,6 +23,8 @@ from dragoman.cli.terminal.agent_options import (
     opened,
     piped,
 )
+from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
+from dragoman.core.control import TurnControl
 from dragoman.core.errors import ConfigError, DragomanError
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def chat(
     user: User = "me",
     dialogue: Dialogue = None,
     as_json: AsJson = False,
+    retrieve: Retrieve = "auto",
+    memory: MemoryUse = "on",
+    private: Private = False,
     model: Model = None,
     settings: Set = None,
     state: State = None,
@@ -59,17 +64,17 @@ def chat(
     if file is not None and agent is not None:
         raise ConfigError("Two agents are named.", remedy="Name one.")
     with opened(file or agent, settings=settings, state=state, model=model, talks=True) as assistant:
-        name = dialogue or new_dialogue()
+        name, control = dialogue or new_dialogue(), TurnControl(retrieve, memory, keep=not private)
         if interactive() and not as_json:
             offer = first_offer(assistant)
             if offer:
                 rendering.out().print(offer, style="dim", soft_wrap=True, markup=False, highlight=False)
-            ChatLoop(assistant, user=user, dialogue=name).run()
-        elif not _converse(assistant, user=user, dialogue=name, as_json=as_json):
+            ChatLoop(assistant, user=user, dialogue=name, control=control).run()
+        elif not _converse(assistant, user=user, dialogue=name, as_json=as_json, control=control):
             raise typer.Exit(1)
 
 
-def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) -> bool:
+def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, control: TurnControl) -> bool:
     """Answer every line of standard input; return whether all of them were answered."""
     all_answered = True
     for number, raw in enumerate(piped(), start=1):
@@ -78,7 +83,7 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool) 
             _warn(f"Line {number} is empty and was skipped.")
             continue
         try:
-            reply = assistant.ask(line, user=user, dialogue=dialogue)
+            reply = assistant.ask(line, user=user, dialogue=dialogue, **options_of(control))
         except DragomanError as error:
             # One bad turn must not cost the turns that follow it.
             all_answered = False

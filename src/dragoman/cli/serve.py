@@ -57,6 +57,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    allow_model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-model",
+            metavar="NAME",
+            help="Language model that users may choose instead of the agent's, as after --model. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     turns_per_minute: PerMinute = None,
     tokens_per_day: PerDay = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=512, help="Maximum number of concurrent turns.")] = 8,
@@ -155,6 +164,7 @@ def serve(
             ledger=ledger if has_keys else None,
             settings=ServiceSettings(workers, queue, turn_seconds, grace, limits, quota),
         )
+        _allow_models(service, allow_model or ())
         app = make_app(service, runs_of=FolderRuns(runs))
         add_page(app)
         door = with_request_limits(app, service, origins=origins)
@@ -179,6 +189,14 @@ def serve(
 
         serving.serve(door, listening, grace=grace, started=started, drain=drain, leaving=service.step_back)
     _leave(service)
+
+
+def _allow_models(service: Service, names: Sequence[str]) -> None:
+    """Let users choose other language models for every agent."""
+    from dragoman.agent.build import other_model
+
+    for hosted in service.agents.values():
+        hosted.models = {name: other_model(hosted.assistant, name) for name in names}
 
 
 def _leave(service: Service) -> None:

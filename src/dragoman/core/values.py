@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.core.codec import SPARSE
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import InputError
 from dragoman.core.quick import quick
 
@@ -117,6 +118,7 @@ class Context:
 
     `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
     only readers with a model use them.
+    `control` is what the caller decided about the turn.
     """
 
     turns: tuple[Turn, ...]
@@ -125,6 +127,7 @@ class Context:
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
     sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
+    control: TurnControl = field(default=DEFAULT_CONTROL, metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:

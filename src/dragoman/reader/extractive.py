@@ -10,8 +10,8 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Quote, rank
 from dragoman.decision.exceptions import with_exception
-from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken, told_back
-from dragoman.text.form import form, owned_thing
+from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
+from dragoman.text.form import owned_thing
 from dragoman.text.known import asks_for_everything
 from dragoman.text.spelling import spelt
 
@@ -78,8 +78,8 @@ class ExtractiveReader:
             facts = self._owned(task.context.last, [piece for piece in told if self._passes(piece, language)])
             if facts:
                 return self._told(facts[:1], language)
-            key = "nothing-user" if form(task.context.last).about == "user" else "nothing"
-            return Draft(phrase(key, language), 1.0 - _best(task.evidence), "said", notes=NO_ANSWER)
+            text = no_answer(task.context.last, language, task.context.control)
+            return Draft(text, 1.0 - _best(task.evidence), "said", notes=NO_ANSWER)
         return self._quoted(quotes[0], _alike(quotes), language, self._beside(quotes, language))
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:

@@ -28,7 +28,7 @@ from dragoman.reader.voice import Voice
 from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
-from dragoman.text.form import form
+from dragoman.text.form import SOCIAL, form
 from dragoman.text.question_kind import question_kind
 
 _PIECES = re.compile(r"\S+\s*|\s+")
@@ -142,10 +142,13 @@ class GroundedReader:
         if task.plan.is_null:
             if noted is not None:
                 return Draft(noted, 1.0, "said")
-            text, notes = social(task.context.last, language, name=self._name)
+            text, notes = social(task.context.last, language, name=self._name, control=task.context.control)
             return Draft(text, 1.0, "said", notes=notes)
         answer = self._answered(task, language)
         unsure = answer.method == "said" or answer.notes.items() >= NEAREST.items()
+        if unsure and act in SOCIAL:  # searched because the caller, or the agent's gate, searches always
+            text, notes = social(task.context.last, language, name=self._name)
+            return Draft(text, 1.0, "said", notes=notes)
         if unsure and act == "statement":  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.values import Erasure, Learned
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
@@ -24,6 +25,10 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "nothing": "I don't know: I couldn't find that in the documents.",
         "unsure": "I don't know for certain. The closest I found in the documents: {quote}",
         "nothing-user": "I don't know that: you have not told me yet.",
+        "not-searched": "I can't answer that without looking it up.",
+        "no-memory": "Memory is off here, so I don't use what you told me before.",
+        "private": "This chat is private: nothing is saved, and what I remember about you stays as it is.",
+        "memory-unchanged": "I don't save or delete anything here: memory is set to {mode}.",
         "noted": "Got it: {facts}.",
         "changed": "Got it: {facts}. (Before: {old}.)",
         "known": "Yes, I already have that noted.",
@@ -53,6 +58,10 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "nothing": "我不知道：资料里没有找到这一点。",
         "unsure": "我不知道确切的答案。资料里最接近的一条是：{quote}",
         "nothing-user": "我不知道：你还没有告诉过我。",
+        "not-searched": "不查资料，我无法回答这个问题。",
+        "no-memory": "这里关闭了记忆，所以我不会使用你以前告诉我的内容。",
+        "private": "这是私密对话：不会保存任何内容，我记住的内容也不会改变。",
+        "memory-unchanged": "我在这里不会保存或删除任何内容：记忆设为{mode}。",
         "noted": "记下了：{facts}。",
         "changed": "记下了：{facts}。（之前记的是：{old}。）",
         "known": "好的，这一点我已经记着了。",
@@ -83,11 +92,36 @@ def phrase(key: str, language: str, **fields: str) -> str:
     return _SAID.get(language, _SAID["en"])[key].format(**fields)
 
 
-def social(text: str, language: str, *, name: str) -> tuple[str, Mapping[str, str]]:
+def social(
+    text: str, language: str, *, name: str, control: TurnControl = DEFAULT_CONTROL
+) -> tuple[str, Mapping[str, str]]:
     """What is said to a turn that nothing is looked up for, and what its draft notes."""
     act = form(text).act
-    key = act if act in SOCIAL or act in ("statement", "pastime") else "nothing"
-    return phrase(key, language, name=name), NO_ANSWER if key == "nothing" else {}
+    if act in SOCIAL or act in ("statement", "pastime"):
+        return phrase(act, language, name=name), {}
+    return no_answer(text, language, control, about_user=False), NO_ANSWER
+
+
+def no_answer(
+    text: str, language: str, control: TurnControl = DEFAULT_CONTROL, *, about_user: bool | None = None
+) -> str:
+    """What is said where nothing answers a question, and why, where the caller's control is the reason."""
+    if control.retrieve == "never" or control.sources == ():
+        return phrase("not-searched", language)
+    is_about_user = form(text).about == "user" if about_user is None else about_user
+    if is_about_user:
+        return phrase("no-memory" if control.memory == "off" else "nothing-user", language)
+    return phrase("nothing", language)
+
+
+def unchanged_memory(text: str, control: TurnControl, language: str) -> str | None:
+    """What is said to a request to remember or forget where memory does not change; None to other turns."""
+    if form(text).act not in ("remember", "forget"):
+        return None
+    if not control.keep:
+        return phrase("private", language)
+    modes = {"zh": {"read": "“只读”", "off": "“关闭”"}}.get(language, {"read": "read only", "off": "off"})
+    return phrase("memory-unchanged", language, mode=modes[control.memory])
 
 
 def spoken(text: str, configured: str) -> str:

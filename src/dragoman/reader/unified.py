@@ -134,7 +134,9 @@ class UnifiedReader:
         ]
 
     def _phrase(self, task: ReadTask) -> Draft:
-        text, notes = social(task.context.last, spoken(task.context.last, self._language), name=self._name)
+        context = task.context
+        language = spoken(context.last, self._language)
+        text, notes = social(context.last, language, name=self._name, control=context.control)
         return Draft(text, 1.0, "said", notes=notes)
 
     def _writing(self, opened: UnifiedPart, task: ReadTask) -> Writing:

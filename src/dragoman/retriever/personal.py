@@ -95,7 +95,8 @@ class PersonalRetriever:
 
     def _of(self, context: Context) -> Joint:
         learned = (*context.learned.added, *context.learned.joined, *context.learned.forgotten)
-        key: Key = (context.turns, context.scope, context.dialogue, tuple(passage.id for passage in learned))
+        ids = tuple(passage.id for passage in learned)
+        key: Key = (context.turns, context.scope, context.dialogue, context.control, ids)
         with self._lock:
             known = self._joint.get(key)
         if known is not None:

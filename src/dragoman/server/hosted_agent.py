@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.errors import AbsentError
 from dragoman.core.values import Scope, Source
 from dragoman.server.access.caller import Caller
 from dragoman.server.access.quota import Quota, SharedStock, Stock
@@ -33,6 +35,8 @@ class Seat:
     state: Path
     quota: Quota
     stock: Stock
+    models: tuple[str, ...] = ()
+    """Language models that the caller may choose."""
 
     @property
     def scope(self) -> Scope:
@@ -69,6 +73,8 @@ class Hosted:
         self._call = call
         self.lines: DialogueOrder | None = getattr(assistant.store, "lines", None)
         self.usher = None if self.lines is None else Usher(self.lines, call)
+        self.models: dict[str, Assistant] = {}
+        """The same agent with other language models that callers may choose, by name."""
         self._views = {assistant.tenant: assistant}
         self._lock = Lock()
 
@@ -81,6 +87,24 @@ class Hosted:
             if tenant not in self._views:
                 self._views[tenant] = self.assistant.for_tenant(tenant)
             return self._views[tenant]
+
+    def answering(self, tenant: str, model: str = "") -> Assistant:
+        """The assistant that answers turns of a tenant, with a language model that the caller chose."""
+        view = self.view(tenant)
+        if not model:
+            return view
+        self.check_model(model)
+        chosen = copy(self.models[model])
+        chosen.tenant = view.tenant
+        return chosen
+
+    def check_model(self, model: str) -> None:
+        """Raise an error for a language model that this server does not allow."""
+        if model and model not in self.models:
+            allowed = f"Available: {', '.join(self.models)}." if self.models else "Leave `model` out."
+            raise AbsentError(
+                f"The language model '{model[:80]}' is not allowed here.", remedy=allowed, code="unknown-model"
+            )
 
     async def stand(self, caller: Caller, dialogue: str, *, forgets: bool = False) -> Standing:
         """Queue a turn of a dialogue across all servers; released if nobody waits for it any more.
@@ -121,7 +145,8 @@ class Hosted:
 
     def seat(self, caller: Caller) -> Seat:
         view = self.view(caller.tenant)
-        return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock)
+        models = tuple(self.models)
+        return Seat(self.name, view, caller.user, caller.admin, self.state, self.quota, self.stock, models)
 
     def seat_of(self, tenant: str, user: str) -> Seat:
         """The seat of a user without a caller, for work of the server itself."""

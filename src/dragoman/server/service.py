@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note, Reply
 from dragoman.core.values import SHARED_USER, Receipt, Sampling, Source, Turn, Usage
@@ -53,6 +54,8 @@ class CallerTurn:
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
     `instructions` and `sampling` concern the wording of the reply, where a model writes it.
+    `control` says whether to search, how memory is used, and whether anything is kept; a private turn is not replayed.
+    `model` is a language model that the server allows instead of the agent's.
     """
 
     text: str
@@ -62,6 +65,8 @@ class CallerTurn:
     request: str = ""
     instructions: str = ""
     sampling: Sampling | None = None
+    control: TurnControl = DEFAULT_CONTROL
+    model: str = ""
 
     @property
     def bytes(self) -> int:
@@ -148,6 +153,7 @@ class Service:
         the turn once it is stored, before its end is announced.
         """
         hosted = self.hosted(ask.agent)
+        hosted.check_model(ask.model)
         self.turn_queue.check(caller.whose)
         await self.admit(caller)
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
@@ -156,8 +162,12 @@ class Service:
         work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
+            if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
+                return submit(partial(work, is_counted=False))
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
             wish = await self.threads.parse(partial(asks_to_forget, ask.text), caller.whose)
+            if not ask.control.writes_memory:
+                wish = "nothing"
             deletes = wish == "something" or (
                 wish == "confirmation" and await self._quiet.is_asked(hosted, caller, line)
             )
@@ -191,14 +201,14 @@ class Service:
         is_counted: bool = True,
     ) -> Generator[Event]:
         """The events of a turn, in a worker thread."""
-        assistant = hosted.view(caller.tenant)
+        assistant = hosted.answering(caller.tenant, ask.model)
         done: TurnDone | None = None
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, sampling=ask.sampling)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.sampling, ask.control)
         try:
-            if ask.request and (found := assistant.answered(said)) is not None:
+            if ask.request and ask.control.keep and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found
                 usage, seconds = usage_of(kept.reply), perf_counter() - began
                 done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
@@ -220,7 +230,7 @@ class Service:
                     seconds, usage = perf_counter() - began, usage_of(piece.reply)
                     done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
                     self._spend(caller, usage)
-                    self._chats.add(scope, _trace_bytes(piece.reply))
+                    self._chats.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
                     if after is not None:
                         after(done)
                     yield done
@@ -385,7 +395,8 @@ class Service:
                 await hosted.usher.close()
         self.threads.close()
         for hosted in self.agents.values():
-            hosted.assistant.close()
+            for assistant in (*hosted.models.values(), hosted.assistant):
+                assistant.close()
         if self.ledger is not None:
             self.ledger.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import pty
 import re
@@ -12,6 +13,9 @@ import sys
 import time
 
 import pytest
+from rich.console import Console
+
+from dragoman.cli.terminal.chat_loop import ChatLoop
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
@@ -191,3 +195,60 @@ def test_a_reply_can_be_called_good_or_bad(terminal):
     terminal.wait_for("you> ")
     terminal.type("/bad\n")
     terminal.wait_for("Noted as wrong: something was looked up.")
+
+
+@pytest.fixture
+def loop(stub):
+    """Handles lines as if they were typed; what each of them prints."""
+    chat = ChatLoop(stub, user="ana", dialogue="d")
+
+    def handle(line):
+        chat._console = Console(file=io.StringIO(), width=200)
+        chat._handle(line)
+        return " ".join(chat._console.file.getvalue().split())
+
+    handle.assistant = stub
+    return handle
+
+
+def test_search_and_nosearch_control_one_turn(loop):
+    assert "('retrieve', 'always')" in loop("/search hello") and "DOCUMENTS" in loop("/search hello")
+    assert "('retrieve', 'never')" in loop("/nosearch how much?")
+    loop("how much?")
+    assert loop.assistant.control == {}
+    assert getattr(loop.assistant, "labels", []) == []
+
+
+def test_search_and_nosearch_alone_label_the_last_reply(loop):
+    assert "Nothing has been said yet" in loop("/search") and "Nothing has been said yet" in loop("/nosearch")
+    loop("hello")
+    assert "Nothing was looked up" in loop("/nosearch")
+    assert "You said: hello" in loop("/search")
+    assert loop.assistant.labels == [(True, "ana", "d")] and loop.assistant.control == {"retrieve": "always"}
+    assert "searched for already" in loop("/search")
+    assert "no search was needed" in loop("/nosearch")
+    assert loop.assistant.labels == [(True, "ana", "d"), (False, "ana", "d")]
+
+
+def test_private_turns_are_neither_kept_nor_rated_nor_labelled(loop):
+    assert "nothing you say from now on is saved" in loop("/private")
+    loop("how much?")
+    assert loop.assistant.control == {"keep": False}
+    assert "cannot be rated" in loop("/good")
+    loop("/nosearch")
+    assert not hasattr(loop.assistant, "rated") and not hasattr(loop.assistant, "labels")
+    assert "No longer private" in loop("/private")
+    loop("how much?")
+    assert loop.assistant.control == {}
+
+
+def test_memory_and_sources_are_chosen_for_the_chat(loop):
+    assert "read, not written" in loop("/memory read")
+    assert "Searching only: PERSONA, DOCUMENTS." in loop("/sources documents")
+    loop("how much?")
+    assert loop.assistant.control == {"memory": "read", "sources": ("PERSONA", "DOCUMENTS")}
+    assert "/memory on, /memory read or /memory off" in loop("/memory perhaps")
+    loop("/memory on")
+    loop("/sources all")
+    loop("how much?")
+    assert loop.assistant.control == {}

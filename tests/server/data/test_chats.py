@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from dragoman.core.control import TurnControl
 from dragoman.core.errors import AbsentError
 from dragoman.server.access.caller import LOCAL
 from dragoman.server.data import chats
@@ -115,3 +118,14 @@ def test_an_exported_chat_cites_its_passages(seat):
     assert text.startswith(f"# {TICKET}") and "**robin:**" in text and "> [1] Prices (documents/prices.md)" in text
     told = chats.export_json(seat, name)
     assert told["title"] == TICKET and told["turns"][1]["reply"]["quoted"]
+
+
+def test_a_chat_remembers_its_control_without_what_is_gone(seat):
+    talk(seat, "Hello", name="a")
+    control = TurnControl("never", "read", sources=("MEMORY", "CELLAR"))
+    chats.keep_control(seat, "a", control, model="gone")
+    assert chats.control_of(seat, "a") == (replace(control, sources=("MEMORY",)), "")
+    assert chats.control_of(replace(seat, models=("gone",)), "a")[1] == "gone"
+    assert chats.control_of(seat, "b") == (TurnControl(), "")
+    chats.keep_control(seat, "a", TurnControl())
+    assert chats.settings(seat) == {}

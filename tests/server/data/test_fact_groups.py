@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
+from dragoman.core.values import Passage
 from dragoman.server.access.caller import LOCAL
 from dragoman.server.data import learned_facts
 from dragoman.server.data.fact_groups import USER, grouped_facts
@@ -43,3 +46,12 @@ def test_a_retracted_fact_leaves_the_chat_and_brings_back_what_it_replaced(seat)
     assert "Basel" in seat.assistant.history(user=seat.user, dialogue="main")[2].text
     assert learned_facts.retract(seat, added, old) == 0  # twice does no harm
     assert [fact.text for fact in grouped_facts(seat)[0].facts] == ["I live in Bern."]
+
+
+def test_a_fact_shows_the_day_it_was_told_where_it_is_known(seat):
+    stamps = {"a": "2026-05-03T12:30:00Z", "b": "", "c": "soon"}
+    meta = {"subject": USER, "slot": "hobby"}
+    facts = [Passage(name, "MEMORY", f"I ski {name}.", meta={**meta, "said_at": at}) for name, at in stamps.items()]
+    seat.assistant.store.put(seat.scope, facts)
+    (group,) = grouped_facts(seat)
+    assert [fact.said_on for fact in group.facts] == [date(2026, 5, 3), None, None]

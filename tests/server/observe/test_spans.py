@@ -45,7 +45,7 @@ class ModelReader:
 def trace(make_house):
     """Hold a turn in a house that is watched; the spans that come of it, the turn's own last."""
 
-    def run(text=SECRET, *, content=False, headers=None, **options):
+    def run(text=SECRET, *, content=False, headers=None, keep=True, **options):
         service = make_house(**options)
         exporter = InMemorySpanExporter()
         spans = Spans(SimpleSpanProcessor(exporter), content=content)
@@ -55,7 +55,7 @@ def trace(make_house):
         async def main():
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                body = {"text": text, "dialogue": "my-private-dialogue"}
+                body = {"text": text, "dialogue": "my-private-dialogue", "keep": keep}
                 await client.post("/v1/turns", json=body, headers=headers or {})
             await service.close()
 
@@ -96,6 +96,11 @@ def test_no_words_of_users_documents_or_replies_are_in_any_span(trace):
     spans = trace(f"My name is Wilhelmina. {SECRET}", reader=ModelReader())
     assert len(spans) >= 5 and "memory" in {span.name for span in spans}
     told = everything(spans)
+    assert not [word for word in WORDS if word.lower() in told.lower()]
+
+
+def test_a_private_turn_leaves_no_words_even_with_content(trace):
+    told = everything(trace(content=True, keep=False, reader=ModelReader()))
     assert not [word for word in WORDS if word.lower() in told.lower()]
 
 

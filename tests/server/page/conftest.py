@@ -98,9 +98,14 @@ def started(command, home):
 
 
 @pytest.fixture(scope="session")
-def address(agents, tmp_path_factory):
+def home(tmp_path_factory):
+    """The folder that the server without keys writes to."""
+    return tmp_path_factory.mktemp("page")
+
+
+@pytest.fixture(scope="session")
+def address(agents, home):
     """The address of a server without keys."""
-    home = tmp_path_factory.mktemp("page")
     command = [sys.executable, str(PAGE_SERVER), str(agents), str(home / "state")]
     with started(command, home) as (url, said):
         yield url

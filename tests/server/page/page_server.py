@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -40,6 +41,18 @@ class PatientReader:
             time.sleep(0.1)
             yield f"word{number} "
         yield Draft("word", 0.5, "said")
+
+
+class OtherReader:
+    """Stands for a reader with another language model."""
+
+    def read(self, tasks):
+        return [Draft("The other model speaks.", 0.5, "generated") for _ in tasks]
+
+    def stream(self, task):
+        (draft,) = self.read([task])
+        yield draft.text
+        yield draft
 
 
 class TwoRuns:
@@ -80,6 +93,9 @@ def main(folder: Path, state: Path) -> None:
         assistant.agent.reader = PatientReader(assistant.agent.reader)
         agents[place.name] = (assistant, state / place.name)
     service = Service(agents)
+    for hosted in service.agents.values():
+        hosted.models = {"other": hosted.assistant.with_agent(copy(hosted.assistant.agent), model=None)}
+        hosted.models["other"].agent.reader = OtherReader()
     app = make_app(service, runs_of=TwoRuns())
     add_page(app)
     listening = uvicorn_server.bind("127.0.0.1", 0)

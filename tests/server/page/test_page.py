@@ -104,7 +104,7 @@ def test_a_folder_is_uploaded_searched_asked_and_removed(page_session, ask, tmp_
     (tmp_path / "boats" / ".hidden.md").write_text("secret")
     page = page_session()
     page.get_by_role("tab", name="Documents").click()
-    expect(page.locator(".source", has_text="DOCUMENTS")).to_contain_text("passages")
+    expect(page.locator(".source", has_text="Documents")).to_contain_text("passages")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Choose a folder").click()
     chooser.value.set_files(tmp_path / "boats")

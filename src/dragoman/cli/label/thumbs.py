@@ -31,8 +31,8 @@ def thumbs(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="JSON Lines file of thumbs: context, retrieved, thumb. Default: those given with "
-            "/good and /bad in a chat.",
+            help="JSON Lines file of thumbs: context, retrieved, thumb or needed. Default: those given with "
+            "/good, /bad, /search and /nosearch in a chat.",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +41,10 @@ def thumbs(
     user: User = "me",
     state: State = None,
 ) -> None:
-    """Write a labelled turn for each thumb: thumbs up keeps the gate's decision as label, thumbs down flips it."""
+    """Write a labelled turn for each thumb: thumbs up keeps the gate's decision as label, thumbs down flips it.
+
+    Where a user said whether a turn needed a search, that is the label.
+    """
     from dragoman.datasets.writing import write_jsonl
     from dragoman.train.thumb_labels import from_thumbs
 
@@ -51,7 +54,7 @@ def thumbs(
         where = str(file) if file is not None else f"'{user}'"
         raise InputError(
             f"There are no thumbs of {where}.",
-            remedy=f"Give some in: dragoman chat{again(agent, user)} (/good and /bad after a reply).",
+            remedy=f"Give some in: dragoman chat{again(agent, user)} (/good, /bad or /nosearch after a reply).",
         )
     written = write_jsonl(examples, out, name=out.stem)
     for problem in written.problems:
@@ -81,6 +84,6 @@ def _of_store(agent: str | None, user: str, state: Path | None) -> list[Thumb]:
 
     with opened(agent, state=state) as assistant:
         return [
-            Thumb(rating.context, rating.retrieved, rating.good, rating.better)
+            Thumb(rating.context, rating.retrieved, rating.good, rating.better, rating.needed)
             for rating in ratings(assistant.store, assistant.scope(user))
         ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
+from dragoman.cli.terminal.turn_options import options_of
+from dragoman.core.control import DEFAULT_CONTROL, MEMORY_MODES, TurnControl, sources_with_needs
 from dragoman.core.errors import DragomanError
 from dragoman.text.forget_requests import means_everything
 
@@ -17,21 +20,30 @@ if TYPE_CHECKING:
     from dragoman.core.trace import Reply
 
 PROMPT = "you> "
+PRIVATE_PROMPT = "you (private)> "
 
 
 class ChatLoop:
     """An interactive chat with an assistant."""
 
-    def __init__(self, assistant: Assistant, *, user: str, dialogue: str) -> None:
+    def __init__(
+        self, assistant: Assistant, *, user: str, dialogue: str, control: TurnControl = DEFAULT_CONTROL
+    ) -> None:
         self._assistant = assistant
         self._user = user
         self._dialogue = dialogue
+        self._control = control
+        self._question = ""
+        self._is_last_kept = True
         self._console = rendering.out()
         self._last: Reply | None = None
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
             "/why": (self._why, "the trace and the evidence of the last reply"),
-            "/sources": (self._sources, "where this agent can look"),
-            "/memory": (self._memory, "what is remembered about you"),
+            "/search": (self._search, "search for the words after it; alone, for the last question after all"),
+            "/nosearch": (self._nosearch, "answer without a search; alone, say that the last one was not needed"),
+            "/private": (self._private, "save nothing from now on, until /private again"),
+            "/sources": (self._sources, "where this agent can look; with names, look only there; all undoes it"),
+            "/memory": (self._memory, "what is remembered about you; on, read or off says how it is used here"),
             "/forget": (self._forget, "delete what matches the words after it; alone, everything about you"),
             "/undo": (self._undo, "restore the fact that was deleted last, within a minute"),
             "/good": (self._good, "it was right to look something up for the last reply, or not to"),
@@ -49,7 +61,7 @@ class ChatLoop:
         self._assistant.warm_up(everything=True)  # while the first turn is being typed
         while True:
             try:
-                line = input(PROMPT).strip()
+                line = input(PROMPT if self._control.keep else PRIVATE_PROMPT).strip()
             except (EOFError, KeyboardInterrupt):
                 self._console.print("\nGoodbye.", style="dim")
                 return
@@ -70,11 +82,12 @@ class ChatLoop:
         except DragomanError as error:
             rendering.err().print(rendering.error_text(error), style="red", soft_wrap=True)
 
-    def _answer(self, line: str) -> None:
-        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue)
+    def _answer(self, line: str, control: TurnControl | None = None) -> None:
+        chosen = self._control if control is None else control
+        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(chosen))
         reply = speak(pieces, self._console)
         if reply is not None:
-            self._last = reply
+            self._last, self._question, self._is_last_kept = reply, line, chosen.keep
             print_short_why(reply, self._console)
 
     def _command(self, line: str) -> None:
@@ -95,7 +108,9 @@ class ChatLoop:
             self._dim("Ask for instance:")
             for example in assistant.examples[:3]:
                 self._dim(f"  {rendering.one_line(example)}")
-        self._dim("Commands: /why /good /bad /sources /memory /forget /undo /help /quit")
+        self._dim("Commands: /why /good /bad /search /nosearch /private /sources /memory /forget /undo /help /quit")
+        if not self._control.keep:
+            self._dim("Private: nothing you say is saved.")
 
     def _why(self, _: str) -> None:
         if self._last is None:
@@ -103,14 +118,73 @@ class ChatLoop:
         else:
             print_why(self._last, self._console)
 
-    def _sources(self, _: str) -> None:
+    def _search(self, text: str) -> None:
+        control = replace(self._control, retrieve="always")
+        if text:
+            self._answer(text, control)
+        elif self._last is None:
+            self._dim("Nothing has been said yet. /search WORDS searches for them.")
+        elif self._last.verdict.retrieve:
+            self._dim(f"That was searched for already ({', '.join(self._last.plan.sources)}).")
+        else:
+            self._label(needed=True)
+            self._answer(self._question, control)
+
+    def _nosearch(self, text: str) -> None:
+        if text:
+            self._answer(text, replace(self._control, retrieve="never"))
+        elif self._last is None:
+            self._dim("Nothing has been said yet. /nosearch WORDS answers without a search.")
+        elif not self._last.verdict.retrieve:
+            self._dim("Nothing was looked up for the last reply.")
+        else:
+            self._label(needed=False)
+            self._dim("Noted: no search was needed for the last reply.")
+
+    def _label(self, *, needed: bool) -> None:
+        """Keep whether the last reply needed a search, unless it is private."""
+        if self._is_last_kept:
+            self._assistant.label_search(needed, user=self._user, dialogue=self._dialogue)
+
+    def _private(self, _: str) -> None:
+        self._control = replace(self._control, keep=not self._control.keep)
+        if self._control.keep:
+            self._assistant.end_private(user=self._user, dialogue=self._dialogue)
+            self._last = None
+            self._dim("No longer private. What you said meanwhile is gone; from now on messages are saved again.")
+        else:
+            self._dim("Private: nothing you say from now on is saved. I still use what I know about you (/memory off).")
+
+    def _choose_sources(self, names: list[str]) -> None:
+        if names == ["all"]:
+            self._control = replace(self._control, sources=None)
+            self._dim("Searching all sources.")
+            return
+        by_name = {source.name.casefold(): source.name for source in self._assistant.sources}
+        chosen = sources_with_needs([by_name.get(name.casefold(), name) for name in names], self._assistant.sources)
+        self._control = replace(self._control, sources=chosen)
+        self._dim(f"Searching only: {', '.join(chosen)}. /sources all undoes it.")
+
+    def _sources(self, names: str) -> None:
+        if names:
+            self._choose_sources(names.replace(",", " ").split())
+            return
         table = rendering.table("source", "about", "needs", "holds")
         for source in self._assistant.sources:
             kept = f"{source.description} (private)" if source.private else source.description
             rendering.add_row(table, source.name, source.about, ", ".join(source.needs), kept)
         self._console.print(table)
 
-    def _memory(self, _: str) -> None:
+    def _memory(self, mode: str) -> None:
+        if mode:
+            known = next((name for name in MEMORY_MODES if name == mode.lower()), None)
+            if known is None:
+                self._dim("Use /memory on, /memory read or /memory off; /memory alone shows what is remembered.")
+                return
+            self._control = replace(self._control, memory=known)
+            about = {"on": "read and written", "read": "read, not written", "off": "not used"}[known]
+            self._dim(f"Memory is {about} from now on.")
+            return
         facts = self._assistant.recall(user=self._user)
         if facts:
             self._console.print(rendering.facts_table(facts))
@@ -148,6 +222,9 @@ class ChatLoop:
     def _rate(self, good: bool) -> None:
         if self._last is None:
             self._dim("Nothing has been said yet. Ask something first.")
+            return
+        if not self._is_last_kept:
+            self._dim("The last reply is private and was not saved, so it cannot be rated.")
             return
         self._assistant.rate(good, user=self._user, dialogue=self._dialogue)
         looked = "something was looked up" if self._last.verdict.retrieve else "nothing was looked up"

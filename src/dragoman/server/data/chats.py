@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from dragoman.agent.turns import WITHHELD
+from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, MemoryMode, RetrieveMode, TurnControl
 from dragoman.core.errors import InputError, StoreCorruptError
 from dragoman.core.values import ASIDE, Turn
 from dragoman.server.data.user_data import check_dialogue, dialogue, forget_dialogue
@@ -24,6 +25,8 @@ Origin: TypeAlias = Literal["page", "api", "mcp", "terminal"]
 KEY = "chats"
 TITLES = f"{ASIDE}titles"
 """Titles are turns of a dialogue of their own, so that forgetting a fact blanks them too."""
+PRIVATE = "private-"
+"""How the names of private chats begin; the browser keeps no drafts of these."""
 LONGEST_TITLE = 120
 _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
 _PAGE_UNIQUE = 6
@@ -45,6 +48,17 @@ class ChatSettings:
     at: int = 0
     user: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    retrieve: str = "auto"
+    memory: str = "on"
+    sources: Sequence[str] | None = None
+    model: str = ""
+
+    @property
+    def control(self) -> TurnControl:
+        """How turns of the chat search and use memory; what this version does not know is left at its default."""
+        retrieve: RetrieveMode = next((mode for mode in RETRIEVE_MODES if mode == self.retrieve), "auto")
+        memory: MemoryMode = next((mode for mode in MEMORY_MODES if mode == self.memory), "on")
+        return TurnControl(retrieve, memory, sources=None if self.sources is None else tuple(self.sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,11 @@ class ChatRow:
     is_named: bool = False
     is_blank: bool = False
     snippet: str = ""
+
+
+def private_chat() -> str:
+    """The name of a private chat: the store never sees it."""
+    return f"{PRIVATE}{token_hex(8)}"
 
 
 def new_chat() -> str:
@@ -182,6 +201,23 @@ def keep_metadata(seat: Seat, name: str, *, user: str, metadata: Mapping[str, st
     _change(seat, name, lambda old: replace(old, user=user or old.user, metadata={**old.metadata, **metadata}))
 
 
+def keep_control(seat: Seat, name: str, control: TurnControl, *, model: str = "") -> None:
+    """Keep how turns of a chat search and use memory, and the language model that answers them."""
+    sources = None if control.sources is None else list(control.sources)
+    retrieve, memory = control.retrieve, control.memory
+    _change(seat, name, lambda old: replace(old, retrieve=retrieve, memory=memory, sources=sources, model=model))
+
+
+def control_of(seat: Seat, name: str) -> tuple[TurnControl, str]:
+    """How turns of a chat search and use memory, and their language model, without sources and models that are gone."""
+    chosen = settings(seat).get(name, ChatSettings())
+    control, model = chosen.control, chosen.model if chosen.model in seat.models else ""
+    if control.sources is None:
+        return control, model
+    declared = {source.name for source in seat.assistant.sources}
+    return replace(control, sources=tuple(name for name in control.sources if name in declared)), model
+
+
 def branch(seat: Seat, name: str, at: int) -> str:
     """A new chat with the turns of another one before `at`, their explanations included; returns its name."""
     _exists(seat, name)
@@ -198,7 +234,16 @@ def branch(seat: Seat, name: str, at: int) -> str:
             assistant.store.append(seat.scope, made, waiting, trace)
             waiting = []
     old = settings(seat).get(name, ChatSettings())
-    _change(seat, made, lambda _: ChatSettings(branch_of=name, at=at, pinned=old.pinned))
+    made_settings = ChatSettings(
+        branch_of=name,
+        at=at,
+        pinned=old.pinned,
+        retrieve=old.retrieve,
+        memory=old.memory,
+        sources=old.sources,
+        model=old.model,
+    )
+    _change(seat, made, lambda _: made_settings)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from dragoman.core.values import Passage
 from dragoman.server.hosted_agent import Seat
@@ -13,12 +14,13 @@ _MOST_EARLIER = 3
 
 @dataclass(frozen=True, slots=True)
 class ListedFact:
-    """A fact with the sentence it comes from; `earlier` are the facts that it replaced, newest first."""
+    """A fact with the sentence it comes from and its day; `earlier` are the facts that it replaced, newest first."""
 
     id: str
     text: str
     said: str
     earlier: tuple[str, ...] = ()
+    said_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def grouped_facts(seat: Seat) -> list[FactGroup]:
     for row in rows:
         subject = row.meta.get("subject") or USER
         earlier = tuple(reversed(replaced.get(_place(row), ())))[:_MOST_EARLIER]
-        fact = ListedFact(row.id, row.text, row.meta.get("said", ""), earlier)
+        fact = ListedFact(row.id, row.text, row.meta.get("said", ""), earlier, _day(row.meta.get("said_at", "")))
         groups.setdefault(subject, []).append(fact)
         if row.meta.get("slot", "").rstrip("!").endswith("name") and row.meta.get("value"):
             titles[subject] = row.meta["value"]
@@ -57,6 +59,14 @@ def grouped_facts(seat: Seat) -> list[FactGroup]:
 def _place(row: Passage) -> tuple[str, str]:
     """What a fact is about: facts with the same one replace each other."""
     return row.meta.get("subject", USER), row.meta.get("slot", "").rstrip("!")
+
+
+def _day(stamp: str) -> date | None:
+    """The day of a time stamp; None where there is none, as for facts of earlier versions."""
+    try:
+        return datetime.fromisoformat(stamp).date() if stamp else None
+    except ValueError:
+        return None
 
 
 def _title(subject: str, name: str) -> str:

@@ -18,6 +18,7 @@ def describe(seat: Seat) -> View:
         "greeting": assistant.greeting,
         "examples": list(assistant.examples),
         "language": str(assistant.config.get("language", "")),
+        "models": list(seat.models),
         "sources": sources(seat),
     }
 

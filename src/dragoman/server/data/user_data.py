@@ -126,15 +126,30 @@ def forget_dialogue(seat: Seat, name: str) -> int:
     return erased
 
 
-def rate(seat: Seat, dialogue: str, thumb: Literal["up", "down"], *, turn: int | None, better: str | None) -> None:
-    """Store a thumb for a reply, and a better answer."""
+def rate(
+    seat: Seat,
+    dialogue: str,
+    thumb: Literal["up", "down"] | None,
+    *,
+    turn: int | None,
+    better: str | None = None,
+    needed: bool | None = None,
+) -> None:
+    """Store a thumb for a reply and a better answer, or whether the reply needed a search."""
     check_dialogue(dialogue)
+    if thumb is None and needed is None:
+        raise InputError("The feedback says nothing.", remedy="Give `thumb`, `needed`, or both.")
+    if thumb is None and better is not None:
+        raise InputError("A better answer needs a thumb.", remedy="Give `thumb` too.")
     assistant = seat.assistant
     replies = assistant.replies(user=seat.user, dialogue=dialogue)
     place = len(replies) - 1 if turn is None else turn
     if not 0 <= place < len(replies) or replies[place] is None:
         raise absent("reply")
-    assistant.rate(thumb == "up", user=seat.user, dialogue=dialogue, turn=place, better=better)
+    if thumb is not None:
+        assistant.rate(thumb == "up", user=seat.user, dialogue=dialogue, turn=place, better=better)
+    if needed is not None:
+        assistant.label_search(needed, user=seat.user, dialogue=dialogue, turn=place)
 
 
 def thumbs(seat: Seat) -> Iterator[str]:
@@ -143,9 +158,12 @@ def thumbs(seat: Seat) -> Iterator[str]:
         row: dict[str, object] = {
             "context": [{"speaker": turn.speaker, "text": turn.text} for turn in rating.context.turns],
             "retrieved": rating.retrieved,
-            "thumb": "up" if rating.good else "down",
             "dialogue": rating.context.dialogue,
         }
+        if rating.good is not None:
+            row["thumb"] = "up" if rating.good else "down"
+        if rating.needed is not None:
+            row["needed"] = rating.needed
         if rating.better:
             row["better"] = rating.better
         yield json.dumps(row, ensure_ascii=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from dragoman.core.control import DEFAULT_CONTROL
 from dragoman.core.errors import InputError
 from dragoman.core.values import Draft, Turn, Usage
 from dragoman.server.access.caller import Caller
@@ -95,6 +96,9 @@ class ChatTurn:
         self._text = _text(last)
         self.model = request.model
         named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
+        control = request.dragoman.control if request.dragoman else DEFAULT_CONTROL
+        if (request.model_extra or {}).get("store") is False:
+            control = replace(control, keep=False)
         self._is_named = named is not None
         self._claimed: str | None = None
         if named is not None:
@@ -108,6 +112,8 @@ class ChatTurn:
             named or "",
             request=once,
             instructions=instructions,
+            control=control,
+            model=request.dragoman.model if request.dragoman else "",
             sampling=self._sampling,
         )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
@@ -128,14 +134,15 @@ class ChatTurn:
         """Continue the dialogue that the messages repeat, or start one with them."""
         self._ends = ends
         if not self._is_named:
-            self._claimed = known = ends.claim(self._whose, self._before) if self._continues else None
+            continues = self._continues and self.ask.control.keep
+            self._claimed = known = ends.claim(self._whose, self._before) if continues else None
             before = () if known else tuple(turn for turn in self._before if turn.text.strip())
             self.place = len(self._before if known else before) + 1
             self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
 
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
-        if not self._is_named and self._ends is not None and not done.replayed:
+        if not self._is_named and self._ends is not None and not done.replayed and self.ask.control.keep:
             turns = (*self._before, Turn("user", self._text), Turn("agent", self.delivered(done)))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None

@@ -63,6 +63,7 @@ class AgentView(BaseModel):
     greeting: str
     examples: list[str]
     language: str
+    models: list[str]
     sources: list[SourceView]
 
 

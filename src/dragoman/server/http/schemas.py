@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.core.values import Sampling
+from dragoman.server.http.control_schemas import ControlFields
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Said: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -45,8 +46,8 @@ class StreamOptions(Lenient):
     include_usage: bool = False
 
 
-class ChatExtension(Strict):
-    """Dragoman's extension of a chat request."""
+class ChatExtension(ControlFields):
+    """Dragoman's extension of a chat request: the dialogue, and control of the turn."""
 
     dialogue: Name | None = None
 
@@ -152,7 +153,7 @@ class EmbeddingsRequest(Lenient):
 # Ours
 
 
-class TurnRequest(Strict):
+class TurnRequest(ControlFields):
     """A user turn. Without a dialogue, a new one is started."""
 
     text: Said
@@ -179,9 +180,10 @@ class DialogueChange(Strict):
 
 
 class FeedbackRequest(Strict):
-    """A thumb for a reply: the last one of a dialogue, or the one at `turn`."""
+    """A thumb for a reply, or whether it needed a search: the last one of a dialogue, or the one at `turn`."""
 
     dialogue: Name
-    thumb: Literal["up", "down"]
+    thumb: Literal["up", "down"] | None = None
+    needed: bool | None = None
     turn: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     better: Said | None = None

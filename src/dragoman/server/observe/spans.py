@@ -82,7 +82,8 @@ class Spans:
         """Start to follow a turn, as a child of its request's trace."""
         model = str(hosted.assistant.config.get("models", {}).get("language", {}).get("weights", ""))
         parent = otel_context.get_current()
-        return TurnSpan(self._tracer, ask, parent=parent, agent=hosted.name, model=model, content=self._content)
+        content = self._content and ask.control.keep  # a private turn leaves no words anywhere
+        return TurnSpan(self._tracer, ask, parent=parent, agent=hosted.name, model=model, content=content)
 
     def around(self, app: App) -> App:
         """Wrap an application to read the W3C trace context of its requests."""

@@ -183,7 +183,7 @@ async def _open(
     has_runs = caller.admin and bool(await page_session.listed_runs())
     room = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
     room.build()
-    client.on_delete(room.chat.leave)
+    client.on_delete(room.chat.close)
     await client.connected()  # only for browsers that stay is anything looked up
     await room.fill(dialogue)
 

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
 from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
 from dragoman.core.values import Plan
-from dragoman.server.data import chats
+from dragoman.server.data import chats, user_data
 from dragoman.server.http.views import View
-from dragoman.server.page.composer import Composer
-from dragoman.server.page.elements import Phrases, button, el, empty, error_text, errors_shown, icon_button
+from dragoman.server.page.composer import Composer, parse_search
+from dragoman.server.page.elements import (
+    Phrases,
+    button,
+    el,
+    empty,
+    error_text,
+    errors_shown,
+    icon_button,
+    notice,
+    source_label,
+)
 from dragoman.server.page.live_turns import LiveTurn
 from dragoman.server.page.reply_card import ReplyCard
-from dragoman.server.page.session import PageSession, PageTurn, transcript
+from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
+from dragoman.server.page.turn_controls import TurnControls
 from dragoman.server.service import CallerTurn
 
 _OFTEN = 0.05
@@ -44,11 +58,16 @@ class ChatPanel:
         self._live: LiveTurn | None = None
         self._leave: Callable[[], None] | None = None
         self._last = ""
+        self._asking = ""
+        self._cards: list[ReplyCard] = []
         self._length = 0
         self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
         self._editable: list[Callable[[int], None]] = []  # makes a question editable once its place is known
-        self.composer = Composer(words, ask=self.send, stop=self.stop, command=command)
+        self.controls = TurnControls(
+            words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
+        )
+        self.composer = Composer(words, ask=self.send, stop=self.stop, command=command, controls=self.controls)
         self.changed: Callable[[], Awaitable[None]] | None = None
         self.addressed: Callable[[str | None], None] | None = None
         self.open_sources: Callable[[], None] | None = None
@@ -71,12 +90,18 @@ class ChatPanel:
     def selected(self) -> ReplyCard | None:
         return self._selected
 
-    def begin(self, agent: View) -> None:
+    def begin(self, agent: View, *, dialogue: str = "", private: bool = False) -> None:
         """Show an empty chat: the agent's greeting and example questions."""
         words = self._words
         self._clear()
+        self.page_session.dialogue = dialogue or self.page_session.dialogue
+        self._start(replace(DEFAULT_CONTROL, keep=not private))
         with self._log, el("div", classes="welcome"):
             el("div", str(agent["title"]), "agent-name")
+            if private:
+                with el("div", classes="card private-note", role="note"):
+                    el("strong", words["private.title"])
+                    el("span", words["private.about"])
             if agent["greeting"]:
                 el("p", str(agent["greeting"]), "greeting")
             el("p", words["chat.what"], "muted what")
@@ -89,7 +114,7 @@ class ChatPanel:
                 with el("p", classes="muted also"):
                     el("span", words["chat.folder"])
                     button(words["chat.open_sources"], self.open_sources, "link")
-        self.composer.show(_NEW, busy=False)
+        self.composer.show(self._draft_name, busy=False)
 
     async def show(self, dialogue: str) -> bool:
         """Show a stored chat, and the turn that runs in it; returns whether there is such a chat."""
@@ -98,8 +123,10 @@ class ChatPanel:
         if not turns and live is None:
             return False
         self._variants = await self.page_session.do(chats.variants, dialogue)
-        self.page_session.dialogue = dialogue
+        control, model = await self.page_session.do(chats.control_of, dialogue)
         self._clear()
+        self.page_session.dialogue = dialogue
+        self._start(control, model)
         last: ReplyCard | None = None
         for place, stored in enumerate(turns):
             text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
@@ -121,33 +148,39 @@ class ChatPanel:
     def show_missing(self) -> None:
         """Say that the address names no chat of this user."""
         self._clear()
+        self._start(DEFAULT_CONTROL)
         with self._log, el("div", classes="welcome missing"):
             empty("o_search_off", self._words["chat.missing"], self._words["chat.missing_more"])
             if self.begin_anew is not None:
                 button(self._words["dialogues.new"], self.begin_anew, "outline")
         self.composer.show(_NEW, busy=False)
 
-    async def send(self, text: str) -> None:
-        """Send a message and show its reply as it comes."""
-        text = text.strip()
+    async def send(self, typed: str, *, retrieve: RetrieveMode | None = None) -> None:
+        """Send a message and show its reply as it comes; `retrieve` overrides the chat's setting for this message."""
+        text, wanted = parse_search(typed)
         if not text or self._live is not None:
             return
+        retrieve = retrieve or wanted
+        control = self.page_session.control
+        control = control if retrieve is None else replace(control, retrieve=retrieve)
         for welcome in [child for child in self._log if "welcome" in child.classes]:
             welcome.delete()
         dialogue = self.page_session.dialogue
         edit = self._user(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
-        answer.retry = partial(self._again, text, edit)
+        answer.retry = partial(self._again, typed, edit)
         self._last = text
         self._choose(answer)
-        self.composer.show(dialogue, busy=True, last=text)
+        self.composer.show(dialogue, busy=True, last=typed)
         if self.addressed is not None:
-            self.addressed(dialogue)
+            self.addressed(None if self.page_session.is_private else dialogue)
         try:
-            live = await self.page_session.start(CallerTurn(text, self.page_session.agent, dialogue))
+            live = await self.page_session.start(
+                CallerTurn(text, self.page_session.agent, dialogue, control=control, model=self.page_session.model)
+            )
         except DragomanError as error:
             answer.failed(error_text(error))
-            self.composer.show(dialogue, busy=False, last=text)
+            self.composer.show(dialogue, busy=False, last=typed)
             return
         self._attach(answer, live)
 
@@ -156,7 +189,9 @@ class ChatPanel:
         if self._live is not None:
             self._live.stop()
         else:
-            self.composer.show(self.page_session.dialogue if self._length else _NEW, busy=False, last=self._last)
+            self.composer.show(
+                self.page_session.dialogue if self._length else self._draft_name, busy=False, last=self._last
+            )
 
     def leave(self) -> None:
         """Watch the running turn no longer; it goes on for a while, so that a reload finds it."""
@@ -171,12 +206,92 @@ class ChatPanel:
         """After a reload: give back a message that never arrived."""
         self.composer.restore(self._last)
 
+    async def close(self) -> None:
+        """End the page's part in a chat: a private one is dropped from memory."""
+        self.leave()
+        if self.page_session.is_private:
+            await self._drop(self.page_session.dialogue)
+
+    @property
+    def last_reply(self) -> ReplyCard | None:
+        """The newest finished reply of the chat."""
+        done = [card for card in self._cards if card.reply is not None and not card.box.is_deleted]
+        return done[-1] if done else None
+
+    # Controls
+
+    @property
+    def _draft_name(self) -> str:
+        """The name under which the browser holds the draft of a chat that has no message yet."""
+        return self.page_session.dialogue if self.page_session.is_private else _NEW
+
+    def _start(self, control: TurnControl, model: str = "") -> None:
+        """Take over the control and the language model of the chat that is shown now."""
+        page_session = self.page_session
+        page_session.control, page_session.model = control, model
+        self.controls.show(control, page_session.sources, page_session.models, model)
+
+    async def _control(self, control: TurnControl) -> None:
+        """Change how the chat searches and uses memory."""
+        self._start(control, self.page_session.model)
+        await self._keep_control()
+
+    async def _choose_model(self, model: str) -> None:
+        """Change the language model that answers the chat."""
+        self._start(self.page_session.control, model)
+        await self._keep_control()
+
+    async def _keep_control(self) -> None:
+        """Remember the settings of a chat that has messages, unless it is private."""
+        page_session = self.page_session
+        if self._length and page_session.control.keep:
+            control, model = page_session.control, page_session.model
+            with errors_shown(self._words):
+                await page_session.do(chats.keep_control, page_session.dialogue, control, model=model)
+
+    async def _leave_private(self) -> None:
+        if self.begin_anew is not None:
+            await self.begin_anew()
+
+    async def search_after_all(self, answer: ReplyCard) -> None:
+        """Answer the question of a reply again with a search, and keep as a label that it needed one."""
+        place, question = answer.place, answer.question
+        if place is None:  # private: nothing of it is stored
+            await self.send(question, retrieve="always")
+            return
+        with errors_shown(self._words):
+            await self._label(place, needed=True)
+            await self._branch(place - 1, question, retrieve="always")
+
+    async def search_not_needed(self, answer: ReplyCard) -> None:
+        """Keep as a label that a reply needed no search."""
+        if answer.place is None:
+            return
+        with errors_shown(self._words):
+            await self._label(answer.place, needed=False)
+            answer.label(needed=False)
+            notice(self._words["chat.thanks"])
+
+    async def _label(self, place: int, *, needed: bool) -> None:
+        page_session = self.page_session
+        caller = await page_session.caller()
+        agent = page_session.service.hosted(page_session.agent).name
+        async with page_session.service.alone(agent, caller.tenant, caller.user):
+            await page_session.do(user_data.rate, page_session.dialogue, None, turn=place, needed=needed)
+
     def _clear(self) -> None:
         self.leave()
+        if self.page_session.is_private:
+            background_tasks.create(self._drop(self.page_session.dialogue))
+        self._cards.clear()
         self._choose(None)
         self._log.clear()
         self._last, self._length = "", 0
         self._editable.clear()
+
+    async def _drop(self, dialogue: str) -> None:
+        with suppress(DragomanError):  # it goes by itself after a while
+            await self.page_session.do(end_private, dialogue)
 
     async def _try(self, text: str) -> None:
         self.focus()  # the chip goes away, and the keyboard would be nowhere
@@ -204,9 +319,13 @@ class ChatPanel:
         match live.state:
             case "done" if live.done is not None:
                 done = live.done
-                answer.reply, answer.place, answer.seconds = done.reply, done.turn, done.seconds
+                answer.reply, answer.seconds = done.reply, done.seconds
                 self._length = done.turn + 1
-                answer.retry = partial(self._branch, done.turn - 1, live.question)
+                if self.page_session.is_private:
+                    answer.retry = None
+                else:
+                    answer.place = done.turn
+                    answer.retry = partial(self._branch, done.turn - 1, live.question)
                 self._complete(answer)
             case "failed" if live.error is not None:
                 answer.failed(error_text(live.error))
@@ -221,6 +340,7 @@ class ChatPanel:
     async def _told(self) -> None:
         with self._log.client:
             if self.changed is not None and not self._log.is_deleted:
+                await self._keep_control()
                 await self.changed()
 
     def _draw(self, answer: ReplyCard) -> None:
@@ -231,7 +351,8 @@ class ChatPanel:
             return
         plans = [note.value for note in answer.notes if isinstance(note.value, Plan) and note.value.steps]
         if plans:
-            answer.wait(self._words["chat.looking"].format(sources=", ".join(plans[-1].sources)))
+            names = ", ".join(map(source_label, plans[-1].sources))
+            answer.wait(self._words["chat.looking"].format(sources=names))
 
     def _complete(self, answer: ReplyCard) -> None:
         """Finish a reply; the question before it can now be edited."""
@@ -242,6 +363,7 @@ class ChatPanel:
     # Messages
 
     def _user(self, text: str, place: int | None) -> TextElement:
+        self._asking = text
         with self._log, el("div", classes="turn user") as turn:
             el("div", text, "bubble")
             tools = el("div", classes="under tools")
@@ -294,7 +416,7 @@ class ChatPanel:
                 button(words["cancel"], cancel, "quiet")
                 button(words["chat.send"], save, "primary")
 
-    async def _branch(self, place: int, text: str) -> None:
+    async def _branch(self, place: int, text: str, *, retrieve: RetrieveMode | None = None) -> None:
         """Ask a question anew in a branch of the chat; both are kept."""
         if not text.strip():
             return
@@ -304,7 +426,7 @@ class ChatPanel:
                 self._clear()
                 self.page_session.dialogue = made
                 self._variants = {}
-            await self.send(text)
+            await self.send(text, retrieve=retrieve)
             self._variants = await self.page_session.do(chats.variants, made)
 
     async def _again(self, text: str, turn: TextElement) -> None:
@@ -320,13 +442,17 @@ class ChatPanel:
     def _answer(self, answer: ReplyCard) -> ReplyCard:
         answer.explain = partial(self._explain, answer)
         answer.open_memory = self.open_memory
+        answer.question = self._asking
+        answer.search = partial(self.search_after_all, answer)
+        answer.no_search = partial(self.search_not_needed, answer)
+        self._cards.append(answer)
         with self._log:
             answer.build(partial(self._pick, answer))
         return answer
 
     def _stored(self, stored: PageTurn, text: str, place: int) -> ReplyCard:
         answer = ReplyCard(self.page_session, self._words, text=text, reply=stored.reply, place=place)
-        answer.lost, answer.liked = stored.reply is None, stored.liked
+        answer.lost, answer.liked, answer.needed = stored.reply is None, stored.liked, stored.needed
         if not answer.lost:
             answer.retry = partial(self._branch, place - 1, self._last)
         self._answer(answer)

@@ -23,6 +23,7 @@ from dragoman.server.page.elements import (
     errors_shown,
     heading,
     icon_button,
+    loading,
     notice,
     on,
     undo_toast,
@@ -62,22 +63,26 @@ class ChatList:
         *,
         choose: Callable[[str], Awaitable[None]],
         begin: Callable[[], Awaitable[None]],
+        begin_private: Callable[[], Awaitable[None]],
     ) -> None:
         self._page_session, self._words = page_session, words
-        self._choose, self._begin = choose, begin
+        self._choose, self._begin, self._begin_private = choose, begin, begin_private
         self._shown = _AT_ONCE
         self._deleting: set[str] = set()
 
     def build(self, into: TextElement) -> None:
         words = self._words
         with into:
-            with button("", self._begin, "outline new", aria_label=words["dialogues.new"]):
-                ui.icon("add").props("aria-hidden=true")
-                el("span", words["dialogues.new"])
+            with el("div", classes="row begin"):
+                with button("", self._begin, "outline new", aria_label=words["dialogues.new"]):
+                    ui.icon("add").props("aria-hidden=true")
+                    el("span", words["dialogues.new"])
+                icon_button("o_visibility_off", words["private.new"], self._begin_private, "outline begin-private")
             self._query = ui.input(placeholder=words["dialogues.search"]).props("borderless dense clearable")
             self._query.classes("chat-search").props["aria-label"] = words["dialogues.search"]
             self._query.on("update:model-value", lambda _: self.refresh(), throttle=0.25, leading_events=False)
             self._list = el("div", classes="list")
+            loading(self._list, words)
             self._list.on("click", self._clicked, js_handler=_CLICKED)
 
     async def refresh(self) -> None:

@@ -12,15 +12,26 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
+from dragoman.core.control import RetrieveMode
 from dragoman.server.page.elements import Phrases, el, on_detail
+from dragoman.server.page.turn_controls import TurnControls
 
-COMMANDS = ("new", "why", "memory", "documents", "export", "help")
+COMMANDS = ("new", "private", "search", "nosearch", "why", "memory", "documents", "export", "help")
 """Slash commands; `help` opens the sheet of shortcuts in the browser."""
+_SEARCHES: dict[str, RetrieveMode] = {"/search": "always", "/nosearch": "never"}
 _FOCUS = "if (matchMedia('(pointer: fine)').matches) document.querySelector('.composer textarea')?.focus()"
 
 
+def parse_search(text: str) -> tuple[str, RetrieveMode | None]:
+    """A message without the command before it, and what the command says: `/search when does it open?`."""
+    command, _, rest = text.strip().partition(" ")
+    if rest.strip() and command.lower() in _SEARCHES:
+        return rest.strip(), _SEARCHES[command.lower()]
+    return text.strip(), None
+
+
 class Composer:
-    """The field with its queue, menu of commands, and the buttons to send and to stop."""
+    """The field with its queue, menu of commands, controls of the chat, and the buttons to send and to stop."""
 
     def __init__(
         self,
@@ -29,8 +40,10 @@ class Composer:
         ask: Callable[[str], Awaitable[None]],
         stop: Callable[[], None],
         command: Callable[[str], Awaitable[None]],
+        controls: TurnControls,
     ) -> None:
         self._words, self._ask, self._stop, self._command = words, ask, stop, command
+        self._controls = controls
 
     def build(self) -> None:
         words = self._words
@@ -39,9 +52,11 @@ class Composer:
         with el(
             "div", classes="composer", data_words=json.dumps(said), data_commands=json.dumps(commands)
         ) as self._box:
+            self._controls.build_chips()
             el("div", classes="queue", aria_live="polite")
             el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
             with el("div", classes="field"):
+                self._controls.build_menu()
                 area = el(
                     "textarea", "", "write", rows="1", placeholder=words["chat.hint"], aria_label=words["chat.field"]
                 )

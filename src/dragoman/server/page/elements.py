@@ -78,6 +78,12 @@ def empty(icon: str, text: str, more: str = "") -> None:
             el("p", more, "muted")
 
 
+def loading(into: TextElement, words: Phrases) -> None:
+    """Placeholder of a list until its content is loaded."""
+    with into:
+        el("p", words["loading"], "muted loading", role="status")
+
+
 def meter(label: str, value: float | None) -> None:
     """A figure from 0 to 1 as a bar."""
     if value is None:
@@ -99,7 +105,7 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
         is_fact = "slot" in passage.meta  # the title of a fact only helps to find it
         with el("div", classes="row"):
-            el("span", words["why.fact"] if is_fact else passage.source, "tag")
+            el("span", words["why.fact"] if is_fact else source_label(passage.source), "tag")
             el("span", place_of(card), "where")
         heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
         if heads and not is_fact:
@@ -122,6 +128,11 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
     return slot
 
 
+def source_label(name: str) -> str:
+    """The name of a source for the eye: "DOCUMENTS" is "Documents"; other spellings stay."""
+    return name.replace("_", " ").capitalize() if name.isupper() else name
+
+
 def place_of(card: Card) -> str:
     """The file name of a passage."""
     origin = card.evidence.passage.origin
@@ -139,8 +150,10 @@ def notice(text: str) -> None:
 
 
 def undo_toast(text: str, label: str, undo: Callable[[], object], *, seconds: float) -> None:
-    """Show a message with a button that takes something back; both go after some seconds."""
+    """Show a message with a button that takes something back; both go after some seconds, or for the next one."""
     client = ui.context.client
+    for earlier in [child for child in client.layout if "toast" in child.classes]:
+        earlier.delete()
     with client.layout, el("div", classes="toast", role="status") as toast:
         el("span", text[:_SHORT])
 

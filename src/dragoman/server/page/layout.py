@@ -15,7 +15,7 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.data import chats, source_search
 from dragoman.server.page.chat import ChatPanel
 from dragoman.server.page.chat_list import ChatList
-from dragoman.server.page.elements import el, errors_shown, icon_button, on
+from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on
 from dragoman.server.page.memory import MemoryPanel
 from dragoman.server.page.reply_card import ReplyCard
 from dragoman.server.page.runs import RunsPanel
@@ -61,7 +61,9 @@ class PageLayout:
         self.memory = MemoryPanel(page_session, self._words, forgotten=self._reload, emptied=self.begin)
         self.sources = SourcesPanel(page_session, self._words, changed=self._more_to_look_in)
         self.runs = RunsPanel(page_session, self._words)
-        self.dialogues = ChatList(page_session, self._words, choose=self.choose, begin=self.begin)
+        self.dialogues = ChatList(
+            page_session, self._words, choose=self.choose, begin=self.begin, begin_private=self.begin_private
+        )
         self.chat.changed = self._turned
         self.chat.open_sources = partial(self._open, "sources")
         self.chat.open_why = partial(self._open, "why")
@@ -104,6 +106,9 @@ class PageLayout:
                     for name in self._tab_names
                     if name != "chat"
                 }
+            with el("div", classes="no-connection", role="status"):
+                el("strong", labels["offline"])
+                el("span", labels["offline.more"])
             with el("div", classes="drop-all", aria_hidden="true"):
                 el("p", labels["sources.drop_all"])
         self.why.build(self._panels["why"])
@@ -133,15 +138,22 @@ class PageLayout:
         with errors_shown(self._words):
             if not await self.chat.show(dialogue):
                 self.chat.show_missing()
+        self._root.classes(remove="private")
         self._addressed(dialogue)
         self._root.classes(remove="listing")
         await self.dialogues.refresh()
 
-    async def begin(self) -> None:
+    async def begin_private(self) -> None:
+        """Start a private chat, of which nothing is stored."""
+        await self.begin(private=True)
+
+    async def begin(self, *, private: bool = False) -> None:
         """Start a new dialogue."""
-        self.page_session.dialogue = chats.new_chat()
         with errors_shown(self._words):
-            self.chat.begin(await self.page_session.do(source_search.describe))
+            agent = await self.page_session.do(source_search.describe)
+            name = chats.private_chat() if private else chats.new_chat()
+            self.chat.begin(agent, dialogue=name, private=private)
+        self._root.classes(add="private" if private else "", remove="" if private else "private")
         self._addressed(None)
         self._root.classes(remove="listing")
         self.chat.focus()
@@ -172,14 +184,16 @@ class PageLayout:
         background_tasks.create(check())
 
     async def _turned(self) -> None:
-        self._addressed(self.page_session.dialogue)
+        self._addressed(None if self.page_session.is_private else self.page_session.dialogue)
         self._fresh.discard("memory")
         if self._tab == "memory":
             await self._refresh("memory")
         await self.dialogues.refresh()
 
     async def _reload(self) -> None:
-        """Reload the dialogue after a fact was deleted, which may blank turns."""
+        """Reload the dialogue after a fact was deleted, which may blank turns; a private one is not stored."""
+        if self.page_session.is_private:
+            return
         with errors_shown(self._words):
             if not await self.chat.show(self.page_session.dialogue):
                 self.chat.begin(await self.page_session.do(source_search.describe))
@@ -193,12 +207,28 @@ class PageLayout:
         match name:
             case "new":
                 await self.begin()
+            case "private":
+                await self.begin(private=not self.page_session.is_private)
+            case "search" | "nosearch":
+                await self._search_command(name)
             case "why" | "memory":
                 await self._open_tab(name)
             case "documents":
                 await self._open_tab("sources")
             case "export":
                 await self.dialogues.export(self.page_session.dialogue, "markdown")
+
+    async def _search_command(self, name: str) -> None:
+        """Search for the last question after all, or say that the last reply needed no search."""
+        answer = self.chat.last_reply
+        if answer is None or answer.reply is None:
+            notice(self._words["command.first"])
+        elif name == "search" and not answer.reply.verdict.retrieve:
+            await self.chat.search_after_all(answer)
+        elif name == "nosearch" and answer.reply.verdict.retrieve:
+            await self.chat.search_not_needed(answer)
+        else:
+            notice(self._words["command.searched" if name == "search" else "command.unsearched"])
 
     def _escape(self) -> None:
         if self.chat.is_running:

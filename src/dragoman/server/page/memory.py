@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date
+from functools import partial
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server.data import user_data
+from dragoman.server.data import learned_facts, user_data
 from dragoman.server.data.fact_groups import USER, ListedFact, grouped_facts
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import dumps
@@ -19,6 +21,7 @@ from dragoman.server.page.elements import (
     errors_shown,
     heading,
     icon_button,
+    loading,
     notice,
     on,
     undo_toast,
@@ -47,6 +50,7 @@ class MemoryPanel:
         with into:
             heading(words["memory.title"])
             self._list = el("div", classes="facts")
+            loading(self._list, words)
             with el("div", classes="card add"):
                 self._new = ui.input(placeholder=words["memory.hint"]).props("borderless dense")
                 self._new.props["aria-label"] = words["memory.add"]
@@ -88,10 +92,14 @@ class MemoryPanel:
                 el("p", fact.text, "grow")
                 icon_button("o_edit", words["memory.correct"], lambda: self._edit(card, fact))
                 icon_button("o_delete", words["memory.forget"], lambda: self._forget(fact.id))
-            if fact.said:
+            day = _day_text(fact.said_on, words) if fact.said_on else ""
+            sentence = "" if fact.said.strip() == fact.text.strip() else fact.said
+            if sentence or day:
                 with el("p", classes="muted said"):
-                    el("span", f"{words['memory.said']}: ")
-                    el("q", fact.said)
+                    parts = (words["memory.said"] if sentence else "", day)
+                    el("span", ", ".join(part for part in parts if part) + (": " if sentence else ""))
+                    if sentence:
+                        el("q", sentence)
             for earlier in fact.earlier:
                 el("p", words["memory.earlier"].format(fact=earlier), "muted said")
 
@@ -116,8 +124,16 @@ class MemoryPanel:
         text = text.strip()
         if text and text != before:
             with errors_shown(self._words):
-                await self._page_session.forgetting(user_data.correct, id, text)
-                notice(self._words["memory.corrected"])
+                changed = await self._page_session.forgetting(user_data.correct, id, text)
+                undo = partial(self._take_back, [str(row["id"]) for row in changed.get("added", ())], before)
+                undo_toast(self._words["memory.corrected"], self._words["undo"], undo, seconds=_UNDO_SECONDS)
+        await self.refresh()
+
+    async def _take_back(self, added: list[str], before: str) -> None:
+        """Undo a correction: the new fact goes, and the earlier one is told anew where it was deleted."""
+        with errors_shown(self._words):
+            await self._page_session.forgetting(restore_correction, added, before)
+            notice(self._words["memory.back"])
         await self.refresh()
 
     async def _forget(self, id: str) -> None:
@@ -164,6 +180,18 @@ class MemoryPanel:
             notice(self._words["memory.all_gone"])
         await self.refresh()
         await self._emptied()
+
+
+def _day_text(day: date, words: Phrases) -> str:
+    month = words["memory.months"].split()[day.month - 1]
+    return words["memory.day"].format(day=day.day, month=month, year=day.year)
+
+
+def restore_correction(seat: Seat, added: Sequence[str], before: str) -> None:
+    """Remove the facts that a correction added, and keep the earlier one again."""
+    learned_facts.retract(seat, added)
+    if before not in {row.text for row in seat.assistant.recall(user=seat.user)}:
+        seat.assistant.remember(before, user=seat.user)
 
 
 def _restore(seat: Seat) -> bool:

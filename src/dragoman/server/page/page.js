@@ -8,12 +8,16 @@
   const tell = (name, detail) => field()?.dispatchEvent(new CustomEvent(name, { detail }));
 
   /* Drafts and waiting messages stay in this tab over reloads; nothing is kept once the tab is closed. */
-  const load = (name) => { try { return JSON.parse(sessionStorage.getItem(`dragoman.${name}`)) || {}; } catch { return {}; } };
+  const stored = (name) => { try { return JSON.parse(sessionStorage.getItem(`dragoman.${name}`)) || {}; } catch { return {}; } };
   const save = (name, value) => sessionStorage.setItem(`dragoman.${name}`, JSON.stringify(value));
+  /* What is typed in a private chat goes into no storage: browsers may write theirs to the disk. */
+  const unstored = { draft: {}, queue: {}, sending: {} };
+  const isPrivate = (key) => key.startsWith("private-");
+  const load = (name) => ({ ...stored(name), ...unstored[name] });
   const change = (name, key, value) => {
-    const all = load(name);
+    const all = isPrivate(key) ? unstored[name] : stored(name);
     if (value === undefined || value === "" || value.length === 0) delete all[key]; else all[key] = value;
-    save(name, all);
+    if (!isPrivate(key)) save(name, all);
   };
 
   const grow = () => {
@@ -177,6 +181,13 @@
       button.closest(".turn")?.dispatchEvent(new CustomEvent("cite", { detail: Number(button.dataset.cite) }));
     }
   }, true);
+  /* A lost connection: said in our own words a moment after NiceGUI notices, since most come back at once. */
+  const mark = () => query(".page")?.classList.toggle("offline", !navigator.onLine || query("#popup")?.ariaHidden === "false");
+  document.addEventListener("DOMContentLoaded", () => {
+    new MutationObserver(() => setTimeout(mark, 1000)).observe(query("#popup"), { attributes: true });
+  });
+  window.addEventListener("offline", mark);
+  window.addEventListener("online", mark);
   /* A file dropped beside the drop area must not replace the page. */
   for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
   let inside = 0;

@@ -55,10 +55,15 @@ class ReplyCard:
         self.liked: bool | None = None
         self.checked: dict[str, float] | None = None
         self.lost = False
+        self.needed: bool | None = None
+        self.question = ""
+        self.search: Callable[[], Awaitable[None]] | None = None
+        self.no_search: Callable[[], Awaitable[None]] | None = None
         self.retry: Callable[[], Awaitable[None]] | None = None
         self.explain: Callable[[], None] | None = None
         self.open_memory: Callable[[], None] | None = None
         self._citations: tuple[Citation, ...] = ()
+        self._no_search: TextElement | None = None
         self.box: TextElement
         self.body: Html
         self.under: TextElement
@@ -165,10 +170,27 @@ class ReplyCard:
         el("span", classes="spread")
         copy = icon_button("o_content_copy", words["chat.copy"], lambda: None, "thumb-like copy-reply")
         copy.props["data-copy"] = self.text
+        self._search_button(picture)
         if self.retry is not None:
             icon_button("refresh", words["chat.retry"], self.retry, "thumb-like")
         if self.place is not None:
             Thumbs(self._page_session, words, self.place, self.box, liked=self.liked).build()
+
+    def _search_button(self, picture: TurnPicture) -> None:
+        """A button to search after all, or to say that no search was needed."""
+        words = self._words
+        was_searched = picture.verdict is not None and picture.verdict.retrieve
+        if not was_searched and self.search is not None:
+            icon_button("o_search", words["chat.search"], self.search, "thumb-like search-after-all")
+        elif was_searched and self.no_search is not None and self.place is not None:
+            self._no_search = icon_button("o_search_off", words["chat.no_search"], self.no_search, "thumb")
+            self.label(needed=self.needed)
+
+    def label(self, *, needed: bool | None) -> None:
+        """Show whether the user said that the reply needed a search."""
+        self.needed = needed
+        if self._no_search is not None:
+            self._no_search.props["aria-pressed"] = str(needed is False).lower()
 
     def _summary(self, picture: TurnPicture) -> str:
         """One line: whether it is an answer, where it comes from, and the time it took."""
@@ -176,7 +198,7 @@ class ReplyCard:
         took = seconds_text(self.seconds if self.seconds is not None else picture.seconds)
         doubt = {"no answer": words["worth.no_answer"], "nearest": words["worth.nearest"]}.get(picture.worth, "")
         if picture.plan is None or picture.plan.is_null:
-            return " · ".join(part for part in (doubt, words["chat.direct"], took) if part)
+            return " · ".join((words["chat.direct"], took))
         private = self._page_session.private_sources
         rests = [card.evidence for card in picture.cards if card.quoted and not card.is_gone]
         places = dict.fromkeys(

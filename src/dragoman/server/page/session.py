@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from dragoman.agent.feedback import thumbs
+from dragoman.agent.feedback import search_labels, thumbs
 from dragoman.agent.turns import WITHHELD
+from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.trace import Reply
 from dragoman.core.values import Evidence, Source, Turn
 from dragoman.server.data.chats import new_chat
@@ -58,11 +59,15 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """A stored turn; `reply` is None for the user's turns and deleted ones. `liked` is the thumb."""
+    """A stored turn; `reply` is None for the user's turns and deleted ones.
+
+    `liked` is the thumb, and `needed` whether the user said that the reply needed a search.
+    """
 
     turn: Turn
     reply: Reply | None
     liked: bool | None = None
+    needed: bool | None = None
 
     @property
     def is_withheld(self) -> bool:
@@ -88,6 +93,8 @@ class PageSession:
         self.language = language
         self.agent = agent
         self.dialogue = new_chat()
+        self.control: TurnControl = DEFAULT_CONTROL
+        self.model = ""
         self.used = time.time()
         self._key = key
         self._live_turns = live_turns or LiveTurns()
@@ -95,8 +102,22 @@ class PageSession:
     @property
     def private_sources(self) -> frozenset[str]:
         """Names of the sources of facts about the user."""
-        declared = self.service.hosted(self.agent).assistant.sources
-        return frozenset(one.name for one in declared if one.private and one.about == "user")
+        return frozenset(one.name for one in self.sources if one.private and one.about == "user")
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The declared sources of the agent."""
+        return self.service.hosted(self.agent).assistant.sources
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The language models that the server allows instead of the agent's own."""
+        return tuple(self.service.hosted(self.agent).models)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the open chat is private."""
+        return not self.control.keep
 
     async def caller(self) -> Caller:
         """The caller; checked on every call, so that revoking a key or signing out takes effect at once."""
@@ -151,8 +172,17 @@ def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
     given = thumbs(seat.assistant.store, seat.scope, dialogue)
+    needed = search_labels(seat.assistant.store, seat.scope, dialogue)
     # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
-    return [PageTurn(turn, reply, given.get(n)) for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))]
+    return [
+        PageTurn(turn, reply, given.get(n), needed.get(n))
+        for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))
+    ]
+
+
+def end_private(seat: Seat, dialogue: str) -> int:
+    """Drop a private dialogue from memory."""
+    return seat.assistant.end_private(user=seat.user, dialogue=dialogue)
 
 
 @dataclass(frozen=True, slots=True)

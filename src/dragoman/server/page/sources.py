@@ -27,9 +27,11 @@ from dragoman.server.page.elements import (
     evidence_card,
     heading,
     icon_button,
+    loading,
     notice,
     on,
     on_detail,
+    source_label,
 )
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
@@ -90,12 +92,14 @@ class SourcesPanel:
         self._target = ""
         self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
         self._lines: dict[str, TextElement] = {}
+        self._read: dict[str, str] = {}
 
     def build(self, into: TextElement) -> None:
         words = self._words
         with into:
             heading(words["sources.title"])
             self._list = el("div", classes="sources")
+            loading(self._list, words)
             self._adding = el("div", classes="adding")
             heading(words["sources.search"])
             with el("div", classes="card add"):
@@ -116,7 +120,7 @@ class SourcesPanel:
             names = [str(row["name"]) for row in rows]
             best = max(rows, key=lambda row: int(row["passages"]), default=None)
             where = self._where.value if self._where.value in names else best and str(best["name"])
-            self._where.set_options(names, value=where)
+            self._where.set_options({name: source_label(name) for name in names}, value=where)
             writable = [str(row["name"]) for row in rows if row["writable"]]
             if self._target not in writable:
                 private = [str(row["name"]) for row in rows if row["writable"] and row["private"]]
@@ -131,14 +135,19 @@ class SourcesPanel:
             for row in rows:
                 with el("article", classes="card source"):
                     with el("div", classes="row"):
-                        el("span", str(row["name"]), "name")
+                        el("span", source_label(str(row["name"])), "name")
                         el("span", words["sources.private" if row["private"] else "sources.shared"], "tag")
                         el("span", classes="spread")
-                        el("span", _count(words, int(row["passages"])), "figure")
+                        unit = "fact" if row["about"] == "user" and row["private"] else "passage"
+                        el("span", _count(words, int(row["passages"]), unit), "figure")
                     if row["description"]:
                         el("p", str(row["description"]), "muted")
                     if row["needs"]:
-                        el("p", words["sources.needs"].format(names=", ".join(row["needs"])), "muted")
+                        el(
+                            "p",
+                            words["sources.needs"].format(names=", ".join(map(source_label, row["needs"]))),
+                            "muted",
+                        )
 
     def _offer(self, writable: list[str]) -> None:
         """The upload area."""
@@ -150,7 +159,12 @@ class SourcesPanel:
                 el("p", words["sources.none_writable"], "muted")
                 return
             if len(writable) > 1:
-                into = ui.select(writable, value=self._target, label=words["sources.into"], on_change=self._aim)
+                into = ui.select(
+                    {name: source_label(name) for name in writable},
+                    value=self._target,
+                    label=words["sources.into"],
+                    on_change=self._aim,
+                )
                 into.props("outlined dense options-dense")
             with el("div", classes="drop") as drop:
                 ui.icon("o_upload_file").props("aria-hidden=true")
@@ -217,14 +231,13 @@ class SourcesPanel:
             await self._changed()
 
     def _tell(self, name: str, report: IngestReport) -> None:
-        """The line of a file that was read: how much of it is new, or why it was not taken."""
+        """What became of a file: it goes to the list of files, or its line says why it was not taken."""
         words = self._words
         if report.failed:
             self._line(name, words["file.failed"].format(reason=report.failed[0].reason), "failed")
-        elif report.added + report.changed:
-            self._line(name, _count(words, report.added + report.changed), "read")
-        else:
-            self._line(name, words["file.unchanged"], "read")
+            return
+        self._drop_line(name)
+        self._read[name] = words["file.read" if report.added + report.changed else "file.unchanged"]
 
     def _line(self, name: str, state: str, kind: str = "") -> None:
         """Show what became of a file."""
@@ -239,6 +252,14 @@ class SourcesPanel:
         with line:
             el("span", name, "grow")
             el("span", state, "muted state-of")
+            if kind == "failed":
+                label = self._words["file.dismiss"].format(name=name)
+                icon_button("close", label, partial(self._drop_line, name), "small")
+
+    def _drop_line(self, name: str) -> None:
+        line = self._lines.pop(name, None)
+        if line is not None and not line.is_deleted:
+            line.delete()
 
     def _progress(self) -> None:
         """Progress of ingestion as a bar and text; indeterminate before the first file is read."""
@@ -259,12 +280,16 @@ class SourcesPanel:
         files = await self._page_session.do(_files, self._target)
         self._uploaded.clear()
         with self._uploaded:
+            if not files:
+                el("p", words["file.none"], "muted")
             for file in files:
-                with el("div", classes="row file"):
-                    name = str(file["name"])
+                name = str(file["name"])
+                with el("div", classes="row file read" if name in self._read else "row file"):
                     label = words["sources.preview"].format(name=name)
                     button(name, partial(self._preview, name), "link grow", aria_label=label)
-                    el("span", _count(words, int(file["passages"])), "muted")
+                    count = _count(words, int(file["passages"]))
+                    state = f"{self._read[name]} · {count}" if name in self._read else count
+                    el("span", state, "muted state-of")
                     icon_button(
                         "close",
                         words["sources.remove"].format(name=name),
@@ -296,9 +321,8 @@ class SourcesPanel:
     async def _remove(self, name: str) -> None:
         with errors_shown(self._words):
             await self._page_session.read_in(self._target, uploads.remove, name)
-            line = self._lines.pop(name, None)
-            if line is not None:
-                line.delete()
+            self._drop_line(name)
+            self._read.pop(name, None)
             notice(self._words["sources.removed"].format(name=name))
         await self.refresh()
         await self._changed()
@@ -321,8 +345,8 @@ class SourcesPanel:
                     evidence_card(Card(_evidence(row)), words)
 
 
-def _count(words: Phrases, passages: int) -> str:
-    return words["sources.passage" if passages == 1 else "sources.passages"].format(count=f"{passages:,}")
+def _count(words: Phrases, count: int, unit: str = "passage") -> str:
+    return words[f"sources.{unit}{'' if count == 1 else 's'}"].format(count=f"{count:,}")
 
 
 def _evidence(row: View) -> Evidence:

@@ -125,6 +125,8 @@ class WhyPanel:
         """In a sentence how the reply came about, where no rule decided it."""
         words = self._words
         match picture.worth:
+            case "no answer" if picture.verdict is not None and not picture.verdict.retrieve:
+                text = words["trust.not_looked"]
             case "no answer":
                 text = words["trust.none"]
             case "nearest":
@@ -182,12 +184,11 @@ class WhyPanel:
         words = self._words
         with el("div", classes=f"card trust {picture.worth.replace(' ', '-')}"):
             match picture.worth:
+                case "no answer" if not picture.stops:
+                    el("p", words["trust.not_looked"], "verdict")
                 case "no answer":
                     el("p", words["trust.none"], "verdict")
-                    if picture.stops:
-                        el("p", words["trust.none_more"].format(best=picture.best, sure=confidence), "muted")
-                    else:
-                        el("p", words["trust.not_looked"], "muted")
+                    el("p", words["trust.none_more"].format(best=picture.best, sure=confidence), "muted")
                 case "nearest":
                     meter(words["confidence"], confidence)
                     el("p", words["trust.nearest"], "muted")

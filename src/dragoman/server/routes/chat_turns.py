@@ -103,7 +103,7 @@ async def begin_chat(service: Service, caller: Caller, request: ChatRequest, tal
 
     def ended(done: TurnDone) -> None:
         talk.ended(done)
-        if (request.user or request.metadata) and not done.replayed:
+        if (request.user or request.metadata) and not done.replayed and talk.ask.control.keep:
             seat = service.hosted(request.model).seat(caller)
             chats.keep_metadata(seat, done.dialogue, user=request.user or "", metadata=request.metadata or {})
 

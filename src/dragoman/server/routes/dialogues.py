@@ -89,11 +89,23 @@ async def forget_dialogue(
 
 @router.post("/feedback", operation_id="rate", status_code=204, response_class=Response)
 async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
-    """Rate a reply with a thumb and, optionally, a better answer. Replaces an earlier rating."""
+    """Rate a reply with a thumb and, optionally, a better answer, or say whether it needed a search.
+
+    Replaces an earlier rating of the same kind. Both are labels for training a gate.
+    """
     service = service_of(request)
     hosted = service.hosted(agent)
     async with service.alone(hosted.name, caller.tenant, caller.user):
-        await service.do(caller, agent, user_data.rate, body.dialogue, body.thumb, turn=body.turn, better=body.better)
+        await service.do(
+            caller,
+            agent,
+            user_data.rate,
+            body.dialogue,
+            body.thumb,
+            turn=body.turn,
+            better=body.better,
+            needed=body.needed,
+        )
     return Response(status_code=204)
 
 

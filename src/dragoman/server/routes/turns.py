@@ -47,7 +47,8 @@ async def turn(body: TurnRequest, request: Request, caller: Who) -> Response:
     once = request_id(request)
     dialogue = body.dialogue or new_dialogue(once)
     check_dialogue(dialogue)
-    run = await service_of(request).begin(caller, CallerTurn(body.text, body.agent, dialogue, request=once))
+    ask = CallerTurn(body.text, body.agent, dialogue, request=once, control=body.control, model=body.model)
+    run = await service_of(request).begin(caller, ask)
     return await EventStream(run, _encode, failed_event).begin(request.receive)
 
 

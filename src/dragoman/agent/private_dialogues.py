@@ -1,0 +1,74 @@
+"""Private dialogues: turns that are held in the memory of this process for a while and written to no file."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from dragoman.core.values import Scope, Turn
+
+IDLE_SECONDS = 3600.0
+MOST_DIALOGUES = 1000
+MOST_TURNS = 64
+
+
+@dataclass(slots=True)
+class _Held:
+    used: float
+    turns: list[Turn] = field(default_factory=list)
+
+
+class PrivateDialogues:
+    """Turns by user and dialogue, so that a private dialogue can go on.
+
+    A dialogue is dropped when nobody used it for `seconds`, and the one that was used longest ago where there are more
+    than `most`. Of a long one the newest turns are held.
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = IDLE_SECONDS,
+        most: int = MOST_DIALOGUES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds, self._most, self._clock = seconds, most, clock
+        self._held: OrderedDict[tuple[Scope, str], _Held] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._purge()
+            return len(self._held)
+
+    def turns(self, scope: Scope, dialogue: str) -> tuple[Turn, ...]:
+        """The turns of a dialogue, oldest first."""
+        with self._lock:
+            self._purge()
+            held = self._held.get((scope, dialogue))
+            return () if held is None else tuple(held.turns)
+
+    def add(self, scope: Scope, dialogue: str, turns: Sequence[Turn]) -> None:
+        """Add turns to a dialogue."""
+        with self._lock:
+            held = self._held.setdefault((scope, dialogue), _Held(0.0))
+            held.used = self._clock()
+            held.turns = [*held.turns, *turns][-MOST_TURNS:]
+            self._held.move_to_end((scope, dialogue))
+            self._purge()
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+
+    def drop(self, scope: Scope, dialogue: str | None = None) -> int:
+        """Drop a dialogue, or all of a user; returns the number of turns."""
+        with self._lock:
+            gone = [key for key in self._held if key[0] == scope and dialogue in (None, key[1])]
+            return sum(len(self._held.pop(key).turns) for key in gone)
+
+    def _purge(self) -> None:
+        oldest = self._clock() - self._seconds
+        while self._held and next(iter(self._held.values())).used <= oldest:  # in the order of their last use
+            self._held.popitem(last=False)

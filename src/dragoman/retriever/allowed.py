@@ -1,0 +1,42 @@
+"""Keeps a turn's searches within the sources that its control allows, around any other retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from dragoman.core.protocols import Retriever
+from dragoman.core.trace import Found
+from dragoman.core.values import Evidence, Request
+from dragoman.core.warming import warm
+
+
+class AllowedRetriever:
+    """Another retriever, which never sees sources that a turn must not read.
+
+    It stands innermost: planners and retrievers that search on their own search through it.
+    """
+
+    def __init__(self, inner: Retriever) -> None:
+        self._inner = inner
+        describe: Callable[[Request], str] | None = getattr(inner, "describe", None)
+        if describe is not None:
+            self.describe = describe
+
+    def warm_up(self) -> None:
+        """Load what the other retriever needs."""
+        warm(self._inner)
+
+    def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]:
+        if not any(request.context.control.limits_sources for request in requests):
+            return self._inner.retrieve(requests)
+        allowed = [_limited(request) for request in requests]
+        found = iter(self._inner.retrieve([request for request in allowed if request.sources]))
+        return [next(found) if request.sources else Found() for request in allowed]
+
+
+def _limited(request: Request) -> Request:
+    control = request.context.control
+    if not control.limits_sources:
+        return request
+    return replace(request, sources=tuple(source for source in request.sources if control.reads(source)))

@@ -1,0 +1,37 @@
+"""Fields by which a request controls its turn: whether to search, memory, sources, and whether anything is kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman.core.control import TurnControl
+
+
+class ControlFields(BaseModel):
+    """Control of one turn. Unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    retrieve: Annotated[
+        Literal["auto", "always", "never"], Field(description="Whether to search; `auto` asks the agent's gate.")
+    ] = "auto"
+    memory: Annotated[
+        Literal["on", "read", "off"],
+        Field(description="`on` reads and writes facts about the user, `read` only reads them, `off` does neither."),
+    ] = "on"
+    keep: Annotated[bool, Field(description="False: a private turn, of which nothing is stored.")] = True
+    sources: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
+        Field(max_length=200, description="Names of the sources that may be searched, with those that they need."),
+    ] = None
+
+    model: Annotated[
+        str, Field(max_length=200, description="A language model that the server allows, instead of the agent's.")
+    ] = ""
+
+    @property
+    def control(self) -> TurnControl:
+        sources = None if self.sources is None else tuple(self.sources)
+        return TurnControl(self.retrieve, self.memory, self.keep, sources)
