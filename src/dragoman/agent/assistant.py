@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
+from dragoman.core.clock import stamp
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
@@ -201,7 +202,7 @@ class Assistant:
         said = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
         told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
-        turns = (*told, Turn("user", said))
+        turns = (*told, Turn("user", said, stamp()))
         return Context(turns, scope, ask.dialogue, instructions=ask.instructions), len(kept)
 
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
@@ -222,7 +223,7 @@ class Assistant:
                 [
                     context
                     if again is None
-                    else replace(context, turns=(*context.history, Turn("user", again.statement)))
+                    else replace(context, turns=(*context.history, replace(context.turns[-1], text=again.statement)))
                     for context, again in zip(contexts, resumptions, strict=True)
                 ]
             )
@@ -239,7 +240,8 @@ class Assistant:
         if again is None and learned.added:
             again = supplied(context)
         if again is not None and not learned.forgotten:
-            context = replace(context, turns=again.turns)
+            asked_now = replace(again.turns[-1], said_at=context.said_at)
+            context = replace(context, turns=(*again.turns[:-1], asked_now))
         if context.turns:
             context = replace(context, turns=(*context.history, _mended(context.turns[-1])))
         if learned.is_empty:
@@ -271,7 +273,7 @@ class Assistant:
     def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
-        turns = kept_turns(said, reply)
+        turns = kept_turns(replace(context.turns[-1], text=said), reply)
         once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))

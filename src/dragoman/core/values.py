@@ -45,10 +45,14 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance of a dialogue."""
+    """One utterance of a dialogue; `said_at` is when, as `core.clock.stamp` writes it, or "" where nobody knows.
+
+    Two turns are equal if speaker and text are.
+    """
 
     speaker: Speaker
     text: str
+    said_at: str = field(default="", compare=False, metadata={SPARSE: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,11 @@ class Context:
         return self.turns[-1].text if self.turns else ""
 
     @property
+    def said_at(self) -> str:
+        """When the user said the turn to answer; "" where nobody knows."""
+        return self.turns[-1].said_at if self.turns else ""
+
+    @property
     def history(self) -> tuple[Turn, ...]:
         """Everything before the last turn."""
         return self.turns[:-1]
@@ -161,6 +170,11 @@ class Passage:
     position: int = 0
     origin: str = ""
     meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def date(self) -> str:
+        """The day of the document in ISO 8601, "" where it has none: `meta["date"]`."""
+        return self.meta.get("date", "")
 
     @property
     def indexed(self) -> str:
@@ -343,7 +357,8 @@ class Fact:
 
     `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
-    "diet"), and `said` the sentence as it was typed.
+    "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
+    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does.
     """
 
     text: str
@@ -353,6 +368,9 @@ class Fact:
     subject: str = "user"
     type: str = "text"
     role: str = ""
+    said_at: str = field(default="", metadata={SPARSE: True})
+    valid_from: str = field(default="", metadata={SPARSE: True})
+    valid_until: str = field(default="", metadata={SPARSE: True})
 
     @property
     def relation(self) -> str:
