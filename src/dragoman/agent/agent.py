@@ -10,6 +10,7 @@ from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
 from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
+from dragoman.reader.history import recollection_reply
 from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
@@ -61,6 +62,7 @@ class Agent:
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
+        self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], Steps] = {(): ()}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
 
@@ -98,6 +100,13 @@ class Agent:
 
     def _look(self, turns: list[TurnState]) -> Iterator[None]:
         """Everything before the reading; yields after each stage, so that a caller can show what was decided."""
+        for turn in turns:
+            if turn.context.recollection is not None:
+                turn.recollect(self.names, self._user_source)
+        turns = [turn for turn in turns if turn.context.recollection is None]
+        if not turns:
+            yield
+            return
         self._decide(turns)
         yield
         asked = [turn for turn in turns if turn.verdict.retrieve]
@@ -201,13 +210,22 @@ class Agent:
             turn.notes.append(Note(role, component, share, draft))
 
     def _said(self, turn: TurnState) -> bool:
-        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms."""
+        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
+
+        So is a question about the history of the user's facts: the dates in it are memory's.
+        """
+        recollection = turn.context.recollection
+        if recollection is not None:
+            text = recollection_reply(recollection, spoken(turn.context.last, self.language))
+            turn.draft = Draft(text, 1.0, "said", tuple(row.id for row in recollection.facts))
+            turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
+            return True
         if turn.context.learned.is_empty:
             return False
-        text = deletion_reply(turn.context.learned, spoken(turn.context.last, self.language))
-        if text is None:
+        said = deletion_reply(turn.context.learned, spoken(turn.context.last, self.language))
+        if said is None:
             return False
-        turn.draft = Draft(text, 1.0, "said")
+        turn.draft = Draft(said, 1.0, "said")
         turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
         return True
 
@@ -230,7 +248,7 @@ class Agent:
             turn.notes.append(Note(*stage.header, draft))
 
     def _is_refined(self, turn: TurnState) -> bool:
-        return self.refiner is not None and bool(turn.evidence)
+        return self.refiner is not None and bool(turn.evidence) and turn.context.recollection is None
 
     def _refine(self, turns: list[TurnState]) -> Iterator[None]:
         turns = [turn for turn in turns if self._is_refined(turn)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -151,6 +152,7 @@ class Assistant:
         holds = [self.hold(self.scope(ask.user)) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts, holds)
+        learned = [self._recollected(context) for context in learned]
         replies = self.agent.run(learned)
         said = [context.last for context in contexts]
         kept = zip(learned, said, replies, notes, asks, strict=True)
@@ -174,6 +176,7 @@ class Assistant:
         context, length = self._context(ask)
         said = context.last
         (context,), (note,) = self._learn([context], [hold])
+        context = self._recollected(context)
         if note is not None:
             yield note
         for piece in self.agent.stream(context):
@@ -235,6 +238,12 @@ class Assistant:
         ]
         return [self._told(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
 
+    def _recollected(self, context: Context) -> Context:
+        """The context with what memory has on a question about the history of the user's facts, where it is one."""
+        recollect = getattr(self.memory, "recollect", None)
+        recollection = None if recollect is None or not context.learned.is_empty else recollect(context)
+        return context if recollection is None else replace(context, recollection=recollection)
+
     def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
         """The context that the agent answers; an answer to a question back resumes the question before it."""
         if again is None and learned.added:
@@ -290,10 +299,16 @@ class Assistant:
         learned: Learned = self._memory_method("remember")(self.scope(user), said)
         return learned
 
-    def recall(self, query: str | None = None, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
-        """What is remembered about a user, or what of it fits a query, best first."""
+    def recall(
+        self, query: str | None = None, *, user: str = DEFAULT_USER, at: datetime | None = None
+    ) -> tuple[Passage, ...]:
+        """What is remembered about a user, or what of it fits a query, best first.
+
+        With `at`, everything that was believed about the user at that moment.
+        """
         wanted = None if query is None else clean(query, most=self._most)
-        return tuple(self._memory_method("recall")(self.scope(user), wanted))
+        then: dict[str, Any] = {} if at is None else {"at": at}
+        return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
         """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.

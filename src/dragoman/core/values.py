@@ -106,12 +106,36 @@ class Learned:
 
 NOTHING_LEARNED = Learned()
 
+HistoryKind: TypeAlias = Literal["before", "told", "valid", "believed", "said", "since", "until", "age"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """Facts of a user, past ones among them, that answer a question about their history.
+
+    `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
+    time, what was `said` in a period, `since` or `until` when something is true, or an `age`. `current` are facts that
+    hold now, `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if
+    no more is certain), `now` the time of the question, `zone` the user's.
+    """
+
+    kind: HistoryKind
+    facts: tuple[Passage, ...] = ()
+    current: tuple[Passage, ...] = ()
+    start: str = ""
+    end: str = ""
+    grain: str = ""
+    value: str = ""
+    now: str = ""
+    zone: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
     `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
+    `recollection` is what memory has on a question about the user's history ("Where did I live before?").
     """
 
     turns: tuple[Turn, ...]
@@ -119,6 +143,7 @@ class Context:
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
+    recollection: Recollection | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
