@@ -17,6 +17,7 @@ from dragoman.decision.times.spans import (
     add_months,
     day_span,
     edge,
+    is_apart,
     minute_span,
     month_span,
     named_day,
@@ -73,7 +74,8 @@ _HOLIDAYS = {
 
 HINT = re.compile("[年月日号天周早晚午点前后刚]|星期|礼拜|现在|小时|分钟|元旦|圣诞|国庆|节|最近|过去|未来|季")
 """What a text must hold for an expression to be in it."""
-_BETWEEN = re.compile("从|自")
+_MOST_YEARS = 1000
+_BETWEEN = re.compile("自从|从|自")
 _TO = re.compile("一?直?到|至|-")
 _SINCE_AFTER = re.compile("(?:以来|开始|起|至今|到现在)")
 _UNTIL = re.compile("(?:一?直到|到|截至|截止到?|至)")
@@ -130,7 +132,11 @@ def _from(text: str, place: int, now: datetime) -> Match | None:
         return None
     to = _TO.match(text, first[1])
     second = _expression(text, to.end(), now, "near") if to else None
-    if second is not None and text[first[1] :][:3] != "到现在":
+    if second is not None and to is not None and text[first[1] :][:3] != "到现在":
+        if is_apart(first[0], second[0]):
+            assert first[0].start is not None
+            later = first[0].start.replace(tzinfo=now.tzinfo)
+            second = _expression(text, to.end(), later, "future") or second
         return LocalSpan(first[0].start, second[0].end), second[1]
     suffix = _SINCE_AFTER.match(text, first[1])
     return first[0].since(), suffix.end() if suffix else first[1]
@@ -190,8 +196,10 @@ def _shift(way: str) -> int:
     return {"上上": -2, "下下": 2}.get(way[:2], {"上": -1, "下": 1}.get(way[:1], 0))
 
 
-def _moved(found: re.Match[str], now: datetime, sign: int) -> LocalSpan:
+def _moved(found: re.Match[str], now: datetime, sign: int) -> LocalSpan | None:
     unit, count = found["unit"], found["count"]
+    if unit == "年" and int(count or 0) > _MOST_YEARS:
+        return None  # 1971年以前: a year, and no number of years
     half = bool(found["half"] or found.groupdict().get("half2"))
     number = int(count or 0)
     if unit in ("分钟", "小时", "钟头"):
@@ -214,7 +222,8 @@ def _stretch(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     sign = -1 if found["back"] else 1
     other = _moved(found, now, sign)
     here = now.replace(tzinfo=None, second=0, microsecond=0)
-    assert other.start is not None
+    if other is None or other.start is None:
+        return None
     edge_ = (
         other.start if found["unit"] in ("分钟", "小时", "钟头") else datetime.combine(other.start.date(), here.time())
     )

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dragoman.decision.moments import Day, clocks, days
 from dragoman.decision.numerals import normalise
 from dragoman.decision.times.english_rules import DAY, PART, RULES, likely_hour
-from dragoman.decision.times.spans import LocalSpan, Tense, named_day, whole_year
+from dragoman.decision.times.spans import LocalSpan, Tense, is_apart, named_day, whole_year
 
 Match: TypeAlias = tuple[LocalSpan, int]
 
@@ -29,6 +29,12 @@ _MAY = re.compile(r"\bMay\b(?! (?:I|we|he|she|they|you|my|it|the|be|not)\b)")
 _LOWER_MAY = re.compile(
     r"\b(since|until|till|last|next|in|of|by|before|after|during|this|\d{1,2}(?:st|nd|rd|th)?) may\b"
 )
+_DECADES = dict(
+    zip(
+        "twenties thirties forties fifties sixties seventies eighties nineties".split(), range(20, 100, 10), strict=True
+    )
+)
+_DECADE = re.compile(rf"\b({'|'.join(_DECADES)})\b")
 _TWO = re.compile(r"\ba (?=\d)")
 _AND_A_HALF = re.compile(r"\b(\d{1,3}|an?) (hour|year)s?(?: and a half)|\b(\d{1,3}) and a half (hour|year)s?")
 
@@ -57,7 +63,7 @@ def prepare(text: str) -> str:
     """A text in the form that `match` reads: lower case, numbers as digits, the month May as `maymonth`."""
     text = _LOWER_MAY.sub(r"\1 maymonth", _MAY.sub("maymonth", text))
     text = _TWO.sub("", normalise(text))
-    text = _AND_A_HALF.sub(_halves, text)
+    text = _DECADE.sub(lambda found: f"{_DECADES[found[1]]}s", _AND_A_HALF.sub(_halves, text))
     return _ORDINAL_WORD.sub(_ordinal, text)
 
 
@@ -92,8 +98,9 @@ def _from(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
     to = _TO.match(text, first[1])
     second = _expression(text, to.end(), now, tense) if to else None
     if second is not None and to is not None:
-        if first[0].start is not None and second[0].end is not None and second[0].end <= first[0].start:
+        if is_apart(first[0], second[0]):
             # "from Monday to Friday", said on a Wednesday: the Friday after that Monday
+            assert first[0].start is not None
             later = first[0].start.replace(tzinfo=now.tzinfo)
             second = _expression(text, to.end(), later, "future") or second
         return LocalSpan(first[0].start, second[0].end), second[1]

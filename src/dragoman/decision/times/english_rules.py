@@ -32,7 +32,7 @@ from dragoman.decision.times.spans import (
 Rule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
 
 _UNIT = r"(?P<unit>minute|min|hour|day|week|fortnight|month|quarter|year|decade)s?"
-_COUNT = r"(?P<count>\d{1,4}|an?|half an?)"
+_COUNT = r"(?P<count>\d{1,4}|an?|half (?:an?|1))"
 DAY = r"(?P<day>mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?\b"
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _MONTH = (

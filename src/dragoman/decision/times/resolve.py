@@ -28,6 +28,10 @@ _FUTURE = re.compile(
 )
 
 
+_OTHER_WORDS = re.compile(r"march|fall|spring|\d{1,2}th")
+"""Words that are no time by themselves within a sentence: to march, to fall, the second day."""
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A time expression and the period that it means: from `start` up to, not including, `end`; None is open.
@@ -76,7 +80,7 @@ def find_periods(text: str, at: datetime, zone: str | tzinfo = "") -> list[Perio
         if start < place:
             continue
         match = grammar.match(prepared, start, local, tense)
-        if match is not None:
+        if match is not None and not _OTHER_WORDS.fullmatch(prepared[start : match[1]]):
             span, place = match
             periods.append(_period(span, zoned, prepared[start:place], start))
     return periods

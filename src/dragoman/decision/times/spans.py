@@ -185,6 +185,14 @@ def whole_year(digits: str, today: date) -> int:
     return year if year <= today.year + 10 else year - 100
 
 
+def is_apart(first: LocalSpan, second: LocalSpan) -> bool:
+    """Whether the end of a range was read wrongly by itself: before its start, or more than a year after it."""
+    if first.start is None or second.end is None or second.start is None:
+        return False
+    year_apart = second.start.month >= first.start.month and second.start.year == first.start.year + 1
+    return second.end <= first.start or (second.is_day and first.is_day and year_apart)
+
+
 def edge(span: LocalSpan, side: str) -> LocalSpan | None:
     """The first or last day of a span."""
     if span.start is None or span.end is None:
