@@ -260,3 +260,21 @@ def test_two_corrections_in_one_sentence_both_count(talk):
     assert all(
         row.meta["valid_until"] == "2025-05-03T10:00:00Z" for row in talk.store.passages(ANA, "MEMORY", superseded=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "start"),
+    [
+        ("我从2019年开始住在成都。", "2018-12-31T23:00:00Z"),
+        ("去年我搬到成都。", "2023-12-31T23:00:00Z"),
+        ("Two years ago I moved to Bern.", "2023-05-02T22:00:00Z"),
+    ],
+)
+def test_a_time_before_the_verb_does_not_hide_the_fact(talk, sentence, start):
+    (row,) = talk.at("2025-05-03T10:00Z", sentence).added
+    assert (row.meta["slot"], row.meta["valid_from"]) == ("home", start)
+
+
+@pytest.mark.parametrize("sentence", ["我昨天买了一本书。", "我2019年去过北京。", "如果我从三月起住在北京呢？"])
+def test_an_event_in_the_past_is_no_state(talk, sentence):
+    assert talk.at("2025-05-03T10:00Z", sentence).is_empty

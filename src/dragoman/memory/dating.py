@@ -44,7 +44,7 @@ def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
     sentence = fact.text if fact.valid_from else fact.said or fact.text
     start, end = fact.valid_from or said_at, "" if fact.valid_from else fact.valid_until
     for period in _periods(sentence, at, zone):
-        if period.start is not None and _begins(period, sentence, at):
+        if period.start is not None and begins(period, sentence, at):
             start = stamp(period.start)
         if period.end is not None and _ends(period, fact, sentence, at):
             end = stamp(period.end)
@@ -68,8 +68,8 @@ def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
 def grain_of(fact: Fact, at: datetime, zone: str | tzinfo = "") -> str:
     """The precision with which a sentence says when its fact begins; "" where it does not say."""
     sentence = fact.said or fact.text
-    begins = [period for period in _periods(sentence, at, zone) if period.start and _begins(period, sentence, at)]
-    return (begins[-1].grain or "day") if begins else ""
+    starts = [period for period in _periods(sentence, at, zone) if period.start and begins(period, sentence, at)]
+    return (starts[-1].grain or "day") if starts else ""
 
 
 def meta_of(fact: Fact, grain: str = "") -> dict[str, str]:
@@ -93,7 +93,7 @@ def _periods(sentence: str, at: datetime, zone: str | tzinfo) -> list[Period]:
     return find_periods(sentence, at, zone)
 
 
-def _begins(period: Period, sentence: str, at: datetime) -> bool:
+def begins(period: Period, sentence: str, at: datetime) -> bool:
     """Whether a period says when the fact of its sentence begins: "since", "from", or an event in it."""
     assert period.start is not None
     if period.end is None:

@@ -41,6 +41,7 @@ from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
 from dragoman.memory.undo import Deletion, RecentDeletions
+from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
 from dragoman.text.confirmations import is_confirmation, is_undo
 from dragoman.text.forget_requests import forget_request
@@ -315,12 +316,12 @@ class RuleMemory:
         def people() -> dict[str, str]:
             return people_in(context.history) | people_of(map(fact_of, everything_known()))
 
-        new = facts(context.last, people=people)
+        at = moment_of(context.said_at) or now()
+        new = facts(context.last, people=people) or untimed_facts(context.last, at, self._zone, people=people)
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal:
             new = self._judged(shape.core)
-        at = moment_of(context.said_at) or now()
         new = self._dated(new, at)
         if self._fleeting and not new:
             new = self._dated(fleeting_facts(context.last, at, self._zone), at)
