@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
-from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
+from dragoman.core.values import (
+    NULL_PLAN,
+    Context,
+    Draft,
+    Passage,
+    Plan,
+    ReadTask,
+    Request,
+    Scope,
+    Source,
+    SourceName,
+)
 from dragoman.reader.history import recollection_reply
 from dragoman.reader.phrases import deletion_reply, spoken
+from dragoman.reader.recency import asks_for_latest, older_note, older_versions
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
 
@@ -43,6 +56,7 @@ class Agent:
         fallback: Fallback = "all",
         names: Mapping[str, str] | None = None,
         language: str = "en",
+        date_of: Callable[[Scope, Passage], str] | None = None,
     ) -> None:
         if k < 1:
             raise ConfigError(f"k must be at least 1, not {k}.", remedy="Set retriever.k to the passages wanted.")
@@ -58,6 +72,7 @@ class Agent:
         self.k = k
         self.fallback = fallback
         self.language = language
+        self._date_of = date_of
         roles = {"gate": gate, "planner": planner, "retriever": retriever, "reader": reader, "refiner": refiner}
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
         self._graph = SourceGraph(self.sources)
@@ -202,12 +217,34 @@ class Agent:
         if not turns:
             return
         with self._stage("reader", turns) as stage:
-            drafts = self.reader.read([ReadTask(turn.context, turn.plan, turn.evidence) for turn in turns])
+            drafts = self.reader.read([self._task(turn) for turn in turns])
             require(drafts, turns, stage)
         role, component, share = stage.header
         for turn, draft in zip(turns, drafts, strict=True):
-            turn.draft = draft
-            turn.notes.append(Note(role, component, share, draft))
+            turn.draft = self._with_older(turn, draft)
+            turn.notes.append(Note(role, component, share, turn.draft))
+
+    def _task(self, turn: TurnState) -> ReadTask:
+        """What the reader answers from: without documents that newer ones contradict, for who asks for the latest."""
+        if self._date_of is None or len(turn.evidence) < 2 or not asks_for_latest(turn.context.last):
+            return turn.task()
+        days = {}
+        for piece in turn.evidence:
+            source = self._by_name.get(piece.source)
+            if source is not None and source.about == "world":
+                days[piece.id] = self._date_of(source.scope(turn.context.scope), piece.passage)
+        turn.older = older_versions(turn.context.last, turn.evidence, days)
+        gone = {version.evidence.id for version in turn.older}
+        return replace(turn.task(), evidence=tuple(piece for piece in turn.evidence if piece.id not in gone))
+
+    def _with_older(self, turn: TurnState, draft: Draft) -> Draft:
+        """An answer from a newer document, with a sentence that says that an older one differs."""
+        if not turn.older or not draft.quoted:
+            return draft
+        note = older_note(turn.older, spoken(turn.context.last, self.language))
+        return replace(
+            draft, text=draft.text + note, quoted=(*draft.quoted, *(version.evidence.id for version in turn.older))
+        )
 
     def _said(self, turn: TurnState) -> bool:
         """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
@@ -235,9 +272,11 @@ class Agent:
             return
         draft: Draft | None = None
         with self._stage("reader", [turn]) as stage:
-            for piece in self.reader.stream(turn.task()):
+            for piece in self.reader.stream(self._task(turn)):
                 if isinstance(piece, Draft):
-                    draft = piece
+                    draft = self._with_older(turn, piece)
+                    if draft.text != piece.text:
+                        yield draft.text[len(piece.text) :]
                 else:
                     before = perf_counter()
                     yield piece
@@ -248,7 +287,7 @@ class Agent:
             turn.notes.append(Note(*stage.header, draft))
 
     def _is_refined(self, turn: TurnState) -> bool:
-        return self.refiner is not None and bool(turn.evidence) and turn.context.recollection is None
+        return self.refiner is not None and bool(turn.evidence) and not turn.older and turn.context.recollection is None
 
     def _refine(self, turns: list[TurnState]) -> Iterator[None]:
         turns = [turn for turn in turns if self._is_refined(turn)]

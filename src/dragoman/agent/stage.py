@@ -15,6 +15,8 @@ from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, Read
 if TYPE_CHECKING:
     from typing import Self
 
+    from dragoman.reader.recency import OlderVersion
+
 _CLOSED = Verdict(False, 0.0)
 _EMPTY = Draft("")
 
@@ -22,7 +24,7 @@ _EMPTY = Draft("")
 class TurnState:
     """What is known of a turn so far; it lives as long as one call of the agent."""
 
-    __slots__ = ("context", "draft", "evidence", "index", "notes", "plan", "shown", "steps", "verdict")
+    __slots__ = ("context", "draft", "evidence", "index", "notes", "older", "plan", "shown", "steps", "verdict")
 
     def __init__(self, context: Context, index: int) -> None:
         self.context = context
@@ -33,6 +35,7 @@ class TurnState:
         self.evidence: tuple[Evidence, ...] = ()
         self.draft = _EMPTY
         self.notes: list[Note] = []
+        self.older: tuple[OlderVersion, ...] = ()
         self.shown = 0
 
     def close(self) -> None:
