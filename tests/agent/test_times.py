@@ -117,3 +117,29 @@ def test_who_asks_for_the_latest_hears_the_newer_document_and_that_an_older_one_
 
 def test_other_questions_are_read_from_everything(assistant):
     assert at(assistant, "2026-06-01T10:00:00Z", "When does the ferry leave?").text == "The ferry leaves at 9:00."
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("When did I ask about the ferry?", ["3 May 2025 at 10:00", "ferry"]),
+        ("What did we talk about in May?", ["ferry", "museum"]),
+        ("What did I ask you on 4 May?", ["museum"]),
+        ("我上个月问了什么？", ["ferry", "museum"]),
+        ("Did we talk about dinosaurs?", ["nothing about that"]),
+    ],
+)
+def test_past_chats_are_evidence_with_their_dates(assistant, question, found):
+    at(assistant, "2025-05-03T10:00:00Z", "When does the ferry leave?", dialogue="first")
+    at(assistant, "2025-05-04T10:00:00Z", "Is the museum open?", dialogue="second")
+    at(assistant, "2025-06-01T09:00:00Z", "What did we talk about in May?", user="ben")
+    answer = at(assistant, "2025-06-01T10:00:00Z", question, dialogue="third").text
+    assert all(part in answer for part in found)
+    assert ("museum" in found) == ("museum" in answer)
+
+
+def test_a_forgotten_turn_is_no_evidence_any_more(assistant):
+    at(assistant, "2025-05-03T10:00:00Z", "When does the ferry leave?", dialogue="first")
+    assistant.forget_dialogue("first")
+    answer = at(assistant, "2025-06-01T10:00:00Z", "When did I ask about the ferry?", dialogue="second").text
+    assert answer == "I found nothing about that in your chats."

@@ -106,7 +106,7 @@ class Learned:
 
 NOTHING_LEARNED = Learned()
 
-HistoryKind: TypeAlias = Literal["before", "told", "valid", "believed", "said", "since", "until", "age"]
+HistoryKind: TypeAlias = Literal["before", "told", "valid", "believed", "said", "since", "until", "age", "spoken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ class Recollection:
     """Facts of a user, past ones among them, that answer a question about their history.
 
     `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
-    time, what was `said` in a period, `since` or `until` when something is true, or an `age`. `current` are facts that
+    time, what was `said` in a period, `since` or `until` when something is true, an `age`, or what was `spoken` of
+    in past chats, whose turns are then the facts. `current` are facts that
     hold now, `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if
     no more is certain), `now` the time of the question, `zone` the user's.
     """

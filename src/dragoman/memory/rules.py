@@ -40,6 +40,7 @@ from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
+from dragoman.memory.spoken import asks_for_chats, spoken
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
@@ -139,9 +140,13 @@ class RuleMemory:
 
     def recollect(self, context: Context) -> Recollection | None:
         """What the history of the user's facts has on the last turn; None where it asks for something else."""
-        if self._source is None or not asks_for_history(context.last):
+        if self._source is None:
             return None
         at = moment_of(context.said_at) or now()
+        if asks_for_chats(context.last):
+            return spoken(self._store, context, self._source.name, at=at, zone=self._zone, analyse=self._analyse)
+        if not asks_for_history(context.last):
+            return None
         rows = all_rows(self._store, context.scope, self._source.name)
         live = self._known(context.scope)
         asking = Asking(context, at, self._zone, rows, live, self._encoder, self._analyse, self._shown_before)

@@ -25,6 +25,7 @@ _SINCE_PART = re.compile(
     r"|yesterday|today|(?:an?|\d{1,3}|\w{3,6}) (?:days?|weeks?|months?|years?) ago|in (?:19|20)\d\d)$"
 )
 """The time at the end of a statement, which was right on the day on which it was said."""
+_LONGEST = 160
 _CHINESE_TIME = re.compile("(?<=我)(?:昨天|今天|前天|上周|上个月|这个月|去年|今年|最近|上个?星期|刚刚?)")
 
 
@@ -120,6 +121,12 @@ class _English(_Words):
         told = f"you told me on {said} that {second_person(row.text)}"
         return f"{least} or {most} years old by now: {told}. When is the birthday?"
 
+    def spoken(self) -> str:
+        if not self.it.facts:
+            return "I found nothing about that in your chats."
+        turns = "\n".join(f'- {self.moment(row.meta["said_at"])}: "{_short(row.text)}"' for row in self.it.facts)
+        return f"In your chats you said:\n{turns}"
+
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)
         if at is None:
@@ -212,6 +219,12 @@ class _Chinese(_Words):
         least, _, most = age.partition("-")
         return f"现在是{least}岁或{most}岁。{told}。生日是哪一天？"
 
+    def spoken(self) -> str:
+        if not self.it.facts:
+            return "你的对话里没有找到相关内容。"
+        turns = "\n".join(f"- {self.moment(row.meta['said_at'])}：“{_short(row.text)}”" for row in self.it.facts)
+        return f"你在对话里说过：\n{turns}"
+
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)
         if at is None:
@@ -236,6 +249,11 @@ class _Chinese(_Words):
 
     def _span(self, row: Passage) -> str:
         return self._until(row) if (row.meta.get("valid_until") or "9") <= self.it.now else ""
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 
 def _capital(text: str) -> str:

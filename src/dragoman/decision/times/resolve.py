@@ -86,6 +86,15 @@ def find_periods(text: str, at: datetime, zone: str | tzinfo = "") -> list[Perio
     return periods
 
 
+def without_periods(text: str, at: datetime, zone: str | tzinfo = "") -> str:
+    """A text in lower case without its time expressions; numbers are written as digits."""
+    opening = text[:LONGEST]
+    prepared = chinese.prepare(opening) if language(opening) == "zh" else english.prepare(opening)
+    for period in reversed(find_periods(text, at, zone)):
+        prepared = f"{prepared[: period.position]} {prepared[period.position + len(period.text) :]}"
+    return prepared
+
+
 def _local(at: datetime, zone: str | tzinfo) -> tuple[datetime, tzinfo]:
     zoned = zone_of(zone) if isinstance(zone, str) else zone
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
