@@ -115,9 +115,9 @@ class Recollection:
 
     `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
     time, what was `said` in a period, `since` or `until` when something is true, an `age`, or what was `spoken` of
-    in past chats, whose turns are then the facts. `current` are facts that
-    hold now, `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if
-    no more is certain), `now` the time of the question, `zone` the user's.
+    in past chats, whose turns are then the facts. `current` are facts that hold now, `start` and `end` the period asked
+    for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is certain), `now` the time of the
+    question, `zone` the user's.
     """
 
     kind: HistoryKind
@@ -132,10 +132,19 @@ class Recollection:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model draws its words: 0 is the most probable ones; None leaves it to the model's own configuration."""
+
+    temperature: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
-    `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
+    `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
+    only readers with a model use them.
     `recollection` is what memory has on a question about the user's history ("Where did I live before?").
     """
 
@@ -144,6 +153,7 @@ class Context:
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
     recollection: Recollection | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
@@ -345,10 +355,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for a language model; `name` is the template."""
+    """The messages for a language model; `name` is the template.
+
+    `sampling` replaces the model's own temperature and seed where it is given; models with `takes_sampling` obey it.
+    """
 
     messages: tuple[Message, ...]
     name: str = ""
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def user(cls, content: str, *, system: str = "", name: str = "") -> Prompt:

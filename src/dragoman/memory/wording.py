@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from dragoman.memory.patterns import VERBS, words
+from dragoman.memory.roles import is_occupation
 
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), full)
@@ -33,15 +34,15 @@ _CONTRACTIONS = tuple(
         ),
         (
             r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
-            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining|seven"
-            r"|eight|nine|ten)\b)",
+            r"(?= (?:my|our|(?:only |just |now |already |actually )?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten"
+            r"|eleven|twelve)|allergic|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining)\b)",
             r"\1 is",
         ),
         (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),
         (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
-        (r"(?<=\w) & (?=\w)", " and "),
+        (r"(?<=\w) [&+] (?=\w)", " and "),
         (r"\bppl\b", "people"),
         (r"\b(my|our) bro\b", r"\1 brother"),
         (r"\b(my|our) sis\b", r"\1 sister"),
@@ -55,6 +56,14 @@ _CONTRACTIONS = tuple(
         (r"\bi\b", "I"),
     )
 )
+
+
+def _with_article(match: re.Match[str]) -> str:
+    """A learner's "I am baker" as "I am a baker"."""
+    noun = match[2]
+    return f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} " if is_occupation(noun) else f"{match[1]} "
+
+
 # Slips that learners make, and homophones that only grammar tells apart.
 _SLIPS = tuple(
     (re.compile(pattern, re.IGNORECASE), right)
@@ -71,11 +80,13 @@ _SLIPS = tuple(
         (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
         (r"\bthe (?=(?:dog|cat)'s name\b)", "my "),
         (r"\b(my \w+) is not [^,]{1,30},? (?:it is|but) ", r"\1 is "),
-        (r"\bmy little one\b", "my child"),
-        (r"\bmy little ones\b", "my children"),
+        (r"\b(?:my|our) little one\b", "my child"),
+        (r"\b(?:my|our) little ones\b", "my children"),
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
         (r"^me: ", "I am "),
+        (r"^i (?:must|have to|want to|should) (?:say|tell)(?: to)?(?: you)?(?: that)? (?=(?:i|my|we)\b)", ""),
+        (r"\b(i am|he is|she is|my [a-z]+ is) (?=([a-z]{3,18})(?=[.,;]|$| (?:from|in|at|and|by)\b))", _with_article),
         (
             r"\b(?:get|move|go) (?:around|about|everywhere) (?=(?:in|with|on) (?:a|my) (?:wheelchair|walking|scooter|rollator))",
             "use a ",
@@ -171,6 +182,8 @@ def written_out(sentence: str) -> str:
 def _is_name(word: str) -> bool:
     """Whether a word without a capital can be a name: "I am lena, 24"."""
     known = words("not_names") | words("passing") | words("roles") | words("pets")
+    if is_occupation(word):
+        return False
     return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
 
 
