@@ -93,7 +93,8 @@ class StubAssistant:
         self.facts.setdefault(user, []).append(passage)
         return Learned(added=(passage,))
 
-    def recall(self, query=None, *, user="me"):
+    def recall(self, query=None, *, user="me", at=None):
+        self.recalled_at = at
         return tuple(fact for fact in self.facts.get(user, []) if query is None or query in fact.text)
 
     def forget(self, what=None, *, user="me"):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+from dragoman.cli.recall import moment
+from dragoman.core.clock import now, use_clock
+from dragoman.core.errors import InputError
+
 
 def test_remembered_facts_are_recalled_and_forgotten_by_user(invoke):
     done = invoke("remember", "I", "am", "vegetarian", "--user", "ana")
@@ -84,3 +88,14 @@ def test_ingest_watch_reads_again_at_every_change(invoke, stub, tmp_path, monkey
 
 def test_ingest_watch_needs_something_to_watch(invoke):
     assert "--watch needs a file" in str(invoke("ingest", "https://example.org/a", "--watch").exception)
+
+
+def test_recall_at_a_date_is_what_was_known_at_the_end_of_that_day(invoke, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    with use_clock("2026-05-04T12:00:00Z"):
+        assert moment("2026-05-03").date().isoformat() == "2026-05-03"
+        assert moment("yesterday") == moment("2026-05-03") == moment("昨天")
+        assert moment("today") == now()
+        assert invoke("recall", "--at", "last Friday").exit_code == 0
+        refused = invoke("recall", "--at", "someday")
+    assert isinstance(refused.exception, InputError) and "'someday' is no date" in str(refused.exception)

@@ -49,3 +49,8 @@ def test_forgetting_empties_every_cache_that_held_what_was_said():
         remembered("my secret word is quincunx")
     forget_texts()
     assert all(remembered.cache_info().currsize == 0 for remembered in cached)
+
+
+@pytest.mark.parametrize("text", ["My birthday is 4 July.", "We stay 4 nights.", "My son is 4 years."])
+def test_a_four_that_counts_or_dates_stays_a_number(text):
+    assert spelt(text) == text

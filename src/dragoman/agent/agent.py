@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,15 +15,19 @@ from dragoman.core.values import (
     Context,
     Draft,
     Evidence,
+    Passage,
     Plan,
     ReadTask,
     Request,
+    Scope,
     Source,
     SourceName,
     Verdict,
 )
 from dragoman.models.metering import metered, metered_pieces
+from dragoman.reader.history import recollection_reply
 from dragoman.reader.phrases import deletion_reply, spoken, unchanged_memory
+from dragoman.reader.recency import asks_for_latest, older_note, older_versions
 from dragoman.retriever.told import TOLD
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
@@ -60,6 +65,7 @@ class Agent:
         fallback: Fallback = "all",
         names: Mapping[str, str] | None = None,
         language: str = "en",
+        date_of: Callable[[Scope, Passage], str] | None = None,
     ) -> None:
         if k < 1:
             raise ConfigError(f"k must be at least 1, not {k}.", remedy="Set retriever.k to the passages wanted.")
@@ -75,10 +81,12 @@ class Agent:
         self.k = k
         self.fallback = fallback
         self.language = language
+        self._date_of = date_of
         roles = {"gate": gate, "planner": planner, "retriever": retriever, "reader": reader, "refiner": refiner}
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
+        self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], Steps] = {(): ()}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
 
@@ -120,6 +128,13 @@ class Agent:
 
     def _look(self, turns: list[TurnState]) -> Iterator[None]:
         """Everything before the reading; yields after each stage, so that a caller can show what was decided."""
+        for turn in turns:
+            if turn.context.recollection is not None:
+                turn.recollect(self.names, self._user_source)
+        turns = [turn for turn in turns if turn.context.recollection is None]
+        if not turns:
+            yield
+            return
         self._decide(turns)
         yield
         asked = [turn for turn in turns if turn.verdict.retrieve]
@@ -256,29 +271,58 @@ class Agent:
         if not turns:
             return
         with self._stage("reader", turns) as stage:
-            drafts = self.reader.read([ReadTask(turn.context, turn.plan, turn.evidence) for turn in turns])
+            drafts = self.reader.read([self._task(turn) for turn in turns])
             require(drafts, turns, stage)
         role, component, share = stage.header
         for turn, draft in zip(turns, drafts, strict=True):
-            turn.draft = draft
-            turn.notes.append(Note(role, component, share, draft))
+            turn.draft = self._with_older(turn, draft)
+            turn.notes.append(Note(role, component, share, turn.draft))
+
+    def _task(self, turn: TurnState) -> ReadTask:
+        """What the reader answers from: without documents that newer ones contradict, for who asks for the latest."""
+        if self._date_of is None or len(turn.evidence) < 2 or not asks_for_latest(turn.context.last):
+            return turn.task()
+        days = {}
+        for piece in turn.evidence:
+            source = self._by_name.get(piece.source)
+            if source is not None and source.about == "world":
+                days[piece.id] = self._date_of(source.scope(turn.context.scope), piece.passage)
+        turn.older = older_versions(turn.context.last, turn.evidence, days)
+        gone = {version.evidence.id for version in turn.older}
+        return replace(turn.task(), evidence=tuple(piece for piece in turn.evidence if piece.id not in gone))
+
+    def _with_older(self, turn: TurnState, draft: Draft) -> Draft:
+        """An answer from a newer document, with a sentence that says that an older one differs."""
+        if not turn.older or not draft.quoted:
+            return draft
+        note = older_note(turn.older, spoken(turn.context.last, self.language))
+        return replace(
+            draft, text=draft.text + note, quoted=(*draft.quoted, *(version.evidence.id for version in turn.older))
+        )
 
     def _said(self, turn: TurnState) -> bool:
         """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
 
-        Nor may one claim that something was remembered or deleted where memory does not change.
+        Nor may one claim that something was remembered or deleted where memory does not change. A question about the
+        history of the user's facts is answered so too: the dates in it are memory's.
         """
         context = turn.context
+        language = spoken(context.last, self.language)
+        recollection = context.recollection
+        if recollection is not None:
+            text = recollection_reply(recollection, language)
+            turn.draft = Draft(text, 1.0, "said", tuple(row.id for row in recollection.facts))
+            turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
+            return True
         if context.learned.is_empty and context.control.writes_memory:
             return False
-        language = spoken(context.last, self.language)
         if context.learned.is_empty:
-            text = unchanged_memory(context.last, context.control, language)
+            said = unchanged_memory(context.last, context.control, language)
         else:
-            text = deletion_reply(context.learned, language)
-        if text is None:
+            said = deletion_reply(context.learned, language)
+        if said is None:
             return False
-        turn.draft = Draft(text, 1.0, "said")
+        turn.draft = Draft(said, 1.0, "said")
         turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
         return True
 
@@ -288,9 +332,11 @@ class Agent:
             return
         draft: Draft | None = None
         with self._stage("reader", [turn]) as stage:
-            for piece in self.reader.stream(turn.task()):
+            for piece in self.reader.stream(self._task(turn)):
                 if isinstance(piece, Draft):
-                    draft = piece
+                    draft = self._with_older(turn, piece)
+                    if draft.text != piece.text:
+                        yield draft.text[len(piece.text) :]
                 else:
                     before = perf_counter()
                     yield piece
@@ -301,7 +347,7 @@ class Agent:
             turn.notes.append(Note(*stage.header, draft))
 
     def _is_refined(self, turn: TurnState) -> bool:
-        return self.refiner is not None and bool(turn.evidence)
+        return self.refiner is not None and bool(turn.evidence) and not turn.older and turn.context.recollection is None
 
     def _refine(self, turns: list[TurnState]) -> Iterator[None]:
         turns = [turn for turn in turns if self._is_refined(turn)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.agent.private_dialogues import PrivateDialogues
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
+from dragoman.core.clock import stamp
 from dragoman.core.control import DEFAULT_CONTROL, MemoryMode, RetrieveMode, TurnControl, sources_with_needs
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
@@ -200,6 +202,7 @@ class Assistant:
         holds = [self._hold_for(ask) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts, holds)
+        learned = [self._recollected(context) for context in learned]
         replies = self.agent.run(learned)
         said = [context.last for context in contexts]
         kept = zip(learned, said, replies, notes, asks, strict=True)
@@ -236,6 +239,7 @@ class Assistant:
         context, length = self._context(ask)
         said = context.last
         (context,), (note,) = self._learn([context], [hold])
+        context = self._recollected(context)
         if note is not None:
             yield note
         for piece in self.agent.stream(context):
@@ -275,7 +279,7 @@ class Assistant:
         if control.sources is not None:
             control = replace(control, sources=sources_with_needs(control.sources, self.sources))
         told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
-        turns = (*told, Turn("user", said))
+        turns = (*told, Turn("user", said, stamp()))
         context = Context(turns, scope, ask.dialogue, instructions=ask.instructions, control=control)
         return replace(context, sampling=ask.sampling), len(kept)
 
@@ -292,6 +296,10 @@ class Assistant:
         resumptions = [resumed(context) for context in contexts]
         everything = [NOTHING_LEARNED] * len(contexts)
         writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
+        refresh = getattr(self.memory, "refresh", None)
+        for context in contexts:  # what has run out is not to be read either
+            if refresh is not None and not context.control.writes_memory and context.control.keep:
+                refresh(context.scope)
         with ExitStack() as held:
             for nth in writing:
                 held.enter_context(holds[nth])
@@ -306,6 +314,14 @@ class Assistant:
         ]
         return [self._told(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
 
+    def _recollected(self, context: Context) -> Context:
+        """The context with what memory has on a question about the history of the user's facts, where it is one."""
+        recollect = getattr(self.memory, "recollect", None)
+        if recollect is None or not context.learned.is_empty or context.control.memory == "off":
+            return context
+        recollection = recollect(context)
+        return context if recollection is None else replace(context, recollection=recollection)
+
     def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
         """The context that the agent answers; an answer to a question back resumes the question before it."""
         if again is None and learned.added:
@@ -315,7 +331,7 @@ class Assistant:
             *earlier, question = again.turns
             # Memory holds the answer now; where it may not, the answer stands before the question.
             answer = () if context.control.writes_memory else (Turn("user", again.statement),)
-            context = replace(context, turns=(*earlier, *answer, question))
+            context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
         if context.turns:
             context = replace(context, turns=(*context.history, self._asked(context)))
         if learned.is_empty:
@@ -366,7 +382,7 @@ class Assistant:
     def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
-        turns = kept_turns(said, reply)
+        turns = kept_turns(replace(context.turns[-1], text=said), reply)
         if not ask.control.keep:
             self._private.add(context.scope, ask.dialogue, (*ask.before, Turn("user", said), Turn("agent", reply.text)))
             return reply
@@ -386,10 +402,16 @@ class Assistant:
         learned: Learned = self._memory_method("remember")(self.scope(user), said)
         return learned
 
-    def recall(self, query: str | None = None, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
-        """What is remembered about a user, or what of it fits a query, best first."""
+    def recall(
+        self, query: str | None = None, *, user: str = DEFAULT_USER, at: datetime | None = None
+    ) -> tuple[Passage, ...]:
+        """What is remembered about a user, or what of it fits a query, best first.
+
+        With `at`, everything that was believed about the user at that moment.
+        """
         wanted = None if query is None else clean(query, most=self._most)
-        return tuple(self._memory_method("recall")(self.scope(user), wanted))
+        then: dict[str, Any] = {} if at is None else {"at": at}
+        return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
         """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.
@@ -605,7 +627,7 @@ def _stated(context: Context, again: Resumed | None) -> Context:
     """What memory learns from: an answer to a question back as the statement that it stands for."""
     if again is None:
         return context
-    return replace(context, turns=(*context.history, Turn("user", again.statement)))
+    return replace(context, turns=(*context.history, replace(context.turns[-1], text=again.statement)))
 
 
 def _without_deleted_text(learned: Learned) -> Learned:

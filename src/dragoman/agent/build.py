@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +29,7 @@ from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel, Store
-    from dragoman.core.values import Source
+    from dragoman.core.values import Passage, Scope, Source
     from dragoman.sources.ingest import IngestProgress
     from dragoman.sources.tools import McpTool
 
@@ -154,6 +155,7 @@ def assemble(
         k=design.k,
         fallback=design.fallback,
         names=names,
+        date_of=_dates(store),
     )
     return Assistant(
         agent,
@@ -221,6 +223,17 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
         return None
     parts = (creator.shared("critic"), creator.shared("retriever"), creator.shared("reader"))
     return Refiner(*parts, **settings.model_dump())
+
+
+def _dates(store: Store) -> Callable[[Scope, Passage], str]:
+    """The dates of passages; its imports wait until somebody asks for the latest."""
+
+    def date_of(scope: Scope, passage: Passage) -> str:
+        from dragoman.sources.dates import passage_date
+
+        return passage_date(store, scope, passage)
+
+    return date_of
 
 
 def _scorer_of(tables: dict[str, dict[str, Any]]) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError
-from dragoman.core.trace import Note, Reply, Role, Trace
-from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, Verdict
+from dragoman.core.trace import Note, Reply, Retrieval, Role, Trace
+from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, SourceName, Verdict
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from dragoman.reader.recency import OlderVersion
 
 _CLOSED = Verdict(False, 0.0)
 _EMPTY = Draft("")
@@ -22,7 +24,7 @@ _EMPTY = Draft("")
 class TurnState:
     """What is known of a turn so far; it lives as long as one call of the agent."""
 
-    __slots__ = ("context", "draft", "evidence", "index", "notes", "plan", "shown", "steps", "verdict")
+    __slots__ = ("context", "draft", "evidence", "index", "notes", "older", "plan", "shown", "steps", "verdict")
 
     def __init__(self, context: Context, index: int) -> None:
         self.context = context
@@ -33,11 +35,24 @@ class TurnState:
         self.evidence: tuple[Evidence, ...] = ()
         self.draft = _EMPTY
         self.notes: list[Note] = []
+        self.older: tuple[OlderVersion, ...] = ()
         self.shown = 0
 
     def close(self) -> None:
         """Go on as if nothing had been looked up."""
         self.plan, self.steps, self.evidence = NULL_PLAN, (), ()
+
+    def recollect(self, names: Mapping[str, str], source: SourceName) -> None:
+        """Take the facts that memory has on a question about their history, without asking gate and planner."""
+        recollection = self.context.recollection
+        assert recollection is not None
+        self.verdict = Verdict(True, 1.0, "asks about the history of the user's facts")
+        self.plan = Plan(((source,),)) if source else NULL_PLAN
+        self.evidence = tuple(Evidence(passage, 1.0) for passage in recollection.facts)
+        self.notes.append(Note("gate", names["gate"], 0.0, self.verdict))
+        if source:
+            self.notes.append(Note("planner", names["planner"], 0.0, self.plan))
+            self.notes.append(Note("retriever", names["retriever"], 0.0, Retrieval((source,), self.evidence)))
 
     def fresh(self) -> list[Note]:
         """The notes that were not given out yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dragoman.core.clock import stamp
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
 from dragoman.core.values import Turn
@@ -35,9 +36,9 @@ def clean(text: str, *, most: int = MOST_CHARACTERS) -> str:
     return kept
 
 
-def kept_turns(said: str, reply: Reply) -> tuple[Turn, Turn] | None:
+def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
     """The two turns as the store keeps them; None where the turn asked to forget, so that its words are not kept."""
     for note in reply.trace.of("memory"):
         if getattr(note.value, "forgotten", ()):
             return None
-    return Turn("user", said), Turn("agent", reply.text)
+    return asked, Turn("agent", reply.text, stamp())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -18,6 +19,20 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Overridable)(recall)
 
 
+def moment(text: str) -> datetime:
+    """The last moment of the day, or of any other period, that a text names; now where that is later."""
+    from dragoman.core.clock import now
+    from dragoman.core.errors import InputError
+    from dragoman.decision.times import resolve
+
+    period = resolve(text, now(), tense="past")
+    if period is None or (period.end is None and period.start is None):
+        raise InputError(f"'{text[:60]}' is no date.", remedy="Write it as 2026-05-03, or as in 'last Friday'.")
+    end = period.end - timedelta(seconds=1) if period.end else period.start
+    assert end is not None
+    return min(end, now())
+
+
 def recall(
     *,
     query: Annotated[
@@ -26,13 +41,18 @@ def recall(
     ] = None,
     agent: Agent = None,
     user: User = "me",
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Show what was known on a day: 2026-05-03, 'last Friday', '上周五'."),
+    ] = None,
     as_json: AsJson = False,
     settings: Set = None,
     state: State = None,
 ) -> None:
     """Show stored facts about a user."""
     with opened(agent, settings=settings, state=state) as assistant:
-        facts = assistant.recall(" ".join(query) if query else None, user=user)
+        then = {} if at is None else {"at": moment(at)}
+        facts = assistant.recall(" ".join(query) if query else None, user=user, **then)
     if as_json:
         from dragoman.core.codec import encode
 

@@ -142,8 +142,8 @@ class Store(Protocol):
 
     def remove(self, scope: Scope, ids: Sequence[str]) -> int: ...
 
-    def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another: it stays in the store, and no search returns it."""
+    def supersede(self, scope: Scope, id: str, by: str, *, meta: Mapping[str, str] | None = None) -> None:
+        """Mark a row as replaced by another, and add to its meta: it stays in the store, and no search returns it."""
         ...
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
@@ -163,7 +163,8 @@ class Store(Protocol):
     ) -> None:
         """Add turns to a dialogue, with the trace of the agent's turn, all or none.
 
-        `under` a receipt they are added once: a second time is a StoreTwiceError, and nothing is added.
+        `under` a receipt they are added once: a second time is a StoreTwiceError, and nothing is added. A turn without
+        `said_at` gets the current time.
         """
         ...
 

@@ -46,10 +46,14 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance of a dialogue."""
+    """One utterance of a dialogue; `said_at` is when, as `core.clock.stamp` writes it, or "" where nobody knows.
+
+    Two turns are equal if speaker and text are.
+    """
 
     speaker: Speaker
     text: str
+    said_at: str = field(default="", compare=False, metadata={SPARSE: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,30 @@ class Learned:
 
 NOTHING_LEARNED = Learned()
 
+HistoryKind: TypeAlias = Literal["before", "told", "valid", "believed", "said", "since", "until", "age", "spoken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """Facts of a user, past ones among them, that answer a question about their history.
+
+    `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
+    time, what was `said` in a period, `since` or `until` when something is true, an `age`, or what was `spoken` of
+    in past chats, whose turns are then the facts. `current` are facts that hold now, `start` and `end` the period asked
+    for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is certain), `now` the time of the
+    question, `zone` the user's.
+    """
+
+    kind: HistoryKind
+    facts: tuple[Passage, ...] = ()
+    current: tuple[Passage, ...] = ()
+    start: str = ""
+    end: str = ""
+    grain: str = ""
+    value: str = ""
+    now: str = ""
+    zone: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -119,6 +147,7 @@ class Context:
     `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
     only readers with a model use them.
     `control` is what the caller decided about the turn.
+    `recollection` is what memory has on a question about the user's history ("Where did I live before?").
     """
 
     turns: tuple[Turn, ...]
@@ -128,6 +157,7 @@ class Context:
     instructions: str = field(default="", metadata={SPARSE: True})
     sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
     control: TurnControl = field(default=DEFAULT_CONTROL, metadata={SPARSE: True})
+    recollection: Recollection | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
@@ -139,6 +169,11 @@ class Context:
     def last(self) -> str:
         """The user's turn to answer."""
         return self.turns[-1].text if self.turns else ""
+
+    @property
+    def said_at(self) -> str:
+        """When the user said the turn to answer; "" where nobody knows."""
+        return self.turns[-1].said_at if self.turns else ""
 
     @property
     def history(self) -> tuple[Turn, ...]:
@@ -174,6 +209,11 @@ class Passage:
     position: int = 0
     origin: str = ""
     meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def date(self) -> str:
+        """The day of the document in ISO 8601, "" where it has none: `meta["date"]`."""
+        return self.meta.get("date", "")
 
     @property
     def indexed(self) -> str:
@@ -360,7 +400,8 @@ class Fact:
 
     `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
-    "diet"), and `said` the sentence as it was typed.
+    "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
+    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does.
     """
 
     text: str
@@ -370,6 +411,9 @@ class Fact:
     subject: str = "user"
     type: str = "text"
     role: str = ""
+    said_at: str = field(default="", metadata={SPARSE: True})
+    valid_from: str = field(default="", metadata={SPARSE: True})
+    valid_until: str = field(default="", metadata={SPARSE: True})
 
     @property
     def relation(self) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dragoman.core.values import Fact, Passage
+from dragoman.memory.dating import times_of
 from dragoman.memory.facts import ends, holds_many
 from dragoman.memory.people import is_same, people_of
 from dragoman.memory.roles import canonical
@@ -29,6 +31,7 @@ def fact_of(passage: Passage) -> Fact:
         meta.get("subject") or _owner(meta.get("slot", "")),
         meta.get("type", "text"),
         meta.get("role", ""),
+        *times_of(meta),
     )
 
 
@@ -63,7 +66,7 @@ def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
     if len(named) != 1 or fact.relation in ("name", "名字"):
         return fact
     slot = f"{named[0]}'s {fact.relation}"
-    return Fact(fact.text, slot, fact.value, fact.said, named[0], fact.type, fact.role)
+    return replace(fact, slot=slot, subject=named[0])
 
 
 def older_than(id: str, live: Sequence[Passage]) -> Sequence[Passage]:

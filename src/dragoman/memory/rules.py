@@ -6,9 +6,12 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from dragoman import prompts
 from dragoman.core.caches import clear_caches
+from dragoman.core.clock import moment_of, now, stamp, zone_of
 from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.registry import memories
 from dragoman.core.trace import reply_from_json
@@ -16,21 +19,31 @@ from dragoman.core.values import (
     ASIDE,
     NOTHING_LEARNED,
     Context,
+    Draft,
     Erasure,
     Fact,
     Learned,
     Passage,
     Query,
+    Recollection,
     Scope,
     Source,
 )
+from dragoman.memory.ages import is_age, is_birthday
 from dragoman.memory.correction import corrected
+from dragoman.memory.dating import dated, grain_of, meta_of
 from dragoman.memory.facts import facts, is_instruction, is_lasting
+from dragoman.memory.fleeting import fleeting_facts
 from dragoman.memory.forgetting import fitting, telling
+from dragoman.memory.history import all_rows, believed
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_in, people_of
+from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
+from dragoman.memory.spoken import asks_for_chats, spoken
 from dragoman.memory.undo import Deletion, RecentDeletions
+from dragoman.memory.untimed import untimed_facts
+from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
 from dragoman.text.confirmations import is_confirmation, is_undo
 from dragoman.text.forget_requests import forget_request
 from dragoman.text.forgetting import forget_texts
@@ -51,7 +64,9 @@ class RuleMemory:
     """Facts about a user, kept in the private source about the user.
 
     The model is asked only where the rules see a lasting statement about the user that they cannot
-    place; `ask_model` switches that off, `learn` switches learning from conversation off altogether.
+    place; `ask_model` switches that off, `learn` switches learning from conversation off altogether. `time_zone` is the
+    users' ("Europe/Zurich"; default: the machine's): it says when "yesterday" was, and when a day ends. `fleeting`
+    keeps facts of the hour ("I'm at the station") until the day ends.
     """
 
     def __init__(
@@ -65,6 +80,8 @@ class RuleMemory:
         learn: bool = True,
         ask_model: bool = True,
         certainty: float = 0.9,
+        time_zone: str = "",
+        fleeting: bool = True,
     ) -> None:
         self._store = store
         self._encoder = encoder
@@ -73,6 +90,8 @@ class RuleMemory:
         self._learn = learn
         self._ask_model = ask_model
         self._certainty = certainty
+        self._fleeting = fleeting
+        self._zone = zone_of(time_zone)
         self.most_facts: int | None = None
         self.erase_scope: Callable[[Scope], int] = store.forget
         """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
@@ -86,14 +105,24 @@ class RuleMemory:
 
     def remember(self, scope: Scope, text: str) -> Learned:
         """Keep what a text says; as one fact where the rules find none in it."""
+        self.refresh(scope)
         known = self._known(scope)
         whole = Fact(text.strip(), "about", text.strip(), text.strip())
-        return self._add(scope, facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,), known)
+        new = facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,)
+        return self._add(scope, self._dated(new, now()), known)
 
-    def recall(self, scope: Scope, query: str | None = None, *, k: int = 5) -> Sequence[Passage]:
-        """What is remembered about a user: all of it, oldest first, or what fits a query best."""
+    def recall(
+        self, scope: Scope, query: str | None = None, *, k: int = 5, at: datetime | None = None
+    ) -> Sequence[Passage]:
+        """What is remembered about a user: all of it, oldest first, or what fits a query best.
+
+        With `at`, what was believed at that moment, all of it.
+        """
         if self._source is None:
             return ()
+        self.refresh(scope)
+        if at is not None:
+            return tuple(believed(all_rows(self._store, scope, self._source.name), stamp(at)))
         if query is None:
             return tuple(self._store.passages(scope, self._source.name))
         vector = [float(x) for x in self._encoder.encode([query])[0]]
@@ -103,6 +132,47 @@ class RuleMemory:
         )
         hits = {hit.passage.id: hit.passage for hit in (*lexical, *near)}
         return tuple(hits.values())[:k]
+
+    def refresh(self, scope: Scope) -> None:
+        """Bring a user's facts up to date with the calendar: end what has expired, begin what was announced."""
+        if self._source is not None and self._upkeep.run(scope):
+            self._clear_caches()
+
+    def recollect(self, context: Context) -> Recollection | None:
+        """What the history of the user's facts has on the last turn; None where it asks for something else."""
+        if self._source is None:
+            return None
+        at = moment_of(context.said_at) or now()
+        if asks_for_chats(context.last):
+            return spoken(self._store, context, self._source.name, at=at, zone=self._zone, analyse=self._analyse)
+        if not asks_for_history(context.last):
+            return None
+        rows = all_rows(self._store, context.scope, self._source.name)
+        live = self._known(context.scope)
+        asking = Asking(context, at, self._zone, rows, live, self._encoder, self._analyse, self._shown_before)
+        return recollection(asking)
+
+    def _shown_before(self, context: Context) -> Sequence[str]:
+        """The ids of the user's facts behind the last reply of a dialogue."""
+        trace = self._store.trace(context.scope, context.dialogue) if context.dialogue else None
+        if trace is None or self._source is None:
+            return ()
+        reply = reply_from_json(trace)
+        learned = [note.value for note in reply.trace.of("memory") if isinstance(note.value, Learned)]
+        changed = [row.id for each in learned for row in (*each.added, *each.joined)]
+        quoted = [
+            id_ for note in reply.trace.of("reader") if isinstance(note.value, Draft) for id_ in note.value.quoted
+        ]
+        shown = [piece.id for piece in reply.evidence if piece.source == self._source.name]
+        return changed or [id_ for id_ in shown if id_ in quoted] or shown
+
+    @property
+    def _upkeep(self) -> Upkeep:
+        assert self._source is not None
+        return Upkeep(self._store, self._encoder, self._source.name, self._zone, self._passage)
+
+    def _dated(self, new: Sequence[Fact], at: datetime) -> tuple[Fact, ...]:
+        return tuple(dated(fact, at, self._zone) for fact in new)
 
     def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
         """Erase a user's facts that fit, or, without `what`, everything of theirs; the rows without their text.
@@ -142,7 +212,7 @@ class RuleMemory:
             row for row in self._store.get(scope, list(added)) if row is not None and row.source == self._source.name
         ]
         hidden = self._store.passages(scope, self._source.name, superseded=True)
-        back = [row for row in hidden if row.id in set(replaced)] if gone else []
+        back = [_reopened(row) for row in hidden if row.id in set(replaced)] if gone else []
         self._store.remove(scope, [row.id for row in (*gone, *back)])
         if back:
             self._store.put(scope, back, self._encoder.encode([row.indexed for row in back]))
@@ -230,6 +300,7 @@ class RuleMemory:
     def _turn(self, context: Context) -> Learned:
         if self._source is None:
             return NOTHING_LEARNED
+        self.refresh(context.scope)
         deletion = self._deletion(context)
         if deletion is not None:
             return deletion
@@ -250,11 +321,15 @@ class RuleMemory:
         def people() -> dict[str, str]:
             return people_in(context.history) | people_of(map(fact_of, everything_known()))
 
-        new = facts(context.last, people=people)
+        at = moment_of(context.said_at) or now()
+        new = facts(context.last, people=people) or untimed_facts(context.last, at, self._zone, people=people)
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal:
             new = self._judged(shape.core)
+        new = self._dated(new, at)
+        if self._fleeting and not new:
+            new = self._dated(fleeting_facts(context.last, at, self._zone), at)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
 
     def _deletion(self, context: Context) -> Learned | None:
@@ -304,7 +379,8 @@ class RuleMemory:
             else:
                 passage = self._passage(scope, fact, rows)
                 added.append((fact, passage))
-                live = [old for old in live if not replaces(fact, fact_of(old), people)] + [passage]
+                if not is_announced(fact):
+                    live = [old for old in live if not replaces(fact, fact_of(old), people)] + [passage]
                 rows += 1
         return Learned(tuple(passage for _, passage in added), self._put(scope, added, people), tuple(joined))
 
@@ -320,10 +396,16 @@ class RuleMemory:
         live = list(self._store.passages(scope, self._source.name))
         superseded: dict[str, Passage] = {}
         for fact, passage in added:
+            if is_announced(fact):  # the older fact holds until then
+                self._store.supersede(scope, passage.id, PENDING, meta={PENDING: "yes"})
+                continue
             for old in older_than(passage.id, live):
                 if old.id not in superseded and replaces(fact, fact_of(old), people):
-                    self._store.supersede(scope, old.id, passage.id)
+                    meta = ended(old, fact.valid_from or stamp(), fact.said_at or stamp())
+                    self._store.supersede(scope, old.id, passage.id, meta=meta)
                     superseded[old.id] = old
+        if any(fact.valid_until or is_announced(fact) or is_age(fact) or is_birthday(fact) for fact, _ in added):
+            self._upkeep.plan(scope)
         return tuple(superseded.values())
 
     def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
@@ -352,6 +434,7 @@ class RuleMemory:
                 "subject": fact.subject,
                 "type": fact.type,
                 **({"role": fact.role} if fact.role else {}),
+                **meta_of(fact, grain_of(fact, moment_of(fact.said_at) or now(), self._zone)),
             },
         )
 
@@ -362,6 +445,11 @@ class RuleMemory:
         known = getattr(self._analyse, "forget", None)
         if callable(known):
             known()
+
+
+def _reopened(row: Passage) -> Passage:
+    """A replaced row as it was before it was replaced."""
+    return replace(row, meta={k: v for k, v in row.meta.items() if k not in ("valid_until", "replaced_at")})
 
 
 def _contradicts(new: Passage, old: Passage) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +13,7 @@ from dragoman.core.errors import InputError
 from dragoman.core.values import About, Passage, SourceName
 from dragoman.core.workers import ShardJob, Tell, Work
 from dragoman.sources.allowance import Allowance
+from dragoman.sources.dates import stated_date
 from dragoman.sources.files import parse
 from dragoman.sources.passages import cut
 
@@ -68,6 +69,9 @@ def read_passages(loaded: Loaded) -> Read:
     try:
         document = parse(loaded.content, loaded.name)
         passages = cut(document, loaded.source, loaded.origin, apart=loaded.apart)
+        day = stated_date(loaded.content, loaded.name)
+        if day:
+            passages = tuple(replace(passage, meta={"date": day, **passage.meta}) for passage in passages)
         # A store repeats the title, headings and meta with every passage.
         allowance = Allowance(loaded.content, loaded.name)
         for passage in passages:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Way: TypeAlias = Literal["ingested", "uploaded"]
 """How a file arrived: read from a folder, or uploaded to a server. Each way has its own base folder, so that the same
 name can occur in both; neither way removes or replaces files of the other."""
-RULES = 2
+RULES = 3
 """Version of the readers and of the chunking; raising it makes every file be read again."""
 
 _PENDING = "pending "
@@ -74,6 +74,11 @@ class IngestLedger:
         """Whether an origin is a file, complete or not, that arrived this way."""
         entry = self._kept(origin)
         return entry is not None and self._is_ours(entry)
+
+    def modified(self, origin: str) -> int:
+        """The modification time of a file when it was read, in nanoseconds; 0 where it is not known."""
+        entry = self._kept(origin)
+        return 0 if entry is None else entry.modified
 
     def begin(self, origin: str) -> None:
         """Mark a file as pending, so that an interruption does not leave a partial file marked as complete."""

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dragoman.core.clock import stamp
 from dragoman.core.errors import StoreError
 from dragoman.core.values import Answered, Receipt, Scope, Turn
 from dragoman.stores.erasure_hold import ErasureHold
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.core.codec import Json
     from dragoman.stores.engine import Bindings, Engine
 
-_DIALOGUE = """SELECT speaker, text FROM turns
+_DIALOGUE = """SELECT speaker, text, said_at FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq"""
 _DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
 _BYTES = """SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(trace), 0)), 0), count(seq) FROM turns
@@ -56,12 +57,16 @@ class DialogueTable(ABC):
     def append(
         self, scope: Scope, dialogue: str, turns: Sequence[Turn], trace: Json = None, *, under: Receipt | None = None
     ) -> None:
-        """Add turns to a dialogue, with the trace of the agent's turn, all or none; under a receipt, once."""
+        """Add turns to a dialogue, with the trace of the agent's turn, all or none; under a receipt, once.
+
+        A turn without a time of its own gets the current one.
+        """
         check_key("A dialogue id", dialogue)
         request = check_request(under, turns)
         check_turns(turns, traced=trace is not None)
         last = max((i for i, turn in enumerate(turns) if turn.speaker == "agent"), default=-1)
         text = None if trace is None else json.dumps(trace)
+        written_at = stamp()
         rows: list[Bindings] = [
             {
                 "dialogue": dialogue,
@@ -69,6 +74,7 @@ class DialogueTable(ABC):
                 "text": turn.text,
                 "trace": text if i == last else None,
                 "request": request if i == last else None,
+                "said_at": turn.said_at or written_at,
             }
             for i, turn in enumerate(turns)
         ]
@@ -102,7 +108,10 @@ class DialogueTable(ABC):
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
             cells = rows.rows(_DIALOGUE, dialogue=dialogue)
-        return [Turn("agent" if speaker == "agent" else "user", str(text)) for speaker, text in cells]
+        return [
+            Turn("agent" if speaker == "agent" else "user", str(text), str(said_at or ""))
+            for speaker, text, said_at in cells
+        ]
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""

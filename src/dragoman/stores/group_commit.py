@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dragoman.stores.rows import Cell
     from dragoman.stores.sqlite.database import Database
 
-APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, request)
-    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace, :request)"""
+APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, request, said_at)
+    VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace, :request, :said_at)"""
 
 
 class _Entry:

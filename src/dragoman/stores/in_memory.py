@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.clock import stamp
 from dragoman.core.errors import InputError
 from dragoman.core.registry import stores
 from dragoman.core.values import Answered, Hit, Passage, Query, Receipt, Scope, SourceName, Turn
@@ -148,13 +149,16 @@ class InMemoryStore:
                 self.keep(scope, key, value)
             return self.remove(scope, remove)
 
-    def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another; putting it again revives it."""
+    def supersede(self, scope: Scope, id: str, by: str, *, meta: Mapping[str, str] | None = None) -> None:
+        """Mark a row as replaced by another, and add to its meta; putting it again revives it."""
         with self._lock:
             room = self._room(scope)
             if id not in room.rows:
                 raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
-            room.rows[id].superseded = True
+            row = room.rows[id]
+            row.superseded = True
+            if meta:
+                row.passage = replace(row.passage, meta={**row.passage.meta, **meta})
             room.pools.clear()
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
@@ -182,7 +186,8 @@ class InMemoryStore:
             if request is not None and self.answered(scope, request) is not None:
                 raise kept_twice(request)
             room = self._rooms.setdefault(scope, _Room())
-            entries = [_StoredTurn(turn) for turn in turns]
+            written_at = stamp()
+            entries = [_StoredTurn(turn if turn.said_at else replace(turn, said_at=written_at)) for turn in turns]
             for last in [one for one in entries if one.turn.speaker == "agent"][-1:]:
                 last.trace, last.request = trace, request
             if entries:

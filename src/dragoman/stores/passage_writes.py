@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
-from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, digest_of, lines_of, to_cells
+from dragoman.stores.rows import COLUMNS, Analyse, Cell, check_source, digest, digest_of, from_cells, lines_of, to_cells
 
 if TYPE_CHECKING:
     from dragoman.stores.engine import ScopedRows
@@ -35,6 +35,10 @@ _PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, sup
 _DROP_VECTOR = """DELETE FROM vectors WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
 _VECTOR_KEYS = ("source", "seq", "id", "parent")
 _DELETE = "DELETE FROM passages WHERE tenant = :tenant AND user = :user AND seq = :seq"
+_SUPERSEDED_META = f"""SELECT {COLUMNS} FROM passages
+    WHERE tenant = :tenant AND user = :user AND seq = :seq"""
+_PUT_META = """UPDATE passages SET meta = :meta, digest = :digest
+    WHERE tenant = :tenant AND user = :user AND seq = :seq"""
 _SUPERSEDE = """UPDATE passages SET superseded_by = :by, changed = :changed
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
 _SUPERSEDE_VECTOR = """UPDATE vectors SET superseded = 1
@@ -165,8 +169,8 @@ def remove(rows: ScopedRows, ids: Sequence[str], purge: Purge) -> int:
     return len(removed)
 
 
-def supersede(rows: ScopedRows, id: str, by: str, purge: Purge) -> None:
-    """Mark a row as replaced, and remove it from the indexes."""
+def supersede(rows: ScopedRows, id: str, by: str, purge: Purge, meta: Mapping[str, str] | None = None) -> None:
+    """Mark a row as replaced, add to its meta, and remove it from the indexes."""
     cells = rows.rows(_ROWS, ids=json.dumps([id]))
     if not cells:
         raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
@@ -175,6 +179,10 @@ def supersede(rows: ScopedRows, id: str, by: str, purge: Purge) -> None:
     purge(str(source), [int(seq or 0)])
     rows.rows(_SUPERSEDE, seq=seq, by=by, changed=tick)
     rows.rows(_SUPERSEDE_VECTOR, source=source, seq=seq)
+    if meta:
+        passage = from_cells(rows.rows(_SUPERSEDED_META, seq=seq)[0])
+        changed = to_cells(replace(passage, meta={**passage.meta, **meta}))
+        rows.rows(_PUT_META, seq=seq, meta=changed["meta"], digest=digest_of(changed.values()))
     accounts.add(str(source), -1 if live else 0, -int(length or 0) if live else 0)
     accounts.write(rows, tick)
 

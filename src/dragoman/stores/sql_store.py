@@ -171,12 +171,12 @@ class TableStore(DialogueTable):
         self._engine.erase()
         return Purged(0)
 
-    def supersede(self, scope: Scope, id: str, by: str) -> None:
-        """Mark a row as replaced by another: it stays in the store, and no search returns it."""
+    def supersede(self, scope: Scope, id: str, by: str, *, meta: Mapping[str, str] | None = None) -> None:
+        """Mark a row as replaced by another, and add to its meta: it stays in the store, and no search returns it."""
         from dragoman.stores.passage_writes import supersede
 
         with self._purging(scope) as purge, self._engine.writing(scope) as rows:
-            supersede(rows, id, by, self._telling(rows, purge))
+            supersede(rows, id, by, self._telling(rows, purge), meta or {})
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
         """BM25 search with exact scores, also where an index supplies the candidates."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from dragoman.core.clock import use_clock
 from dragoman.core.errors import InputError, StoreTwiceError
 from dragoman.core.protocols import Store
 from dragoman.core.values import Answered, Hit, Passage, Query, Receipt, Scope, Turn
@@ -176,6 +178,13 @@ class StoreConformance:
         assert ids(store.nearest([near(ANA, 1, 0, 0, k=1)])[0]) == ["ferry"]
         assert store.count(ANA, "NOTES") == 3
 
+    def test_superseding_adds_to_the_meta_of_the_row(self, store: Store) -> None:
+        store.put(ANA, [FERRY, MUSEUM])
+        store.supersede(ANA, "ferry", "museum", meta={"valid_until": "2026-05-03T12:00:00Z"})
+        (old,) = store.passages(ANA, "NOTES", superseded=True)
+        assert old == replace(FERRY, meta={**FERRY.meta, "valid_until": "2026-05-03T12:00:00Z"})
+        assert store.put(ANA, [old]) == 1 and store.put(ANA, [old]) == 0
+
     def test_frequencies_count_rows(self, store: Store) -> None:
         store.put(ANA, ALL)
         assert store.frequencies(ANA, "NOTES", ["the", "at", "zeppelin"]) == (3, {"the": 3, "at": 2, "zeppelin": 0})
@@ -218,6 +227,17 @@ class StoreConformance:
         assert store.trace(ANA, "b") is None
         assert list(store.traces(ANA, "b")) == [None, {"gate": [1, 2.5, None, "雨"]}, None, None]
         assert list(store.traces(BEN, "b")) == []
+
+    def test_turns_keep_the_time_at_which_they_were_said(self, store: Store) -> None:
+        with use_clock("2026-05-03T12:30:00Z"):
+            store.append(ANA, "d", [Turn("user", "hello", "2024-02-29T23:59:59Z"), Turn("agent", "hi")])
+        assert [turn.said_at for turn in store.dialogue(ANA, "d")] == ["2024-02-29T23:59:59Z", "2026-05-03T12:30:00Z"]
+
+    def test_turns_stay_in_order_when_the_clock_goes_back(self, store: Store) -> None:
+        for year in (2026, 2024):
+            with use_clock(f"{year}-05-03T12:30:00Z"):
+                store.append(ANA, "d", [Turn("user", str(year))])
+        assert [turn.text for turn in store.dialogue(ANA, "d")] == ["2026", "2024"]
 
     def test_turns_under_a_request_are_added_once(self, store: Store) -> None:
         turns, more = [Turn("user", "hello"), Turn("agent", "hi")], [Turn("user", "and?"), Turn("agent", "no more")]

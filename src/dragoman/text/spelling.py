@@ -13,7 +13,12 @@ _FOR = re.compile(
     r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
     re.IGNORECASE,
 )
-_FOR_SOMEBODY = re.compile(r"(?<=[a-z] )4(?= [a-z]{3,}\W*$)", re.IGNORECASE)
+_COUNTED = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?|years?|months?|weeks?|days?|nights?|hours?|minutes?|people|persons?|times|tickets"
+)
+"""What a 4 before it counts or dates: "my birthday is 4 July", "I stay 4 nights"."""
+_FOR_SOMEBODY = re.compile(rf"(?<=[a-z] )4(?= (?!(?:{_COUNTED})\b)[a-z]{{3,}}\W*$)", re.IGNORECASE)
 _TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)", re.IGNORECASE)
 _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 

@@ -80,6 +80,7 @@ def test_migrations_are_numbered_and_say_what_they_are_for():
         "find the rows of a file, or under a parent, without reading the whole source",
         "what several servers share: requests that were answered, the line of each dialogue, keys and what they used",
         "the erasures of each scope, so that a turn that began before one stores nothing after it",
+        "when a turn was said",
     ]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import apsw
 import pytest
 
+from dragoman.core.clock import use_clock
 from dragoman.core.errors import StoreCorruptError, StoreError
-from dragoman.core.values import Passage, Scope
+from dragoman.core.values import Passage, Scope, Turn
 from dragoman.stores import SqliteStore
 from dragoman.stores.in_memory import words
 from dragoman.stores.sqlite.database import Database
@@ -51,6 +52,24 @@ def test_rows_of_an_earlier_version_are_kept(tmp_path, version):
     new = SqliteStore(path=path, analyse=words)
     assert [passage.text for passage in new.passages(ANA, "NOTES")] == ["kept"]
     new.close()
+
+
+def test_turns_of_an_earlier_version_have_no_time(tmp_path):
+    path = tmp_path / "store.db"
+    old = Database(path, busy_seconds=1, migrations=MIGRATIONS[:4])
+    old.connections()
+    old.close()
+    connection = apsw.Connection(str(path))
+    connection.execute(
+        "INSERT INTO turns (tenant, user, dialogue, speaker, text) VALUES ('acme', 'ana', 'd', 'user', 'hello')"
+    )
+    connection.close()
+    store = SqliteStore(path=path, analyse=words)
+    with use_clock("2026-05-03T12:00:00Z"):
+        store.append(ANA, "d", [Turn("agent", "hi")])
+    turns = store.dialogue(ANA, "d")
+    assert [(turn.text, turn.said_at) for turn in turns] == [("hello", ""), ("hi", "2026-05-03T12:00:00Z")]
+    store.close()
 
 
 def test_a_step_that_fails_leaves_nothing_behind():

@@ -143,9 +143,9 @@ def evidence_table(evidence: Sequence[Evidence]) -> Table:
 
 def facts_table(passages: Iterable[Passage]) -> Table:
     """Table of the stored facts about a user."""
-    rows = table("id", "fact", title="Memory")
+    rows = table("id", "fact", "told", title="Memory")
     for passage in passages:
-        add_row(rows, passage.id, one_line(passage.text, 200))
+        add_row(rows, passage.id, one_line(passage.text, 200), passage.meta.get("said_at", "")[:10])
     return rows
 
 

@@ -85,6 +85,12 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE TABLE erasures (scope BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "when a turn was said",
+        """
+        ALTER TABLE turns ADD COLUMN said_at TEXT;
+        """,
+    ),
 )
 
 

@@ -33,13 +33,17 @@ class PassageRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn of a dialogue; the trace is JSON text, the request the id under which a reply was kept."""
+    """A turn of a dialogue; the trace is JSON text, the request the id under which a reply was kept.
+
+    `said_at` is when it was said; None in stores of earlier versions.
+    """
 
     dialogue: str
     speaker: str
     text: str
     trace: str | None = None
     request: str | None = None
+    said_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +110,24 @@ class Portable(RecordSource, Protocol):
 def to_json(record: Record) -> dict[str, Json]:
     """A record as JSON."""
     if isinstance(record, TurnRecord):
-        told: list[Json] = [record.dialogue, record.speaker, record.text, record.trace]
-        return {"turn": told if record.request is None else [*told, record.request]}
+        cells: list[Json] = [record.dialogue, record.speaker, record.text, record.trace, record.request, record.said_at]
+        while len(cells) > 4 and cells[-1] is None:  # a record without them reads as in earlier versions
+            cells.pop()
+        return {"turn": cells}
     if isinstance(record, KeptRecord):
         return {"kept": [record.key, record.value]}
     vector = None if record.vector is None else b64encode(record.vector).decode("ascii")
-    cells: list[Json] = [_plain(cell) for cell in to_cells(record.passage).values()]
-    return {"passage": [*cells, record.tokens, vector, record.superseded_by]}
+    columns: list[Json] = [_plain(cell) for cell in to_cells(record.passage).values()]
+    return {"passage": [*columns, record.tokens, vector, record.superseded_by]}
 
 
 def from_json(value: Mapping[str, Json]) -> Record:
     """A record from its JSON."""
     try:
         if "turn" in value:
-            dialogue, speaker, text, trace, *request = _list(value["turn"])
-            thought = None if trace is None else str(trace)
-            return TurnRecord(str(dialogue), str(speaker), str(text), thought, *map(str, request))
+            dialogue, speaker, text, *rest = _list(value["turn"])
+            optional = [None if cell is None else str(cell) for cell in rest]
+            return TurnRecord(str(dialogue), str(speaker), str(text), *optional)
         if "kept" in value:
             key, kept = _list(value["kept"])
             return KeptRecord(str(key), str(kept))

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 NOTE = "dragoman:copy"
 """Key of a note about a running copy; such notes are not content."""
 _PAGE = 500
+_TURN = ("dialogue", "speaker", "text", "trace", "request", "said_at")
 _PASSAGES = f"""SELECT p.seq, {", ".join(f"p.{name}" for name in COLUMNS.split(", "))},
     p.tokens, v.vector, p.superseded_by FROM passages AS p LEFT JOIN vectors AS v
     ON v.tenant = :tenant AND v.user = :user AND v.source = p.source AND v.seq = p.seq
     WHERE p.tenant = :tenant AND p.user = :user AND p.source = :source AND p.seq > :last
     ORDER BY p.seq LIMIT {_PAGE}"""
 # The plus signs keep SQLite from scanning the turns of all users in the order of their numbers.
-_TURNS = f"""SELECT seq, dialogue, speaker, text, trace, request FROM turns
+_TURNS = f"""SELECT seq, dialogue, speaker, text, trace, request, said_at FROM turns
     WHERE tenant = :tenant AND user = :user AND +seq > :last ORDER BY +seq LIMIT {_PAGE}"""
 _KEPT = f"""SELECT key, value FROM kept
     WHERE tenant = :tenant AND user = :user AND key > :last ORDER BY key LIMIT {_PAGE}"""
@@ -62,8 +63,8 @@ class TableRecords:
         for cells in self._pages(scope, _TURNS, after.turn):
             after = after._replace(turn=int(cells[0] or 0))
             dialogue, speaker, text, *rest = cells[1:]
-            trace, request = (None if cell is None else str(cell) for cell in rest)
-            yield TurnRecord(str(dialogue), str(speaker), str(text), trace, request), after
+            optional = [None if cell is None else str(cell) for cell in rest]
+            yield TurnRecord(str(dialogue), str(speaker), str(text), *optional), after
         for cells in self._pages(scope, _KEPT, after.key):
             after = after._replace(key=str(cells[0]))
             if after.key != NOTE:
@@ -96,7 +97,7 @@ def write_records(rows: ScopedRows, records: Sequence[Record], notes: Mapping[st
         if record.superseded_by is not None:
             supersede(rows, record.passage.id, record.superseded_by, lambda source, keys: None)
     turns = [record for record in records if isinstance(record, TurnRecord)]
-    rows.many(APPEND, [_bindings(record, ("dialogue", "speaker", "text", "trace", "request")) for record in turns])
+    rows.many(APPEND, [_bindings(record, _TURN) for record in turns])
     kept = [record for record in records if isinstance(record, KeptRecord)]
     rows.many(KEEP, [_bindings(record, ("key", "value")) for record in kept])
     rows.many(KEEP, [{"key": key, "value": value} for key, value in notes.items()])

@@ -1,0 +1,129 @@
+"""Ages that move with the calendar: from an age and when it was said, or from a date of birth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, tzinfo
+
+from dragoman.core.clock import moment_of, stamp
+from dragoman.core.values import Fact, Passage
+from dragoman.decision.moments import Day, days
+from dragoman.decision.numerals import normalise
+from dragoman.memory.reconcile import fact_of
+from dragoman.text.language import language
+
+_NUMBER = re.compile(r"\d{1,3}")
+_BARE_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_MOST = 130
+_AGES, _BIRTHDAYS = ("age", "年龄", "岁数"), ("birthday", "生日")
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """An age at a time: exact where `least` and `most` are the same."""
+
+    least: int
+    most: int
+
+
+def is_age(fact: Fact) -> bool:
+    return fact.type == "age" or fact.relation in _AGES
+
+
+def is_birthday(fact: Fact) -> bool:
+    return fact.relation in _BIRTHDAYS
+
+
+def birthday_of(subject: str, facts: Iterable[Fact]) -> Day | None:
+    """The day of birth of somebody, as far as the facts say: with or without a year, or a year alone (month 0)."""
+    for fact in facts:
+        if fact.subject != subject or not is_birthday(fact):
+            continue
+        named = days(normalise(fact.value))
+        if named and named[0][0].day:
+            return named[0][0]
+        year = _BARE_YEAR.search(fact.value)
+        if year:
+            return Day(0, 0, int(year[0]))
+    return None
+
+
+def years_of(fact: Fact) -> int | None:
+    """The number of years of an age fact."""
+    number = _NUMBER.search(_digits(fact.value or fact.text))
+    return int(number[0]) if number and int(number[0]) <= _MOST else None
+
+
+def age_at(fact: Fact | None, born: Day | None, at: datetime, zone: tzinfo) -> Age | None:
+    """How old somebody is, from an age that was said once, a birthday, or both."""
+    today = at.astimezone(zone).date()
+    if born is not None and born.year:
+        if not born.month:
+            return Age(max(0, today.year - born.year - 1), today.year - born.year)
+        years = today.year - born.year - (today < birthday(born, today.year))
+        return Age(years, years) if years >= 0 else None
+    told = None if fact is None else years_of(fact)
+    said = None if fact is None else moment_of(fact.said_at)
+    if told is None or said is None:
+        return None
+    day = said.astimezone(zone).date()
+    if born is not None:
+        exact = told + birthdays_between(day, today, born)
+        return Age(exact, exact)
+    full, rest = divmod(max(0, (today - day).days), 365.25)
+    return Age(told + int(full), told + int(full) + (1 if rest > 1 else 0))
+
+
+def birthdays_between(first: date, last: date, born: Day) -> int:
+    """How many birthdays lie after a day, up to another; 29 February is 28 February in other years."""
+    return sum(first < birthday(born, year) <= last for year in range(first.year, last.year + 1))
+
+
+def birthday(born: Day, year: int) -> date:
+    try:
+        return date(year, born.month, born.day)
+    except ValueError:
+        return date(year, 2, 28)
+
+
+def next_birthday(born: Day, at: datetime, zone: tzinfo) -> str:
+    """The first moment of the next birthday, as a stored text."""
+    today = at.astimezone(zone).date()
+    day = birthday(born, today.year)
+    day = day if day > today else birthday(born, today.year + 1)
+    return stamp(datetime.combine(day, time(), zone))
+
+
+def aged(passages: Sequence[Passage], at: datetime, zone: tzinfo) -> list[tuple[Passage, Fact]]:
+    """Age facts that a birthday has made untrue since they were said, each with the fact that holds now."""
+    facts = [fact_of(passage) for passage in passages]
+    changes = []
+    for passage, fact in zip(passages, facts, strict=True):
+        born = birthday_of(fact.subject, facts) if is_age(fact) else None
+        if born is None or not born.month:
+            continue
+        age, told = age_at(fact, born if not born.year else replace(born, year=0), at, zone), years_of(fact)
+        if age is not None and told is not None and age.least > told:
+            changes.append((passage, _with_years(fact, age.least, at)))
+    return changes
+
+
+def _with_years(fact: Fact, years: int, at: datetime) -> Fact:
+    text, value = (_NUMBER.sub(str(years), _digits(each), count=1) for each in (fact.text, fact.value))
+    return replace(fact, text=text, value=value, said_at=stamp(at), valid_from=stamp(at), valid_until="")
+
+
+def _digits(text: str) -> str:
+    """A text with its number words as digits, in its own case: "Leo is seven" is "Leo is 7"."""
+    if _NUMBER.search(text):
+        return text
+    if language(text) == "zh":
+        return normalise(text)
+    plain = normalise(text)
+    number = _NUMBER.search(plain)
+    if number is None:
+        return text
+    before, after = plain[: number.start()], plain[number.end() :]
+    return text[: len(before)] + number[0] + (text[-len(after) :] if after else "")

@@ -1,0 +1,109 @@
+"""When a fact begins and ends to be true, by what its sentence says: "since 2019", "until Friday", "last week"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, time, tzinfo
+
+from dragoman.core.clock import moment_of, stamp, zone_of
+from dragoman.core.values import Fact
+from dragoman.decision.times import Period, find_periods
+from dragoman.text.language import language
+
+_EVENT = re.compile(
+    r"\b(?:moved|started|joined|became|began|bought|adopted|retired|quit|stopped|got|arrived|married|switched|changed)\b"
+    r"|搬|开始|入职|成为|买|养了|退休|结婚|换了|来到",
+    re.IGNORECASE,
+)
+"""Verbs that name the beginning of a state: whoever moved last week lives there since."""
+_LASTING = re.compile(
+    r"\b(?:have|has|'ve|'s) (?:been |lived |worked |had |known )[^.]{0,60}?\bfor (?:the (?:last|past) )?"
+    r"(?P<span>(?:an?|\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty)"
+    r" (?:days?|weeks?|months?|years?))",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(
+    r"\b(?:yesterday|today|ago|recently|just"
+    r"|(?:last|this) (?:week|month|year|weekend|\w{3,6}day|summer|winter|spring))\b"
+    r"|昨天|今天|前天|上周|上个?月|这个月|去年|今年|最近|刚",
+    re.IGNORECASE,
+)
+_PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion"))
+"""Relations that are over when the time that they name is."""
+_REPEATED = re.compile(r"\b(?:every|always|usually|each|daily|weekly|\w+days)\b|每|总是|通常", re.IGNORECASE)
+
+
+def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
+    """A fact with the time at which it was said, and with the times at which it begins and ends to be true.
+
+    A correction of an earlier fact begins when that did, and a fact of the hour has its end already.
+    """
+    said_at = stamp(at)
+    sentence = fact.text if fact.valid_from else fact.said or fact.text
+    start, end = fact.valid_from or said_at, "" if fact.valid_from else fact.valid_until
+    for period in _periods(sentence, at, zone):
+        if period.start is not None and begins(period, sentence, at):
+            start = stamp(period.start)
+        if period.end is not None and _ends(period, fact, sentence, at):
+            end = stamp(period.end)
+    return _worded(replace(fact, said_at=said_at, valid_from=start, valid_until=end), zone)
+
+
+def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
+    """A fact whose text stays true: "I moved to Basel last week." is "I live in Basel.", a later start has its date."""
+    chinese = language(fact.text) == "zh"
+    if fact.slot == "home" and fact.value and _RELATIVE.search(fact.text) and _EVENT.search(fact.text):
+        return replace(fact, text=f"我住在{fact.value}。" if chinese else f"I live in {fact.value}.")
+    start = moment_of(fact.valid_from)
+    if start is None or fact.valid_from <= fact.said_at or find_periods(fact.text, start, zone):
+        return fact
+    day = start.astimezone(zone_of(zone) if isinstance(zone, str) else zone)
+    if chinese:
+        return replace(fact, text=f"从{day.year}年{day.month}月{day.day}日起，{fact.text}")
+    return replace(fact, text=f"{fact.text.rstrip('.')} from {day.day} {day:%B} {day.year} on.")
+
+
+def grain_of(fact: Fact, at: datetime, zone: str | tzinfo = "") -> str:
+    """The precision with which a sentence says when its fact begins; "" where it does not say."""
+    sentence = fact.said or fact.text
+    starts = [period for period in _periods(sentence, at, zone) if period.start and begins(period, sentence, at)]
+    return (starts[-1].grain or "day") if starts else ""
+
+
+def meta_of(fact: Fact, grain: str = "") -> dict[str, str]:
+    """The times of a fact as meta of its row; none is written that is not known."""
+    times = {"said_at": fact.said_at, "valid_from": fact.valid_from, "valid_until": fact.valid_until, "grain": grain}
+    return {key: value for key, value in times.items() if value}
+
+
+def times_of(meta: Mapping[str, str]) -> tuple[str, str, str]:
+    """`said_at`, `valid_from` and `valid_until` of a row; "" each where the row is of an earlier version."""
+    return meta.get("said_at", ""), meta.get("valid_from", ""), meta.get("valid_until", "")
+
+
+def _periods(sentence: str, at: datetime, zone: str | tzinfo) -> list[Period]:
+    lasting = _LASTING.search(sentence)
+    if lasting:
+        ago = find_periods(f"since {lasting['span']} ago", at, zone)
+        if ago:
+            years = "year" in lasting["span"].lower()
+            return [replace(ago[0], grain="month" if years or "month" in lasting["span"].lower() else "day")]
+    return find_periods(sentence, at, zone)
+
+
+def begins(period: Period, sentence: str, at: datetime) -> bool:
+    """Whether a period says when the fact of its sentence begins: "since", "from", or an event in it."""
+    assert period.start is not None
+    if period.end is None:
+        return True
+    return bool(_EVENT.search(sentence)) and period.start <= at
+
+
+def _ends(period: Period, fact: Fact, sentence: str, at: datetime) -> bool:
+    """Whether a period says when the fact of its sentence ends; a time of the day is no end: "I work until 5 pm"."""
+    assert period.end is not None
+    if period.end <= at or period.end.time() != time() or _REPEATED.search(sentence):
+        return False
+    return period.start is None or fact.relation in _PLANS

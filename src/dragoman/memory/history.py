@@ -1,0 +1,54 @@
+"""A user's facts as of another time: what was true then, what was believed then, what was told then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dragoman.core.protocols import Store
+from dragoman.core.values import Passage, Scope, SourceName
+from dragoman.memory.upkeep import PENDING
+
+EVER = "9999"
+"""Sorts after every moment."""
+
+
+def all_rows(store: Store, scope: Scope, source: SourceName) -> list[Passage]:
+    """Every row of a user's facts, current ones last, each group in the order in which it was told."""
+    return [row for old in (True, False) for row in store.passages(scope, source, superseded=old)]
+
+
+def believed(rows: Sequence[Passage], at: str) -> list[Passage]:
+    """What was believed at a time: told by then, and not replaced until later. A row without times always was."""
+    return _in_order(
+        row for row in rows if row.meta.get("said_at", "") <= at < row.meta.get("replaced_at", EVER) and _begun(row, at)
+    )
+
+
+def valid(rows: Sequence[Passage], start: str, end: str) -> list[Passage]:
+    """What was true at some moment of a period, by all that is known today."""
+    return _in_order(row for row in rows if _start(row) < end and start < _end(row))
+
+
+def told(rows: Sequence[Passage], start: str, end: str) -> list[Passage]:
+    """What was told within a period."""
+    return _in_order(row for row in rows if start <= row.meta.get("said_at", "") < end and not row.meta.get("aged"))
+
+
+def is_current(row: Passage, live: Sequence[Passage]) -> bool:
+    return any(row.id == other.id for other in live)
+
+
+def _begun(row: Passage, at: str) -> bool:
+    return not row.meta.get(PENDING) or row.meta.get("valid_from", "") <= at
+
+
+def _start(row: Passage) -> str:
+    return row.meta.get("valid_from", "")
+
+
+def _end(row: Passage) -> str:
+    return row.meta.get("valid_until") or row.meta.get("replaced_at") or EVER
+
+
+def _in_order(rows: Iterable[Passage]) -> list[Passage]:
+    return sorted(rows, key=lambda row: (row.meta.get("said_at", ""), row.position))

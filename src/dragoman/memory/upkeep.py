@@ -1,0 +1,111 @@
+"""Keep a user's facts in step with the calendar: end what has expired, begin what was announced, count birthdays.
+
+A row that ends is superseded, so that no search returns it and history keeps it. The time of the next change is kept
+under a key, so that a turn on which nothing is due costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+
+from dragoman.core.clock import moment_of, now, stamp
+from dragoman.core.protocols import Encoder, Store
+from dragoman.core.values import Fact, Passage, Scope, SourceName
+from dragoman.memory.ages import aged, birthday_of, is_age, next_birthday
+from dragoman.memory.dating import times_of
+from dragoman.memory.reconcile import fact_of, repeats, replaces
+
+DUE = "memory:due"
+"""Key under which the time of the next change is kept."""
+EXPIRED, PENDING = "expired", "pending"
+"""What `superseded_by` says of rows that no other row replaced: those that have ended, and those yet to begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The calendar's changes to the facts of a user."""
+
+    store: Store
+    encoder: Encoder
+    source: SourceName
+    zone: tzinfo
+    make: Callable[[Scope, Fact, int], Passage]
+    """Makes the row of a fact."""
+
+    def run(self, scope: Scope) -> bool:
+        """Carry out what is due; whether anything changed."""
+        due = self.store.kept(scope, DUE)
+        if not due or due > stamp():
+            return False
+        changed = self._expire(scope) | self._begin(scope) | self._age(scope)
+        self.plan(scope)
+        return changed
+
+    def plan(self, scope: Scope) -> None:
+        """Note when the next change is due; nothing is written where that has not changed."""
+        live = list(self.store.passages(scope, self.source))
+        moments = [row.meta["valid_until"] for row in live if row.meta.get("valid_until")]
+        moments += [row.meta["valid_from"] for row in self._pending(scope)]
+        facts = [fact_of(row) for row in live]
+        for fact in facts:
+            born = birthday_of(fact.subject, facts) if is_age(fact) else None
+            if born is not None and born.month:
+                moments.append(next_birthday(born, now(), self.zone))
+        due = min(moments, default="")
+        if due != (self.store.kept(scope, DUE) or ""):
+            self.store.keep(scope, DUE, due)
+
+    def _expire(self, scope: Scope) -> bool:
+        at = stamp()
+        over = [row for row in self.store.passages(scope, self.source) if "" < row.meta.get("valid_until", "") <= at]
+        for row in over:
+            self.store.supersede(scope, row.id, EXPIRED, meta={"replaced_at": at})
+        return bool(over)
+
+    def _begin(self, scope: Scope) -> bool:
+        """Announced facts whose day has come: "from Monday I live in Basel"."""
+        at = stamp()
+        begun = [row for row in self._pending(scope) if row.meta["valid_from"] <= at]
+        for row in sorted(begun, key=lambda row: row.meta["valid_from"]):
+            fact = fact_of(row)
+            live = list(self.store.passages(scope, self.source))
+            fresh = replace(row, meta={key: value for key, value in row.meta.items() if key != PENDING})
+            self.store.put(scope, [fresh], self.encoder.encode([fresh.indexed]))
+            for old in live:
+                if replaces(fact, fact_of(old)) or repeats(fact, fact_of(old)):
+                    self.store.supersede(scope, old.id, row.id, meta=ended(old, row.meta["valid_from"], at))
+        return bool(begun)
+
+    def _age(self, scope: Scope) -> bool:
+        live = list(self.store.passages(scope, self.source))
+        changes = aged(live, now(), self.zone)
+        for row, fact in changes:
+            older = self.make(scope, fact, len(live))
+            older = replace(older, meta={**older.meta, "aged": row.id})
+            self.store.put(scope, [older], self.encoder.encode([older.indexed]))
+            self.store.supersede(scope, row.id, older.id, meta=ended(row, fact.valid_from, stamp()))
+        return bool(changes)
+
+    def _pending(self, scope: Scope) -> Sequence[Passage]:
+        hidden = self.store.passages(scope, self.source, superseded=True)
+        return [row for row in hidden if row.meta.get(PENDING) and row.meta.get("valid_from")]
+
+
+def ended(old: Passage, until: str, at: str) -> Mapping[str, str]:
+    """The meta of a row that another replaces: until when it was true, and when that was learned.
+
+    A fact never ends before it begins, whatever the clock says. One that ends when it begins, by what is said later,
+    was `corrected`: it never was true.
+    """
+    _, start, known = times_of(old.meta)
+    said = old.meta.get("said_at", "")
+    meta = {"valid_until": max(min(until, known) if known else until, start), "replaced_at": max(at, said)}
+    return {**meta, "corrected": "yes"} if until == start and "" < said < at else meta
+
+
+def is_announced(fact: Fact) -> bool:
+    """Whether a fact is true only from a later day on."""
+    start, said = moment_of(fact.valid_from), moment_of(fact.said_at)
+    return start is not None and said is not None and start > said

@@ -1,0 +1,2 @@
+-- when a turn was said
+ALTER TABLE turns ADD COLUMN said_at text COLLATE "C";
