@@ -35,10 +35,7 @@ def fetch_repository(address: str, folder: Path, *, allow_private: bool = False)
     """The files of a repository that can be read, under the address and their paths in it."""
     url, _, branch = address.removeprefix(PREFIX).partition("#")
     scheme = urlsplit(url).scheme
-    if scheme == "file" and allow_private:
-        root = url.rstrip("/")
-    else:
-        root = check_url(url).rstrip("/")
+    root = (url if scheme == "file" and allow_private else check_url(url)).rstrip("/")
     _clone(root, branch, folder, allow_private=allow_private)
     found = find([folder], base=folder)
     known = readers()
