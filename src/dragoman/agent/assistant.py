@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
+from dragoman.core.caches import clear_caches
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.forgetting import forget_texts
 from dragoman.text.typos import untyped
 
 if TYPE_CHECKING:
@@ -277,6 +279,9 @@ class Assistant:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
             # What came before may tell of it as well.
             self.store.append(context.scope, context.dialogue, withheld, **once)
+            # Answering has read the request itself, which names what was to be forgotten.
+            forget_texts()
+            clear_caches(self.encoder, *self._heavy)
         else:
             kept = (*ask.before, *turns)
             self.store.append(context.scope, context.dialogue, kept, reply_to_json(reply), **once)

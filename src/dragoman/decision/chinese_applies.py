@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.applies import applies
 from dragoman.decision.categories import categories
 from dragoman.decision.chinese_rules import Group, RuleClause, groups_of, matches, rule_clauses
@@ -73,7 +73,7 @@ def target(question: str) -> Target:
     return next((name for name, pattern in _TARGETS if pattern.search(plain)), "permit")
 
 
-@lru_cache(maxsize=64)
+@text_cache(maxsize=64)
 def told(facts: tuple[str, ...], question: str) -> Told:
     """The facts about whom a question is about; 他 and 她 are whoever the last fact about somebody else was about."""
     read = situation(facts, question)

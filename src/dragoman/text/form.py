@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.text.confirmations import is_undo
 from dragoman.text.forget_requests import forget_request, means_everything
 from dragoman.text.patterns import tables
@@ -75,7 +75,7 @@ _MIRROR = tuple(
 _SPLIT = re.compile(r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+")
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def form(text: str) -> Form:
     """The form of a turn; a turn with several sentences is what its most demanding sentence is."""
     act, core = act_and_core(text)
@@ -84,7 +84,7 @@ def form(text: str) -> Form:
     return Form(act, core, None, act == "statement" and _personal(core))
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def act_and_core(text: str) -> tuple[Act, str]:
     """The act of a turn and its core alone: whom a question is about takes longer to find out than all of this."""
     whole = spelt(text.strip())
