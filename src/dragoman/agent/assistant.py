@@ -183,7 +183,7 @@ class Assistant:
                 continue
             with hold:
                 reply = self._keep(context, said, piece, note, ask)
-            if context.learned.forgotten:  # the dialogue is not what it was
+            if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
@@ -246,7 +246,7 @@ class Assistant:
             context = replace(context, turns=(*context.history, _mended(context.turns[-1])))
         if learned.is_empty:
             return context
-        if learned.forgotten:  # what was forgotten stood in the turns that were read before
+        if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
             kept = self.store.dialogue(context.scope, context.dialogue)
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
@@ -348,6 +348,15 @@ class Assistant:
         Words that the deletion blanked in dialogues stay blank.
         """
         return tuple(self._memory_method("undo")(self.scope(user)))
+
+    def mentions(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
+        """Turns that hold a rare word of the fact that was deleted last, within a minute and in the same process."""
+        found = getattr(self.memory, "mentions", None)
+        return tuple(found(self.scope(user))) if found is not None else ()
+
+    def forget_mentions(self, *, user: str = DEFAULT_USER) -> int:
+        """Delete the turns that `mentions` shows; how many there were."""
+        return int(self._memory_method("forget_mentions")(self.scope(user)))
 
     def ingest(
         self,
@@ -477,7 +486,7 @@ class Assistant:
 
 def _without_deleted_text(learned: Learned) -> Learned:
     """What the trace keeps of a change: the ids of deleted facts, never their words."""
-    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten))
+    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten), mentions=())
 
 
 def _count(answer: object) -> int:

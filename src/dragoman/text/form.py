@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
-from dragoman.text.confirmations import is_undo
+from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget_requests import forget_request, means_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
@@ -94,7 +94,7 @@ def act_and_core(text: str) -> tuple[Act, str]:
     request = forget_request(text)
     if request is not None:
         return "forget", request.what.strip(_EDGES)
-    if is_undo(text):
+    if is_undo(text) or is_those_too(text):
         return "forget", ""
     parts = [part for part in _SPLIT.split(whole) if part and part.strip(_EDGES)]
     remembered = _remember_request(whole if len(parts) < 2 else parts[-1])

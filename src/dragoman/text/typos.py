@@ -71,6 +71,11 @@ def _one_slip_away(word: str) -> set[str]:
     return missing | surplus | swapped | wrong
 
 
+def rank(word: str) -> int | None:
+    """The place of a word, in lower case, in the list of English words by how common they are; None for others."""
+    return _ranks().get(word)
+
+
 @cache
 def _ranks() -> dict[str, int]:
     packed = files("dragoman.text").joinpath("data", "english_words.txt.gz").read_bytes()
