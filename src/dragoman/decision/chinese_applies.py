@@ -338,7 +338,7 @@ def _count(group: Group, known: Told) -> _Truth:
     bound = group.counted
     assert bound is not None
     for fact in reversed(known.facts):
-        numbers = re.findall(rf"(\d+(?:\.\d+)?){bound.unit}", normalise(fact))
+        numbers = re.findall(rf"(?<!\d)(\d++(?:\.\d++)?+){bound.unit}", normalise(fact))
         described = not group.description or matches(group.description, fact, known.question)
         if described and not numbers and group.description and bound.unit in "天周年个月":
             return _Truth(None, fact, "since", "是多久以前的事？", by_bound=True)

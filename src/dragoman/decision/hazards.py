@@ -60,7 +60,7 @@ def _diet(text: str, situation: Situation, taxonomy: Categories, shared: float) 
         if known.attribute == "avoids" and same(known.subject, situation.subject):
             avoided[known.name] = known
     for known in diets:
-        avoided.update(dict.fromkeys(taxonomy.diets[known.name], known))
+        avoided.update(dict.fromkeys(taxonomy.diets.get(known.name, ()), known))
     if not avoided or shared < 0.3:
         return None
     named = list(taxonomy.food_words.finditer(text))
