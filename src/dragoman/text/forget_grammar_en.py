@@ -65,7 +65,8 @@ _PASSIVE = re.compile(
     re.IGNORECASE,
 )
 _NO_LONGER = re.compile(
-    r"(?:do not|don['’]?t|no longer) (?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?) (?:any ?more|any longer)$",
+    r"(?:do not|don['’]?t|no longer) (?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?)"
+    r" (?:any ?more|any longer)$",
     re.IGNORECASE,
 )
 _BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
@@ -134,8 +135,9 @@ _CLAUSE = re.compile(
 )
 _NOUN = re.compile(r"(?:my|our)\s+\S", re.IGNORECASE)
 _ASIDE = re.compile(
-    r"\s*(?:he|she|they|it|i|we|you|who|which|that|this|there|but|my|our|his|her|their|its|not|no|nor|or|and (?:my|our|i|that)"
-    r"|please|too|also|either|as|because|since|thanks|thank)(?:\b|['’])(?![^,]{0,80}\b(?:said|says|told|wrote|shouted)\b)",
+    r"\s*(?:he|she|they|it|i|we|you|who|which|that|this|there|but|my|our|his|her|their|its|not|no|nor|or"
+    r"|and (?:my|our|i|that)|please|too|also|either|as|because|since|thanks|thank)(?:\b|['’])"
+    r"(?![^,]{0,80}\b(?:said|says|told|wrote|shouted)\b)",
     re.IGNORECASE,
 )
 """What may follow the words for a fact: the reason, another fact, politeness."""
