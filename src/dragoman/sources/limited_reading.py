@@ -24,6 +24,8 @@ from dragoman.core.workers import ShardJob, Tell, Work
 from dragoman.sources.ingest_work import Loaded, Read, read_passages
 
 _HEADER = 1 << 20
+_NICE = 10
+"""Reading gives way to the server that waits for it, also where several files are read at once."""
 _PLAIN = frozenset(
     ("", ".txt", ".text", ".md", ".markdown", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".jsonl", ".ndjson", ".ipynb")
 )
@@ -131,6 +133,8 @@ def _result(output: IO[bytes]) -> Read:
 
 
 def _limit(header: dict[str, Any]) -> None:
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     try:
         import resource
     except ImportError:  # a system without them: the time is limited by whoever waits

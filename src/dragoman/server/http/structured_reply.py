@@ -8,6 +8,7 @@ or its place, by the property's name. A schema that needs anything else is refus
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ _NAMES = {
     "source": ("source", "citation", "document", "file", "reference", "origin", "place", "url"),
 }
 _MOST = 64
+_MOST_ALTERNATIVES, _MOST_OPTIONS = 8, 500
 _KNOWN = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema", "default", "enum"}
     | {"const", "items", "anyOf", "examples", "minimum", "maximum", "maxLength", "minLength", "format", "$defs"}
@@ -59,9 +61,12 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
     if form.type == "json_object" or form.json_schema is None:
         raise refused("response_format", "JSON without a schema says nothing of its fields; give a `json_schema`.")
     schema = form.json_schema.schema_
-    if schema.get("type") != "object" or not schema.get("properties"):
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if schema.get("type") != "object" or not isinstance(properties, dict) or not properties:
         raise refused("response_format", "The schema must be an object with properties.")
-    for name, inner in schema["properties"].items():
+    if not isinstance(required, list) or len(properties) > _MOST:
+        raise refused("response_format", f"`required` must be a list, and `properties` at most {_MOST}.")
+    for name, inner in properties.items():
         _check(name, inner)
     return schema
 
@@ -73,13 +78,28 @@ def _check(name: str, schema: Json, depth: int = 0) -> None:
     unknown = schema.keys() - _KNOWN
     if unknown:
         raise refused("response_format", f"The property '{name}' uses '{min(unknown)}', which cannot be filled.")
+    _check_shape(name, schema)
+    for inner in schema.get("anyOf", ()):
+        _check(name, inner, depth + 1)
     kinds = _kinds(schema)
     if "object" in kinds:
         raise refused("response_format", f"The property '{name}' is an object; properties must be plain values.")
-    for inner in schema.get("anyOf", ()):
-        _check(name, inner, depth + 1)
     if "array" in kinds:
         _check(name, schema.get("items", {"type": "string"}), depth + 1)
+
+
+def _check_shape(name: str, schema: Mapping[str, Json]) -> None:
+    """Raise an error for keywords whose values have another form than JSON Schema gives them, or too many of them."""
+    kinds = schema.get("type", [])
+    for word, value, most in (
+        ("type", [kinds] if isinstance(kinds, str) else kinds, len(_KNOWN)),
+        ("anyOf", schema.get("anyOf", []), _MOST_ALTERNATIVES),
+        ("enum", schema.get("enum", []), _MOST_OPTIONS),
+    ):
+        if not isinstance(value, list) or len(value) > most:
+            raise refused("response_format", f"`{word}` of '{name}' must be a list of at most {most}.")
+    if not all(isinstance(kind, str) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        raise refused("response_format", f"`type` of '{name}' must name types.")
 
 
 def fill(schema: Mapping[str, Json], reply: Reply) -> str:
@@ -123,7 +143,8 @@ def _found(reply: Reply) -> _Found | None:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(match.replace(",", "")) for match in dict.fromkeys(_NUMBER.findall(text)) if _is_plain(match))
+    plain = (match for match in dict.fromkeys(_NUMBER.findall(text)) if _is_plain(match))
+    return tuple(number for match in plain if math.isfinite(number := float(match.replace(",", ""))))
 
 
 def _is_plain(number: str) -> bool:
@@ -179,16 +200,24 @@ def _number(name: str, found: _Found, *, whole: bool) -> float | int | None:
     return int(number) if number.is_integer() else None if whole else number
 
 
+def _names(text: str, option: str) -> bool:
+    """Whether a text names an option as whole words; without a regular expression, whose making takes longer."""
+    text, option = text.casefold(), option.casefold()
+    place = text.find(option) if option else -1
+    while place >= 0:
+        before, after = text[place - 1 : place], text[place + len(option) : place + len(option) + 1]
+        if not any(character.isalnum() or character == "_" for character in before + after):
+            return True
+        place = text.find(option, place + 1)
+    return False
+
+
 def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
     """The only option that the answer names; yes and no stand for the decision."""
     decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
     named = [option for option in options if isinstance(option, str) and option.lower() in decided]
     if not named:
-        named = [
-            option
-            for option in options
-            if isinstance(option, str) and re.search(rf"(?<!\w){re.escape(option)}(?!\w)", found.text, re.IGNORECASE)
-        ]
+        named = [option for option in options if isinstance(option, str) and _names(found.text, option)]
     if len(named) == 1:
         return named[0]
     if nullable or None in options:
