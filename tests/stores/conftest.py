@@ -51,10 +51,11 @@ class Server:
         self._start()
 
     def _start(self) -> None:
-        for _ in range(5):  # recovery may take longer than the package waits, and goes on meanwhile
-            with contextlib.suppress(subprocess.TimeoutExpired):
+        for _ in range(20):  # recovery may take longer than the package waits, and goes on meanwhile
+            with contextlib.suppress(subprocess.TimeoutExpired, AssertionError):
                 self._server.ensure_postgres_running()
                 break
+            time.sleep(2.0)
         else:
             pytest.fail("the server does not start")
         self.pid = self._server.get_pid()
