@@ -137,3 +137,90 @@ def test_other_files_are_refused(tmp_path):
         file.write_bytes(content)
         with pytest.raises(InputError, match="not a packed agent"):
             unpack(file)
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[models]\nlanguage = "openai:gpt-5"',
+        '[models]\nlanguage = "ollama:qwen3:4b"',
+        '[models]\nlanguage = "x@https://example.org/v1"',
+        '[models.language]\nkind = "remote"\nprofile = "anthropic"\nmodel = "m"',
+        '[models.encoder]\nkind = "encoder.remote.v1"\nmodel = "m"',
+        '[models.encoder]\nkind = "remote"\nmodel = "m"',
+        '[store]\nkind = "postgres"',
+    ],
+)
+def test_agents_that_talk_to_a_server_by_its_usual_address_are_refused(folder, tmp_path, own_home, table):
+    """A vendor's address is not in the file, and this user's key would be used for it."""
+    pack(folder, tmp_path / "a.dragoman")
+
+    def change(members):
+        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
+        relisted(members)
+
+    with pytest.raises(ConfigError, match="talks to"):
+        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change))
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[gate]\nkind = "linear"\npart = "~/gate"',
+        '[models.language]\nkind = "llamacpp"\nweights = "/etc/passwd"',
+        '[models.encoder]\nkind = "onnx"\nmodel = "..\\\\..\\\\x"',
+        '[models.encoder]\nkind = "onnx"\nmodel = "C:/x"',
+        '[reader]\nfiles = ["documents", "../../secret"]',
+    ],
+)
+def test_paths_that_lead_out_are_refused_under_any_key(folder, tmp_path, own_home, table):
+    pack(folder, tmp_path / "a.dragoman")
+
+    def change(members):
+        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
+        relisted(members)
+
+    with pytest.raises(ConfigError, match="lies outside"):
+        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change))
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_ways_of_packing_that_unpack_without_a_limit_are_refused(folder, tmp_path, own_home, method):
+    pack(folder, tmp_path / "a.dragoman")
+    with zipfile.ZipFile(tmp_path / "a.dragoman", "a", method) as archive:
+        archive.writestr("more.md", b" " * 2**20)
+    with pytest.raises(InputError, match="unusual way"):
+        unpack(tmp_path / "a.dragoman")
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pack.json": b"[]"},
+        {"pack.json": b'{"format": 1, "files": 3}'},
+        {"pack.json": b'{"format": 1, "files": {"agent.toml": 3}}'},
+        {"pack.json": b"[" * 100_000},
+        {"pack.json": b" " * (17 * 2**20)},
+        {"agent.toml": b"#" * (2 * 2**20)},
+        {"agent.toml": b"a = " + b"[" * 100_000},
+        {"documents/prices.md/inner.md": b"x"},
+        {"x" * 250 + ".md": b"x"},
+        {"documents/model.onnx": b"\xff" * 20},
+    ],
+    ids=["list", "number", "hash", "deep", "long", "long config", "deep config", "folder", "name", "onnx"],
+)
+def test_whatever_a_packed_file_holds_it_is_opened_or_refused_in_words(folder, tmp_path, own_home, change):
+    pack(folder, tmp_path / "a.dragoman")
+
+    def altering(members):
+        members.update(change)
+        if "pack.json" not in change:
+            relisted(members)
+
+    with pytest.raises((InputError, ConfigError)):
+        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", altering))
+    assert not [path for path in (own_home / "packed").iterdir() if path.is_dir()]

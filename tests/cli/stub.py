@@ -107,6 +107,9 @@ class StubAssistant:
     def erasure(self, *, user="me"):
         return Erasure(len(self.facts.get(user, [])), len(self.dialogues(user=user)))
 
+    def mentions(self, *, user="me"):
+        return ()
+
     def undo_forget(self, *, user="me"):
         restored, self.deleted = tuple(getattr(self, "deleted", ())), ()
         self.facts.setdefault(user, []).extend(restored)

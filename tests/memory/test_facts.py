@@ -173,3 +173,15 @@ def test_at_least_nine_of_ten_held_facts_are_right_and_eight_of_ten_are_met():
 def _is_meant(fact, gold):
     subjects, slots, _ = gold
     return fact.subject.casefold() in subjects.casefold().split("/") and fact.relation in slots.split("/")
+
+
+@pytest.mark.parametrize(
+    "text", ["我差点就叫你删掉我的地址了，还是留着吧。", "我改主意了，还是喝茶吧。", "我还是留着吧。", "还是去北京吧。"]
+)
+def test_what_somebody_would_rather_do_is_no_fact(text):
+    assert facts(text) == ()
+
+
+@pytest.mark.parametrize("text", ["提醒我不要删除合同", "remind me not to delete the contract", "to remind me at noon"])
+def test_an_order_to_remind_is_an_instruction(text):
+    assert is_instruction(text)

@@ -16,6 +16,8 @@ from dragoman.core.errors import EndpointError, InputError, WeightsError
 from dragoman.models.hub import card, hub_name, pull_part, push_part
 from dragoman.models.part import Head, Part, find_part, write_part
 
+WEIGHTS = b"\x08\x08"  # the smallest file that is of ONNX's format
+
 NAME = hub_name("hf:ana/gate")
 
 
@@ -157,7 +159,7 @@ def hub(monkeypatch):
 
 def make(folder, **options):
     folder.mkdir(parents=True)
-    (folder / "model.onnx").write_bytes(b"weights")
+    (folder / "model.onnx").write_bytes(WEIGHTS)
     (folder / "README.md").write_text("# gate\n\nLearned from the toy set.\n")
     made = {"recipe": {"licence": "Apache-2.0"}}
     part = Part(folder, "gate.encoder", {"gate": Head(("retrieve",))}, options, made=made)
@@ -178,7 +180,7 @@ def test_a_part_goes_there_and_back(hub, tmp_path, own_home):
     assert set(hub.files["ana/gate"]) == {"part.json", "model.onnx", "README.md"}
     pulled = pull_part(NAME)
     assert pulled.folder == own_home / "parts/ana/gate" == find_part("ana/gate")
-    assert pulled.file("model.onnx").read_bytes() == b"weights" and pulled.kind == "gate.encoder"
+    assert pulled.file("model.onnx").read_bytes() == WEIGHTS and pulled.kind == "gate.encoder"
     assert pull_part(NAME).files == pulled.files  # over the first
     assert {path.name for path in pulled.folder.parent.iterdir()} == {"gate"}
 

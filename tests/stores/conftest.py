@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 import warnings
@@ -47,7 +48,16 @@ class Server:
     def restart(self) -> None:
         """Start again after the process is gone."""
         _wait(self.pid)
-        self._server.ensure_postgres_running()
+        self._start()
+
+    def _start(self) -> None:
+        for _ in range(20):  # recovery may take longer than the package waits, and goes on meanwhile
+            with contextlib.suppress(subprocess.TimeoutExpired, AssertionError):
+                self._server.ensure_postgres_running()
+                break
+            time.sleep(2.0)
+        else:
+            pytest.fail("the server does not start")
         self.pid = self._server.get_pid()
 
     def restart_as_replica(self) -> None:
@@ -55,8 +65,7 @@ class Server:
         os.kill(self.pid, signal.SIGINT)
         _wait(self.pid)
         Path(self.host, "standby.signal").touch()
-        self._server.ensure_postgres_running()
-        self.pid = self._server.get_pid()
+        self._start()
 
     def stop(self) -> None:
         """End the process at once: nothing of it is needed again."""

@@ -6,11 +6,15 @@ import ast
 import importlib
 import pkgutil
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 import dragoman
 from dragoman.decision.applies import LONGEST_FACT
@@ -40,6 +44,45 @@ BOUNDS = {
     "dragoman.text.forget_grammar_zh._MOVED": MOST_CHARACTERS,
 }
 """Expressions whose every caller bounds the text, with the most characters that reach them."""
+AGENT = """
+[[sources]]
+name = "MEMORY"
+about = "user"
+private = true
+[[sources]]
+name = "DOCUMENTS"
+description = "rules"
+path = "documents"
+[models.language]
+kind = "model.scripted.v1"
+default = "I would not know."
+[models.encoder]
+kind = "encoder.hashing.v1"
+[memory]
+ask_model = false
+"""
+RULES = """# Pier
+
+Children under 6 travel free. Dogs over 40 kg pay 5 francs. The vegan menu costs 12 francs and contains peanuts. Members
+with a disability card and one companion pay half. Nobody under 1.40 m may use the slide. Pupils need a school pass.
+
+# 码头
+
+六岁以下儿童免费。身高不足1.4米的不得使用滑梯。宠物犬体重超过40公斤收费5元。凭残疾证的本人和一名陪同人员半价。
+素食套餐含花生。怀孕32到35周的乘客须带医生证明。
+"""
+TURNS = (
+    *("My son Sam is 9.", "He is 130 cm tall.", "May he use the slide?", "I have a dog called Rex, 45 kg."),
+    *("What does my dog pay?", "I am vegan and allergic to peanuts.", "Can I eat the menu?", "sorry, I meant 50 kg"),
+    *("I have two children. No, three children.", "My companion has a disability card. What do we pay?"),
+    *("Is it dearer for my son than for my daughter?", "I have 3 cats", "actually 4 cats", "my wife is 40"),
+    *("Can my wife and my 5-year-old ride free?", "Which is cheaper, the slide or the menu?"),
+    *("How much does Rex pay compared to Sam?", "I lost my school pass. May I ride?", "Forget that I have 3 cats."),
+    *("我儿子小明9岁，身高1.3米。", "他可以玩滑梯吗？", "我有一只狗，45公斤。", "我的狗要付多少钱？", "不对，是50公斤"),
+    *("我对花生过敏，我吃素。", "我能吃素食套餐吗？", "我妈妈有残疾证，陪同的人要付钱吗？", "我怀孕34周了。"),
+    *("我可以坐船吗？", "我女儿5岁，要买票吗？", "我孩子的学校证可以用吗", "忘记我有一只狗。"),
+)
+"""A conversation that reaches rules, facts, corrections and comparisons in both languages."""
 _USES = {"match": "match", "fullmatch": "fullmatch"}
 _METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 
@@ -107,6 +150,26 @@ def in_calls() -> Iterator[Expression]:
                 method = _USES.get(node.func.attr, "finditer")
                 where = f"{path.relative_to(ROOT)}:{node.lineno}"
                 yield Expression(where, re.compile(text.value, flags), (method,))
+
+
+@contextmanager
+def built(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Expression]]:
+    """The expressions that the package compiles meanwhile, by whichever function of `re`."""
+    found: list[Expression] = []
+    compiled = re._compile
+
+    def compiling(pattern: str, flags: int) -> re.Pattern[str]:
+        made = compiled(pattern, flags)
+        frame = sys._getframe(2)
+        if isinstance(pattern, str) and frame.f_globals.get("__name__", "").startswith("dragoman."):
+            method = _USES.get(sys._getframe(1).f_code.co_name, "finditer")
+            where = f"{frame.f_globals['__name__']}:{frame.f_lineno}"
+            found.append(Expression(where, made, (method,)))
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(re, "_compile", compiling)
+        yield found
 
 
 def _methods_of(table: str, name: str) -> tuple[str, ...]:

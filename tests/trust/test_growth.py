@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import dragoman
 from dragoman.core.caches import clear_caches
 from dragoman.core.values import Context, Turn
 from dragoman.decision.applies import LONGEST_FACT, LONGEST_RULE, applies
@@ -73,6 +74,22 @@ def test_a_linear_pattern_is_left_alone(text):
 @pytest.mark.slow
 def test_every_expression_of_the_pattern_files_is_linear():
     assert broken(expressions.in_files()) == []
+
+
+@pytest.mark.slow
+def test_every_expression_that_turns_build_is_linear(tmp_path, monkeypatch):
+    """Expressions that are put together while a turn is answered: from names, units, the words of a document."""
+    static = [*expressions.in_files(), *expressions.in_modules(), *expressions.in_calls()]
+    listed = {(each.pattern.pattern, each.pattern.flags) for each in static}
+    with expressions.built(monkeypatch) as built:
+        (tmp_path / "documents").mkdir()
+        (tmp_path / "documents" / "rules.md").write_text(expressions.RULES, encoding="utf-8")
+        (tmp_path / "agent.toml").write_text(expressions.AGENT, encoding="utf-8")
+        with dragoman.load(tmp_path, state=tmp_path / "state") as assistant:
+            for turn in expressions.TURNS:
+                assistant.ask(turn)
+    new = [each for each in built if (each.pattern.pattern, each.pattern.flags) not in listed]
+    assert len(new) > 30 and broken(new) == []
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.agent.private_dialogues import PrivateDialogues
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
+from dragoman.core.caches import clear_caches
 from dragoman.core.clock import stamp
 from dragoman.core.control import DEFAULT_CONTROL, MemoryMode, RetrieveMode, TurnControl, sources_with_needs
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
@@ -34,6 +35,7 @@ from dragoman.core.values import (
     Turn,
 )
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.forgetting import forget_texts
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
@@ -248,7 +250,7 @@ class Assistant:
                 continue
             with hold:
                 reply = self._keep(context, said, piece, note, ask)
-            if context.learned.forgotten:  # the dialogue is not what it was
+            if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
@@ -336,7 +338,7 @@ class Assistant:
             context = replace(context, turns=(*context.history, self._asked(context)))
         if learned.is_empty:
             return context
-        if learned.forgotten:  # what was forgotten stood in the turns that were read before
+        if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
             kept = self.store.dialogue(context.scope, context.dialogue)
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
@@ -391,6 +393,9 @@ class Assistant:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
             # What came before may tell of it as well.
             self.store.append(context.scope, context.dialogue, withheld, **once)
+            # Answering has read the request itself, which names what was to be forgotten.
+            forget_texts()
+            clear_caches(self.encoder, *self._heavy)
         else:
             kept = (*ask.before, *turns)
             self.store.append(context.scope, context.dialogue, kept, reply_to_json(reply), **once)
@@ -464,6 +469,15 @@ class Assistant:
         Words that the deletion blanked in dialogues stay blank.
         """
         return tuple(self._memory_method("undo")(self.scope(user)))
+
+    def mentions(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
+        """Turns that hold a rare word of the fact that was deleted last, within a minute and in the same process."""
+        found = getattr(self.memory, "mentions", None)
+        return tuple(found(self.scope(user))) if found is not None else ()
+
+    def forget_mentions(self, *, user: str = DEFAULT_USER) -> int:
+        """Delete the turns that `mentions` shows; how many there were."""
+        return int(self._memory_method("forget_mentions")(self.scope(user)))
 
     def ingest(
         self,
@@ -632,7 +646,7 @@ def _stated(context: Context, again: Resumed | None) -> Context:
 
 def _without_deleted_text(learned: Learned) -> Learned:
     """What the trace keeps of a change: the ids of deleted facts, never their words."""
-    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten))
+    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten), mentions=())
 
 
 def _count(answer: object) -> int:

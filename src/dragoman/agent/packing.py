@@ -11,13 +11,18 @@ import json
 import tempfile
 import tomllib
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from dragoman.agent.create import parameters
 from dragoman.config import FILE_NAME
-from dragoman.core.errors import ConfigError, InputError
+from dragoman.core.errors import ConfigError, InputError, UnknownNameError, WeightsError
 from dragoman.core.home import home
+from dragoman.core.model_names import model_table
+from dragoman.core.registry import REGISTRIES
+from dragoman.models.onnx.outside_data import check_self_contained
 from dragoman.sources.files import find
 
 SUFFIX = ".dragoman"
@@ -29,6 +34,14 @@ _CHUNK = 1 << 20
 _TIME = (2020, 1, 1, 0, 0, 0)
 _CODE = frozenset({".py", ".pyc", ".so", ".dll", ".exe", ".sh", ".bat", ".pkl", ".pickle", ".pt", ".bin", ".joblib"})
 _ADDRESSES = ("url", "base_url", "endpoint", "command")
+_ADDRESS_OPTIONS = frozenset({*_ADDRESSES, "profile"})
+_TEXTS = frozenset({"name", "description", "greeting", "examples", "instructions", "language", "tenant", "about"})
+"""Keys whose values are words for people; all others may be paths."""
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Ways to pack; Python unpacks others without a limit on memory."""
+_MOST_LIST = 16 * 2**20
+_MOST_CONFIG = 2**20
+_LONGEST_NAME = 200
 
 
 def pack(folder: Path, out: Path) -> int:
@@ -75,7 +88,10 @@ def unpack(file: Path) -> Path:
         inner = Path(temporary) / "agent"
         try:
             _extract(file, inner)
-        except (zipfile.BadZipFile, EOFError, ValueError, KeyError, RuntimeError, NotImplementedError) as error:
+        except (
+            *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, TypeError, AttributeError),
+            *(RuntimeError, NotImplementedError, WeightsError),
+        ) as error:
             raise InputError(f"'{file.name}' is not a packed agent, or is damaged.", remedy="Get it again.") from error
         if not folder.is_dir():
             inner.rename(folder)
@@ -87,13 +103,18 @@ def _extract(file: Path, folder: Path) -> None:
         members = [info for info in archive.infolist() if not info.is_dir()]
         if len(members) > MOST_FILES or sum(info.file_size for info in members) > MOST_BYTES:
             raise InputError(f"'{file.name}' unpacks into too much.", remedy=f"Up to {MOST_BYTES / 1e9:.0f} GB are.")
-        listed = json.loads(archive.read(LIST))
+        if any(info.compress_type not in _METHODS for info in members):
+            raise InputError(f"'{file.name}' is packed in an unusual way.", remedy="Do not use it.")
+        listed = json.loads(_read(archive, LIST, _MOST_LIST))
         if listed.get("format") != FORMAT:
             raise InputError(f"'{file.name}' has another format than {FORMAT}.", remedy="Update Dragoman.")
         hashes: Mapping[str, str] = listed["files"]
+        folders = {parent.as_posix() for name in hashes for parent in PurePosixPath(name).parents}
         for name in hashes:
             _check_name(name)
-        config = _config(archive.read(FILE_NAME), Path(file.name))
+            if name in folders:
+                raise InputError(f"'{name}' in '{file.name}' is a file and a folder.", remedy="Do not use it.")
+        config = _config(_read(archive, FILE_NAME, _MOST_CONFIG), Path(file.name))
         _check_alone(config, file)
         _check_inside(config, Path(file.name))
         for name, expected in hashes.items():
@@ -109,6 +130,17 @@ def _extract(file: Path, folder: Path) -> None:
                     out.write(chunk)
             if digest.hexdigest() != expected:
                 raise InputError(f"'{name}' in '{file.name}' is damaged.", remedy="Get the file again.")
+            if path.suffix.lower() == ".onnx":
+                check_self_contained(path)
+
+
+def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """A member that is needed in memory, up to a limit."""
+    with archive.open(name) as opened:
+        content = opened.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{name} has more than {most // 2**20} MB.", remedy="Do not use it.")
+    return content
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -130,17 +162,23 @@ def _check_name(name: str) -> None:
     if path.suffix.lower() in _CODE:
         raise InputError(f"'{name}' may run code when it is loaded.", remedy="Agents are packed without programs.")
     wrong = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or name != path.as_posix()
-    if wrong or any(part.startswith(".") for part in path.parts):
+    if wrong or any(part.startswith(".") or len(part.encode()) > _LONGEST_NAME for part in path.parts):
         raise InputError(f"'{name}' is no name of a file in an agent's folder.", remedy="Do not use it.")
 
 
 def _check_inside(config: Mapping[str, Any], folder: Path) -> None:
     """Refuse an agent whose parts or files lie outside of its folder: they would be missing elsewhere."""
     for key, value in _values(config):
-        if key in ("part", "path", "joint") and isinstance(value, str) and (Path(value).is_absolute() or ".." in value):
-            raise ConfigError(
-                f"{key} = '{value}' lies outside of {folder}.", remedy="Copy it beside agent.toml, and name it so."
-            )
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and key not in _TEXTS and _leads_out(text):
+                raise ConfigError(
+                    f"{key} = '{text}' lies outside of {folder}.", remedy="Copy it beside agent.toml, and name it so."
+                )
+
+
+def _leads_out(text: str) -> bool:
+    path = PureWindowsPath(text)  # which knows both kinds of slashes
+    return text.startswith("~") or ".." in path.parts or bool(path.root or path.drive)
 
 
 def _check_alone(config: Mapping[str, Any], file: Path) -> None:
@@ -149,10 +187,34 @@ def _check_alone(config: Mapping[str, Any], file: Path) -> None:
         if key in _ADDRESSES and value:
             what = "starts the program" if key == "command" else "talks to"
             shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-            raise ConfigError(
-                f"The packed agent '{file.name}' {what} '{shown}'.",
-                remedy="If you trust who made it: unzip it into a folder, and give that with --agent.",
-            )
+            raise _not_alone(file, f"{what} '{shown}'")
+    models = config.get("models")
+    language = models.get("language") if isinstance(models, Mapping) else None
+    tables = [model_table(language)] if isinstance(language, str) else []
+    kinds = [value for key, value in _values({"": tables, **config}) if key == "kind" and isinstance(value, str)]
+    for kind in kinds:
+        if _has_address(kind):
+            # It has an address of its own: a vendor's, with this user's key, or a server's on this machine.
+            raise _not_alone(file, f"talks to a server, by the kind '{kind}'")
+
+
+def _has_address(kind: str) -> bool:
+    """Whether a component of some role has this kind, and can be given an address."""
+    for registry in REGISTRIES.values():
+        try:
+            factory = registry.factory(kind)
+        except UnknownNameError:
+            continue
+        if not _ADDRESS_OPTIONS.isdisjoint(parameters(factory)):
+            return True
+    return False
+
+
+def _not_alone(file: Path, what: str) -> ConfigError:
+    return ConfigError(
+        f"The packed agent '{file.name}' {what}.",
+        remedy="If you trust who made it: unzip it into a folder, and give that with --agent.",
+    )
 
 
 def _values(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,10 @@ from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
     from dragoman.core.values import Erasure
+
+
+_SHOWN = 5
+"""How many messages that mention a deleted fact are shown."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,17 +50,34 @@ def forget(
         raise typer.BadParameter("To delete everything of the user, give --all instead of words.")
     if everything and not yes and not at_terminal():
         raise typer.BadParameter(f"Deleting everything of {user} needs --yes where nobody can be asked.")
+    blanked = 0
     with opened(agent, settings=settings, state=state) as assistant:
         if everything and not yes and not _confirmed(assistant.erasure(user=user), user):
             typer.echo("Nothing was deleted.")
             raise typer.Exit(1)
         count = assistant.forget(" ".join(what) if what else None, user=user)
+        mentions = assistant.mentions(user=user) if what and count else ()
+        if mentions and (yes or (at_terminal() and _confirmed_mentions(mentions))):
+            blanked = assistant.forget_mentions(user=user)
     if what and not count:
         raise InputError(
             f"Nothing remembered about {user} matches.",
             remedy=f"See what is remembered: dragoman recall{again(agent, user)}",
         )
+    if blanked:
+        typer.echo(f"Deleted: {blanked} more messages that mention it.")
+    elif mentions:
+        typer.echo(f"Messages that still mention it: {len(mentions)}. Give --yes to delete such messages too.")
     typer.echo(f"Deleted: {count}. See what is left: dragoman recall{again(agent, user)}")
+
+
+def _confirmed_mentions(mentions: Sequence[str]) -> bool:
+    from dragoman.cli.terminal.rendering import one_line
+
+    typer.echo(f"Messages that still mention it: {len(mentions)}")
+    for text in mentions[:_SHOWN]:
+        typer.echo(f"  {one_line(text, 96)}")
+    return typer.confirm("Delete them too?")
 
 
 def _confirmed(erasure: Erasure, user: str) -> bool:

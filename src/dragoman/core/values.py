@@ -89,6 +89,8 @@ class Learned:
     """What a turn changed in a user's memory.
 
     `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
+    `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
+    were deleted at the user's word.
     """
 
     added: tuple[Passage, ...] = ()
@@ -98,10 +100,12 @@ class Learned:
     restored: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
     pending: Erasure | None = field(default=None, metadata={"sparse": True})
     erased: Erasure | None = field(default=None, metadata={"sparse": True})
+    mentions: tuple[str, ...] = field(default=(), metadata={"sparse": True})
+    blanked: int = field(default=0, metadata={"sparse": True})
 
     @property
     def is_empty(self) -> bool:
-        changed = self.added or self.superseded or self.joined or self.forgotten or self.restored
+        changed = self.added or self.superseded or self.joined or self.forgotten or self.restored or self.blanked
         return not (changed or self.pending or self.erased)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.applies import applies
 from dragoman.decision.categories import categories
 from dragoman.decision.chinese_rules import Group, RuleClause, groups_of, matches, rule_clauses
@@ -73,7 +73,7 @@ def target(question: str) -> Target:
     return next((name for name, pattern in _TARGETS if pattern.search(plain)), "permit")
 
 
-@lru_cache(maxsize=64)
+@text_cache(maxsize=64)
 def told(facts: tuple[str, ...], question: str) -> Told:
     """The facts about whom a question is about; 他 and 她 are whoever the last fact about somebody else was about."""
     read = situation(facts, question)
@@ -338,7 +338,7 @@ def _count(group: Group, known: Told) -> _Truth:
     bound = group.counted
     assert bound is not None
     for fact in reversed(known.facts):
-        numbers = re.findall(rf"(\d+(?:\.\d+)?){bound.unit}", normalise(fact))
+        numbers = re.findall(rf"(?<!\d)(\d++(?:\.\d++)?+){bound.unit}", normalise(fact))
         described = not group.description or matches(group.description, fact, known.question)
         if described and not numbers and group.description and bound.unit in "天周年个月":
             return _Truth(None, fact, "since", "是多久以前的事？", by_bound=True)

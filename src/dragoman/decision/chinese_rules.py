@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.chinese_words import canonical, content, is_negated
 from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import spread
@@ -101,7 +101,7 @@ class RuleClause:
     """What stands before the verb: "单板" in "单板不能上小松鼠道"."""
 
 
-@lru_cache(maxsize=2048)
+@text_cache(maxsize=2048)
 def rule_clauses(sentence: str) -> tuple[RuleClause, ...]:
     """The clauses of a Chinese sentence, in its own words."""
     parts = [part.strip() for part in re.split(r"[，,；;。]|(?<=[！!])", sentence.strip("。！!- ")) if part.strip()]

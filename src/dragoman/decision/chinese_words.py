@@ -11,9 +11,10 @@ import math
 import re
 import tomllib
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.numerals import normalise
 
 _FILLER = re.compile(
@@ -41,14 +42,14 @@ def _table() -> tuple[re.Pattern[str], dict[str, str], tuple[tuple[str, re.Patte
     return found, first, matters
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """A text with numerals as digits and each synonym in its first form."""
     found, first, _ = _table()
     return found.sub(lambda match: first[match[0]], normalise(text))
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def tokens(text: str) -> frozenset[str]:
     """What a text is compared by: telling characters, pairs of them, numbers, `@` days and seasons, `#` matters."""
     _, _, matters = _table()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
 from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import Span, spread
@@ -139,7 +139,7 @@ _SHARED_UNIT = re.compile(
 _BULLET = re.compile(r"[*•·-] |\d{1,2}[.)] ")
 
 
-@lru_cache(maxsize=1024)
+@text_cache(maxsize=1024)
 def clauses(rule: str) -> tuple[Clause, ...]:
     """The clauses of a rule, in order. A rule may be several sentences, where an exception follows its rule."""
     tongue = language(rule)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
 from dragoman.decision.moments import Clock, Day, clocks, days, relative, spread, weekdays
 from dragoman.decision.numerals import normalise
@@ -100,7 +100,7 @@ def situation(facts: Sequence[str], question: str, today: date | None = None) ->
     return read_situation(tuple(facts), question, today)
 
 
-@lru_cache(maxsize=64)
+@text_cache(maxsize=64)
 def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
     """As `situation`, kept, since many rules are judged by the same facts in one turn."""
     known_people = people([*facts, question])

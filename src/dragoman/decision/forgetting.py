@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.core.caches import keeps_texts
-from dragoman.decision import conditions, facts, numerals, questions, tables
+from dragoman.decision import questions, tables
 
 
 class DecisionCaches:
@@ -14,15 +14,7 @@ class DecisionCaches:
 
     def clear_cache(self) -> None:
         """Empty every cache that holds words of a user or a document."""
-        for kept in (
-            numerals.normalise,
-            conditions.clauses,
-            facts.read_situation,
-            questions.question,
-            questions.stemmed,
-            questions.analyser,
-            tables.analyser,
-        ):
+        for kept in (questions.analyser, tables.analyser):  # the others are `text_cache`s
             kept.cache_clear()
 
 

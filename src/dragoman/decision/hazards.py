@@ -61,7 +61,7 @@ def avoided_food(situation: Situation, language: Language) -> dict[str, Known]:
     avoided = {known.name: known for known in theirs if known.attribute == "avoids"}
     for known in theirs:
         if known.attribute == "diet":
-            avoided.update(dict.fromkeys(taxonomy.diets[known.name], known))
+            avoided.update(dict.fromkeys(taxonomy.diets.get(known.name, ()), known))
     return avoided
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+
+from dragoman.core.caches import text_cache
 
 _ONES = dict(
     zip(
@@ -48,7 +49,7 @@ _CHINESE = re.compile(
 )
 
 
-@lru_cache(maxsize=2048)
+@text_cache(maxsize=2048)
 def normalise(text: str) -> str:
     """A text in lower case with plain quotes and dashes, its number words as digits; the month May is `maymonth`."""
     text = unicodedata.normalize("NFKC", text).translate(_MARKS)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
 from dragoman.decision.numerals import normalise
 from dragoman.decision.subjects import RELATION, People
@@ -73,7 +74,7 @@ class Question:
     which: bool
 
 
-@lru_cache(maxsize=1024)
+@text_cache(maxsize=1024)
 def question(text: str) -> Question:
     """Read a question; an empty one asks whether the rule allows its matter."""
     plain = normalise(text).strip(" ?？。.")
@@ -219,7 +220,7 @@ def _chinese(asked: str, rule: str, people: People) -> float:
     return 0.7 if any(taxonomy.is_a(a, r) or taxonomy.is_a(r, a) for a in asked_things for r in rule_things) else 0.0
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def stemmed(text: str) -> tuple[str, ...]:
     """The stems of a text without its function words."""
     return analyser()(text)

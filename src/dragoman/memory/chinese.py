@@ -62,6 +62,8 @@ _FLEETING = re.compile(
     "累|忙|困|饿|渴|紧张|高兴|开心|着急|哈哈|好烦|马上|等一下|正在|想|希望|问|谢|请|感觉|觉得|知道|不懂|没关系|没问题|还行|挺好|不错|就行|就好"
 )
 """A mood, a wish or a remark: nothing to remember."""
+_RATHER = re.compile("我?们?还是[^，。]{1,40}吧$")
+"""What somebody would rather do: "还是留着吧" states nothing."""
 _WHEN = re.compile("^(?:前年|去年|上个月|上周|前几天|前不久|不久前|刚刚?)+")
 _OWN_SLOTS = frozenset("allergy avoids diet condition aid card companion party arrival age wears".split())
 _OWN_ACT = re.compile("刚?(?:办|租|订|报|买)了")
@@ -99,7 +101,7 @@ def sentence_facts(
     asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
     for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
-        if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause):
+        if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause) or _RATHER.match(cut.strip()):
             continue
         subject, predicate = _subject(clause, current, last, people)
         if subject is None and not asks and not corrects and _is_own(clause):

@@ -64,7 +64,7 @@ def telling(
     names -= {word.casefold() for passage in kept for word in _WORD.findall(f"{passage.text} {_value(passage)}")}
     needles = {name for name in names if len(name) >= _LONG}
     values = []
-    turns = list(_turns(store, scope))
+    turns = list(turn_texts(store, scope))
     needles.update(text for text in turns if not names.isdisjoint(map(str.casefold, _WORD.findall(text))))
     for passage in gone:
         needles.update((passage.text, passage.text.rstrip(".。"), passage.meta.get("said", "")))
@@ -89,7 +89,8 @@ def _tells(text: str, values: Iterable[set[str]], analyse: Analyse) -> bool:
     return any(value and value <= tokens for value in values)
 
 
-def _turns(store: Store, scope: Scope) -> Iterator[str]:
+def turn_texts(store: Store, scope: Scope) -> Iterator[str]:
+    """The texts of all turns of a user's dialogues."""
     for dialogue in store.dialogues(scope):
         for turn in store.dialogue(scope, dialogue):
             yield turn.text

@@ -34,8 +34,9 @@ from dragoman.memory.correction import corrected
 from dragoman.memory.dating import dated, grain_of, meta_of
 from dragoman.memory.facts import facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import fleeting_facts
-from dragoman.memory.forgetting import fitting, telling
+from dragoman.memory.forgetting import fitting, telling, turn_texts
 from dragoman.memory.history import all_rows, believed
+from dragoman.memory.mentions import mentioning, rare_words
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
@@ -44,7 +45,7 @@ from dragoman.memory.spoken import asks_for_chats, spoken
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
-from dragoman.text.confirmations import is_confirmation, is_undo
+from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget_requests import forget_request
 from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
@@ -294,8 +295,21 @@ class RuleMemory:
             if old in hidden
             and (by := next((new for new in live if replaces(fact_of(new), fact_of(old))), None)) is not None
         )
-        self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced))
+        left = mentioning(turn_texts(self._store, scope), rare_words(gone, kept))
+        self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced, left))
         return gone
+
+    def mentions(self, scope: Scope) -> tuple[str, ...]:
+        """Turns that hold a rare word of the facts that were deleted last, for a minute: show them, and ask."""
+        return self.recent.mentions(scope)
+
+    def forget_mentions(self, scope: Scope) -> int:
+        """Delete those turns from dialogues and traces; how many there were."""
+        texts = self.recent.mentions(scope, take=True)
+        if texts:
+            self._store.redact(scope, sorted(texts))
+            self._clear_caches()
+        return len(texts)
 
     def _turn(self, context: Context) -> Learned:
         if self._source is None:
@@ -339,12 +353,15 @@ class RuleMemory:
             return Learned(forgotten=tuple(self.forget(context.scope)), erased=erasure)
         if is_undo(context.last):
             return Learned(restored=tuple(self.undo(context.scope)))
+        if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
+            return Learned(blanked=count)
         request = forget_request(context.last)
         if request is None:
             return None
         if request.everything:
             return Learned(pending=self.erasure(context.scope, dialogue=context.dialogue))
-        return Learned(forgotten=tuple(self._delete(context.scope, request.what)))
+        forgotten = tuple(self._delete(context.scope, request.what))
+        return Learned(forgotten=forgotten, mentions=self.mentions(context.scope) if forgotten else ())
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""

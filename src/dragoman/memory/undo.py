@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock, Timer
 
 from dragoman.core.values import Passage, Scope
@@ -16,10 +16,14 @@ _MOST_USERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Facts that went together; `replaced` are older ones, each with the id of the fact that took its place."""
+    """Facts that went together; `replaced` are older ones, each with the id of the fact that took its place.
+
+    `mentions` are turns that hold a rare word of these facts, and that the user may delete as well.
+    """
 
     facts: tuple[Passage, ...]
     replaced: tuple[tuple[Passage, str], ...] = ()
+    mentions: tuple[str, ...] = ()
 
 
 class RecentDeletions:
@@ -61,6 +65,17 @@ class RecentDeletions:
             self._purge()
             _, deletion = self._held.pop(scope, (0.0, None))
             return deletion
+
+    def mentions(self, scope: Scope, *, take: bool = False) -> tuple[str, ...]:
+        """The turns that mention what a user deleted last; `take` lets go of them, and keeps the facts for `undo`."""
+        with self._lock:
+            self._purge()
+            until, deletion = self._held.get(scope, (0.0, None))
+            if deletion is None:
+                return ()
+            if take:
+                self._held[scope] = (until, replace(deletion, mentions=()))
+            return deletion.mentions
 
     def drop(self, scope: Scope) -> None:
         """Let go of a user's last deletion."""

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from dragoman.core.caches import text_cache
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.roles import is_occupation
 
@@ -173,7 +173,7 @@ _REAL = frozenset(
 )
 
 
-@lru_cache(maxsize=2048)
+@text_cache(maxsize=2048)
 def written_out(sentence: str) -> str:
     """A sentence without contractions and common slips: "im alergic" is "I am allergic"."""
     text = sentence
@@ -194,7 +194,7 @@ def _is_name(word: str) -> bool:
     return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def _spelt(word: str) -> str:
     """The word that a rule waits for and that a slip of one or two letters has missed."""
     low = word.lower()

@@ -23,6 +23,7 @@ from dragoman.core.errors import EndpointError, InputError, WeightsError
 from dragoman.core.home import home
 from dragoman.models import weights
 from dragoman.models.base_weights import base_digest
+from dragoman.models.onnx.outside_data import check_self_contained
 from dragoman.models.part import FILE, Part, open_part
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def pull_part(source: HubName) -> Part:
         part = open_part(folder)
         for inner in folder.glob(f"*/{FILE}"):
             open_part(inner.parent)
+        for model in folder.rglob("*.onnx"):
+            check_self_contained(model)
         _check_base(part)
         if source.folder.exists():
             shutil.rmtree(source.folder)

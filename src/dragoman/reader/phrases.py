@@ -10,6 +10,8 @@ from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 from dragoman.text.second_person import said_back, second_person
 
+_QUOTED = 80
+"""Characters that are shown of a message which mentions a deleted fact."""
 _IN_A_SENTENCE = 3
 """How many facts are said in one sentence; more stand in a list."""
 
@@ -33,6 +35,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "changed": "Got it: {facts}. (Before: {old}.)",
         "known": "Yes, I already have that noted.",
         "deleted": 'Deleted: {facts} Say "undo" within a minute to keep it.',
+        "mentions": ' It is still mentioned in {count}, such as "{quote}". Say "delete those too" to go on.',
+        "blanked": "Deleted: {count}.",
         "deleted-none": "I have nothing noted about that, so there was nothing to delete.",
         "erase": 'This deletes {erasure}. It cannot be undone. Say "yes, delete everything" to go on.',
         "erased": "Deleted: {erasure}.",
@@ -66,6 +70,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "changed": "记下了：{facts}。（之前记的是：{old}。）",
         "known": "好的，这一点我已经记着了。",
         "deleted": "已删除：{facts}如要保留，请在一分钟内说“撤销”。",
+        "mentions": "还有{count}提到了它，例如“{quote}”。如要一并删除，请说“那些也删除”。",
+        "blanked": "已删除{count}。",
         "deleted-none": "我没有记过这一点，所以没有什么可以删除的。",
         "erase": "这将删除{erasure}，且无法撤销。如要继续，请说“是的，全部删除”。",
         "erased": "已删除：{erasure}。",
@@ -147,10 +153,28 @@ def deletion_reply(learned: Learned, language: str) -> str | None:
     if learned.erased is not None:
         return phrase("erased", language, erasure=erasure_text(learned.erased, language))
     if learned.forgotten:
-        return phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
+        deleted = phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
+        return deleted + mentions_text(learned.mentions, language)
+    if learned.blanked:
+        return phrase("blanked", language, count=_messages(learned.blanked, language))
     if learned.restored:
         return phrase("restored", language, facts=_to_the_user([row.text for row in learned.restored], language))
     return None
+
+
+def mentions_text(mentions: Sequence[str], language: str = "en") -> str:
+    """Which turns still mention what was deleted, and how they are deleted; empty where none does."""
+    if not mentions:
+        return ""
+    quote = " ".join(mentions[0].split())
+    shown = quote if len(quote) <= _QUOTED else f"{quote[:_QUOTED]}…"
+    return phrase("mentions", language, count=_messages(len(mentions), language), quote=shown)
+
+
+def _messages(count: int, language: str) -> str:
+    if language == "zh":
+        return f"{count} 条消息"
+    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def acknowledgement(learned: Learned, language: str) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from dragoman.sources.allowance import Allowance
 from dragoman.text.language import CJK
@@ -55,6 +55,17 @@ class Document:
     parent: str | None = None
     id: str | None = None
     failed: tuple[tuple[str, str], ...] = ()
+
+
+_Default = TypeVar("_Default")
+
+
+def whole_number(text: str, default: _Default) -> int | _Default:
+    """A number in an attribute of a file, else the default.
+
+    Only ASCII digits, and few of them: `isdigit` takes "²" for a digit, and `int` refuses thousands of digits.
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else default
 
 
 class Outline:

@@ -110,10 +110,13 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 def origin_of(path: Path, base: Path | None = None) -> str:
     """The name of a path in the store: relative to the base with forward slashes, absolute outside of it."""
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links and change the name
-    inside = Path(os.path.abspath(base or Path.cwd()))  # noqa: PTH100
-    shown = absolute.relative_to(inside) if absolute.is_relative_to(inside) else absolute
-    return os.fsencode(shown.as_posix()).decode("utf-8", "replace")
+    # As plain strings: a folder may hold a million files. abspath() follows no links, which would change the name.
+    absolute = os.path.abspath(path)  # noqa: PTH100
+    inside = os.path.abspath(base or "")  # noqa: PTH100
+    if absolute == inside:
+        return "."
+    shown = absolute.removeprefix(inside.rstrip(os.sep) + os.sep).replace(os.sep, "/")
+    return os.fsencode(shown).decode("utf-8", "replace")
 
 
 def load(path: Path) -> bytes:
@@ -180,31 +183,54 @@ class _Walk:
 
     def files(self) -> Iterator[Path]:
         """The files; a root that is a file is the only one."""
+        if not self._root.is_dir():
+            yield self._root
+            return
         entered: set[str] = set()
-        pending = [self._root]
+        pending: list[_Entry] = [_Entry(self._root, is_link=False, is_folder=True)]
         while pending:
-            path = pending.pop()
-            if path != self._root and path.is_symlink():
+            path, is_link, is_folder = pending.pop()
+            if is_link:
                 if leads_out(path, self._root):
                     if not self._follow_links:
                         self.skipped.append(Failure(origin_of(path, self._base), _LINK_OUT))
                         continue
-                elif path.is_dir():  # the walk meets the target under its own name
+                elif is_folder:  # the walk meets the target under its own name
                     continue
-            if not path.is_dir():
+            if not is_folder:
                 yield path
             elif (real := os.path.realpath(path)) not in entered:
                 entered.add(real)
                 pending.extend(reversed(self._entries(path)))
 
-    def _entries(self, folder: Path) -> list[Path]:
+    def _entries(self, folder: Path) -> list[_Entry]:
         try:
-            names = sorted(entry.name for entry in os.scandir(folder))
+            with os.scandir(folder) as scanned:
+                found = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
             reason = f"The folder cannot be opened: {error.strerror}."
             self.failed.append(Failure(origin_of(folder, self._base), reason))
             return []
-        return [folder / name for name in names if not name.startswith(".") and name not in _IGNORED]
+        return [
+            _Entry(folder / entry.name, entry.is_symlink(), _is_folder(entry))
+            for entry in found
+            if not entry.name.startswith(".") and entry.name not in _IGNORED
+        ]
+
+
+class _Entry(NamedTuple):
+    """An entry of a folder; asking the folder costs less than asking each file."""
+
+    path: Path
+    is_link: bool
+    is_folder: bool
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
 
 
 def _missing(path: Path) -> InputError:

@@ -1,6 +1,7 @@
 """Read uploaded files in a process of its own with limits of memory and time: a file must not take a server down.
 
-Small files of plain formats are read in this process; what they can cost is bounded by their size.
+Small files of plain formats are read in this process: what they can cost is bounded by their size. That is not so for
+packed formats, mails with attachments and PDF.
 """
 
 from __future__ import annotations
@@ -23,13 +24,19 @@ from dragoman.core.workers import ShardJob, Tell, Work
 from dragoman.sources.ingest_work import Loaded, Read, read_passages
 
 _HEADER = 1 << 20
+_NICE = 10
+"""Reading gives way to the server that waits for it, also where several files are read at once."""
+_PLAIN = frozenset(
+    ("", ".txt", ".text", ".md", ".markdown", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".jsonl", ".ndjson", ".ipynb")
+)
+"""Suffixes of formats whose cost grows with their size; those of plug-ins are not among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """Limits of the process that reads one file; files of up to `near_bytes` are read without one, except for PDF."""
+    """Limits of the process that reads one file; plain files of up to `near_bytes` are read without one."""
 
-    near_bytes: int = 128 * 1024
+    near_bytes: int = 32 * 1024
     memory_bytes: int = 1536 * 2**20
     output_bytes: int = 512 * 2**20
     passages: int = 200_000
@@ -55,10 +62,10 @@ def limited_reading(limits: ReadingLimits | None = None) -> ShardJob[Loaded, Rea
 
 def read_limited(loaded: Loaded, limits: ReadingLimits) -> Read:
     """The passages of a file, or why it is refused."""
-    is_pdf = Path(loaded.name).suffix.lower() == ".pdf"
-    if len(loaded.content) <= limits.near_bytes and not is_pdf:
+    suffix = Path(loaded.name).suffix.lower()
+    if len(loaded.content) <= limits.near_bytes and suffix in _PLAIN:
         return _capped(read_passages(loaded), loaded, limits)
-    seconds = limits.pdf_seconds if is_pdf else limits.seconds
+    seconds = limits.pdf_seconds if suffix == ".pdf" else limits.seconds
     with tempfile.TemporaryFile() as output:
         try:
             done = subprocess.run(
@@ -126,6 +133,8 @@ def _result(output: IO[bytes]) -> Read:
 
 
 def _limit(header: dict[str, Any]) -> None:
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     try:
         import resource
     except ImportError:  # a system without them: the time is limited by whoever waits

@@ -19,6 +19,12 @@ _UNDO = re.compile(
     r"(?:please )?(?:undo|restore)(?: (?:that|it|this|the deletion))?(?:[\s,]+please)?|撤销|撤消|请撤销|恢复|请恢复",
     re.IGNORECASE,
 )
+_THOSE_TOO = re.compile(
+    rf"(?:{_YES}[\s,.!]+)?(?:please )?(?:delete|erase|forget|remove) (?:those|them|these|that|it)(?: messages)?"
+    r" (?:too|as well|also)(?:[\s,]+please)?"
+    r"|(?:是的?|好的?|对)?[，,、]?(?:请)?(?:把)?(?:那些|这些|它们)(?:消息)?也(?:都)?(?:删除|删掉|删了)吧?",
+    re.IGNORECASE,
+)
 _MOST = 60
 
 
@@ -28,6 +34,12 @@ def is_confirmation(text: str) -> bool:
     if not 0 < len(bare) <= _MOST:
         return False
     return bool(_ENGLISH.fullmatch(bare.replace("’", "'")) or _CHINESE.fullmatch(bare))
+
+
+def is_those_too(text: str) -> bool:
+    """Whether a turn asks to delete the turns as well that mention what was just deleted."""
+    bare = text.strip(_EDGES)
+    return 0 < len(bare) <= _MOST and bool(_THOSE_TOO.fullmatch(bare))
 
 
 def is_undo(text: str) -> bool:

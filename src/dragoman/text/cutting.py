@@ -8,16 +8,17 @@ space    whatever stands between white space
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.core.errors import MissingExtraError
 
 Cut: TypeAlias = Literal["jieba", "words", "space"]
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
-@lru_cache(maxsize=65536)
+@text_cache(maxsize=65536)
 def cut(text: str, scheme: Cut) -> tuple[str, ...]:
     """The tokens of a text. White space always parts tokens, so text may be cut piece by piece after any of it."""
     if scheme == "space":

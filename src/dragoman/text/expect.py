@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from dragoman.core.caches import text_cache
 from dragoman.text.patterns import tables
 
 _NAMED = {"who": "person", "where": "place"}
@@ -13,7 +13,7 @@ _WANTS = tables("wants")
 _OFFERS = tables("offers", lambda kind: 0 if kind in _NAMED else re.IGNORECASE)
 
 
-@lru_cache(maxsize=2048)
+@text_cache(maxsize=2048)
 def wants(question: str) -> frozenset[str]:
     """The kinds of answer that a question asks for; none for a plain yes or no."""
     kinds = {kind for kind, pattern in _WANTS.items() if pattern.search(question)}
@@ -26,7 +26,7 @@ def wants(question: str) -> frozenset[str]:
     return frozenset(kinds)
 
 
-@lru_cache(maxsize=8192)
+@text_cache(maxsize=8192)
 def offers(sentence: str) -> frozenset[str]:
     """The kinds of answer that a sentence could give."""
     return frozenset(_NAMED.get(kind, kind) for kind, pattern in _OFFERS.items() if pattern.search(sentence))

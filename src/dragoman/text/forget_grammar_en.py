@@ -29,6 +29,12 @@ _LEAD_IN = re.compile(
     r"|immediately|at once|right now|quickly|cool|great|perfect|good)(?:\s*[,!:;–—-]+\s*|\s+)",
     re.IGNORECASE,
 )
+_MOTIVE = re.compile(
+    r"(?:i|i['’](?:m|ve|d)|we|we['’]ve|my \w++)\b(?![^,]{0,60}\b(?:said|says|told|asked|asks|wrote|wants?|thinks?)\b)"
+    r"[^,.;:]{1,60}, (?:and )?so (?=(?:please|kindly|just|now|can|could|would|forget|delete|erase|remove)\b)",
+    re.IGNORECASE,
+)
+"""The user's own reason in front of a request: "I moved, so please delete my old address"."""
 _NAME = re.compile(r"(?P<name>[A-Z]\w+),\s+")
 _PEOPLE = frozenset(
     "mum mom mommy mummy dad daddy mama papa kids children guys folks everyone everybody people honey darling "
@@ -36,7 +42,8 @@ _PEOPLE = frozenset(
 )
 _ADVERBS = r"(?:(?:please|kindly|just|now|also|maybe|possibly|perhaps|simply|quickly|immediately|completely) )?+"
 _VERB = (
-    r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|get rid of)"
+    r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|get rid of"
+    r"|(?:stop|quit) (?:remembering|storing|memori[sz]ing))"
     r"(?: (?:please|now))?+"
 )
 _WANT = (
@@ -55,6 +62,11 @@ _PERMISSIVE = re.compile(rf"you (?:can|may|should|must|have to|need to) {_ADVERB
 _PASSIVE = re.compile(
     rf"{_WANT} (?P<object>.+?)(?: to be)? (?:completely )?(?P<verb>deleted|erased|forgotten|removed|wiped|gone)"
     rf"(?: (?:please|now|at once|immediately|right now|for good))?$",
+    re.IGNORECASE,
+)
+_NO_LONGER = re.compile(
+    r"(?:do not|don['’]?t|no longer) (?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?)"
+    r" (?:any ?more|any longer)$",
     re.IGNORECASE,
 )
 _BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
@@ -122,6 +134,14 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"(?:my|our)\s+\S", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"\s*(?:he|she|they|it|i|we|you|who|which|that|this|there|but|my|our|his|her|their|its|not|no|nor|or"
+    r"|and (?:my|our|i|that)|please|too|also|either|as|because|since|thanks|thank)(?:\b|['’])"
+    r"(?![^,]{0,80}\b(?:said|says|told|wrote|shouted)\b)",
+    re.IGNORECASE,
+)
+"""What may follow the words for a fact: the reason, another fact, politeness."""
+_APPOSITION = re.compile(r"\s*[A-Z][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30})?[\s.!]*")
 _IDIOM = re.compile(r"i (?:asked|said (?:that|anything|it|so|something)|mentioned it|exist(?:ed)?)$", re.IGNORECASE)
 _POINTER = re.compile(r"(?:about )?(?:it|that|this|him|her|them|us|that one|this one)$", re.IGNORECASE)
 _DEVICE = re.compile(
@@ -142,7 +162,7 @@ def requested(sentence: str) -> str | None:
     said, name = _led_in(said)
     if name.lower() in _PEOPLE:
         return None
-    asked = _PASSIVE.match(said)
+    asked = _PASSIVE.match(said) or _NO_LONGER.match(said)
     if asked is not None:
         is_polite, rest, verb = True, asked["object"], "forget"
     else:
@@ -152,7 +172,7 @@ def requested(sentence: str) -> str | None:
         asked = asked or _BARE.match(said)
         if asked is None:
             return None
-        verb = asked["verb"]
+        verb = "forget" if asked["verb"].lower().startswith(("stop", "quit")) else asked["verb"]
         rest = said[asked.end() :].strip(" ,:")
         if is_permissive and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
             return None
@@ -207,7 +227,11 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         return None
     if told or _CLAUSE.match(core) or _is_quotation(core):
         return core
-    noun = core.split(",")[0]
+    noun, _, aside = core.partition(",")
+    if aside and not (_ASIDE.match(aside) or _APPOSITION.fullmatch(aside)):
+        return (
+            None  # a list of orders, or a remark: "Clear my throat, take a breath", "Forget my diet, tonight we feast"
+        )
     is_elsewhere = not forgets and (_DEVICE.search(noun) or _ELSEWHERE.search(noun))
     return noun if _NOUN.match(noun) and not is_elsewhere and not _LATER.search(noun) else None
 
@@ -220,7 +244,7 @@ def _led_in(said: str) -> tuple[str, str]:
     """The sentence without greetings and politeness before it, and the name that it calls somebody by."""
     name = ""
     for _ in range(_STEPS):
-        if (lead := _LEAD_IN.match(said)) is not None:
+        if (lead := _LEAD_IN.match(said) or _MOTIVE.match(said)) is not None:
             said = said[lead.end() :]
         elif not name and (called := _NAME.match(said)) is not None:
             name, said = called["name"], said[called.end() :]

@@ -1,16 +1,12 @@
-"""What the rules keep of texts in memory, let go: nothing that was forgotten may stay in a cache."""
+"""Clear what the rules keep of texts in memory: nothing that was forgotten may stay in a cache."""
 
 from __future__ import annotations
 
-from dragoman.text.cutting import cut
-from dragoman.text.expect import offers, wants
-from dragoman.text.form import act_and_core, form
-from dragoman.text.spelling import spelt
+from dragoman.core.caches import clear_caches
 from dragoman.text.words import forget_words
 
 
 def forget_texts() -> None:
-    """Empty every cache in this room that holds what somebody said."""
-    for cached in (form, act_and_core, spelt, wants, offers, cut):
-        cached.cache_clear()
+    """Empty every cache of this process that holds words of a user or a document."""
+    clear_caches()
     forget_words()

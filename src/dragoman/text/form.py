@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from dragoman.text.confirmations import is_undo
+from dragoman.core.caches import text_cache
+from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget_requests import forget_request, means_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
@@ -75,7 +75,7 @@ _MIRROR = tuple(
 _SPLIT = re.compile(r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+")
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def form(text: str) -> Form:
     """The form of a turn; a turn with several sentences is what its most demanding sentence is."""
     act, core = act_and_core(text)
@@ -84,7 +84,7 @@ def form(text: str) -> Form:
     return Form(act, core, None, act == "statement" and _personal(core))
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def act_and_core(text: str) -> tuple[Act, str]:
     """The act of a turn and its core alone: whom a question is about takes longer to find out than all of this."""
     whole = spelt(text.strip())
@@ -94,7 +94,7 @@ def act_and_core(text: str) -> tuple[Act, str]:
     request = forget_request(text)
     if request is not None:
         return "forget", request.what.strip(_EDGES)
-    if is_undo(text):
+    if is_undo(text) or is_those_too(text):
         return "forget", ""
     parts = [part for part in _SPLIT.split(whole) if part and part.strip(_EDGES)]
     remembered = _remember_request(whole if len(parts) < 2 else parts[-1])

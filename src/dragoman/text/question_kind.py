@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from dragoman.core.caches import text_cache
 from dragoman.text.expect import wants
 from dragoman.text.form import form, unwrapped
 from dragoman.text.language import language
@@ -50,7 +50,7 @@ _ZH_POLAR = re.compile(r"吗|能不能|可不可以|可以不|行不行|是不�
 _ZH_CHOICE = re.compile(r"哪|什么|谁")
 
 
-@lru_cache(maxsize=2048)
+@text_cache(maxsize=2048)
 def question_kind(text: str) -> QuestionKind:
     """The kind of a question, by its form."""
     core = unwrapped(form(text).core if form(text).act == "question" else spelt(text))

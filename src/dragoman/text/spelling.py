@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from dragoman.core.caches import text_cache
 from dragoman.text.patterns import words
 from dragoman.text.typos import untyped
 
@@ -23,7 +23,7 @@ _TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)"
 _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
     known = words("spelling")

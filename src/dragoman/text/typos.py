@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gzip
 import re
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
+
+from dragoman.core.caches import text_cache
 
 _WORD = re.compile(r"(?<![\w'’@./-])[a-z]{5,18}(?![\w'’@/-]|\.\w)")
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
@@ -25,7 +27,7 @@ _COMMON = 20_000
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 
 
-@lru_cache(maxsize=1024)
+@text_cache(maxsize=1024)
 def untyped(text: str) -> str:
     """The text with typing errors mended; as it is, where it is not English or nothing is one slip away."""
     opening = text[:_LONGEST]
@@ -36,7 +38,7 @@ def untyped(text: str) -> str:
     return _WORD.sub(lambda match: meant.get(match[0], match[0]), text)
 
 
-@lru_cache(maxsize=8192)
+@text_cache(maxsize=8192)
 def _is_known(word: str) -> bool:
     """Whether a word is in the list, or an inflected form of one that is."""
     ranks = _ranks()
@@ -51,7 +53,7 @@ def _is_known(word: str) -> bool:
     return False
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def _meant(word: str) -> str:
     """The commonest word that is one slip away and begins with the same letter; else the word itself."""
     ranks = _ranks()
@@ -67,6 +69,11 @@ def _one_slip_away(word: str) -> set[str]:
     swapped = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
     wrong = {a + letter + b[1:] for a, b in cuts if b for letter in _LETTERS}
     return missing | surplus | swapped | wrong
+
+
+def rank(word: str) -> int | None:
+    """The place of a word, in lower case, in the list of English words by how common they are; None for others."""
+    return _ranks().get(word)
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 
+from dragoman.core.caches import text_cache
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 
-@lru_cache(maxsize=4096)
+@text_cache(maxsize=4096)
 def words(text: str, language: str = "auto") -> tuple[str, ...]:
     """The stems of a text in their order; Chinese by pairs of characters. Turns of before are not cut again."""
     return _analyser(language if language in SNOWBALL else "auto")(text)

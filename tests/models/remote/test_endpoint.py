@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import gzip
 import json
+import socket
 import ssl
+import threading
+import time
+from contextlib import suppress
 
 import httpx
 import pytest
+from pytest_socket import enable_socket, socket_allow_hosts
 
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.values import Draft, Prompt
@@ -288,3 +294,52 @@ def test_a_budget_for_a_turn_counts_the_calls_of_the_turn_alone():
         assert meter.usage.calls == 2
         assert meter.price == pytest.approx(2 * (60 * 1 + 40 * 10) / 1e6)
     model.generate([PROMPT], max_tokens=5)  # outside of any turn
+
+
+@pytest.fixture
+def listening():
+    """A server of one connection after the other that answers with what a test writes."""
+    enable_socket()
+    socket_allow_hosts(["127.0.0.1", "localhost"], allow_unix_socket=True)
+    opened = socket.create_server(("127.0.0.1", 0))
+
+    def serve(answer):
+        def run():
+            with suppress(OSError):
+                while True:
+                    connection, _ = opened.accept()
+                    with connection, suppress(OSError):
+                        connection.recv(65_536)
+                        answer(connection)
+
+        threading.Thread(target=run, daemon=True).start()
+        return f"http://127.0.0.1:{opened.getsockname()[1]}/v1"
+
+    yield serve
+    opened.close()
+
+
+def test_headers_that_drip_are_given_up_at_the_deadline(listening):
+    """The client's own timeout starts anew with every byte: 100 kB of headers could hold a worker for days."""
+
+    def drip(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        for _ in range(100):
+            connection.sendall(b"a")
+            time.sleep(0.1)
+
+    model = RemoteModel(url=listening(drip), model="m", deadline=1.0, timeout=30.0, profile="plain")
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match="did not answer"):
+        model.generate([PROMPT], max_tokens=5)
+    assert time.monotonic() - began < 8.0
+
+
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "br", "deflate"])
+def test_a_packed_body_is_refused_before_it_is_unpacked(coding):
+    packed = gzip.compress(gzip.compress(b" " * 2**24))
+    model = model_of(
+        lambda request: httpx.Response(200, headers={"content-encoding": coding}, stream=Pieces([packed])), retries=0
+    )
+    with pytest.raises(EndpointError, match="content encoding"):
+        model.generate([PROMPT], max_tokens=5)

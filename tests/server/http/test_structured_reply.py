@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -114,3 +115,57 @@ def test_schemas_that_no_turn_can_fill_are_refused(given):
     with pytest.raises(ServiceError) as caught:
         check_format(form)
     assert caught.value.fields["param"] == "response_format"
+
+
+def deep():
+    inner = {"type": "string"}
+    for _ in range(300):
+        inner = {"anyOf": [inner]}
+    return inner
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "object", "properties": [1]},
+        {"type": "object", "properties": "ab"},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": 5},
+        {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(5_000)}},
+        *(
+            {"type": "object", "properties": {"a": inner}}
+            for inner in (
+                {"type": 5},
+                {"type": None},
+                {"type": [["a"]]},
+                {"type": {"a": 1}},
+                {"type": "string", "anyOf": 5},
+                {"type": "string", "anyOf": [{"type": "string"}] * 5_000},
+                {"type": "string", "enum": 5},
+                {"type": "string", "enum": [f"option {number}" for number in range(50_000)]},
+                {"type": "array", "items": 5},
+                deep(),
+            )
+        ),
+    ],
+)
+def test_a_schema_of_any_form_and_size_is_refused_in_words(given):
+    """50,000 options took the event loop 23 s; others ended in an internal error."""
+    with pytest.raises(ServiceError):
+        check_format(
+            ResponseFormat.model_validate({"type": "json_schema", "json_schema": {"name": "x", "schema": given}})
+        )
+
+
+@pytest.mark.trust
+def test_the_most_options_and_the_longest_answer_are_compared_in_little_time():
+    options = [f"{'fish ' * 20}{number}" for number in range(500)]
+    began = time.process_time()
+    with pytest.raises(UnfilledError):
+        filled(reply("fish " * 6_000), a={"type": "string", "enum": options})
+    assert time.process_time() - began < 3.0
+
+
+def test_numbers_without_end_are_no_number():
+    with pytest.raises(UnfilledError):
+        filled(reply(f"It costs {'9' * 400}.", notes={}), price={"type": "number"})

@@ -1,6 +1,7 @@
 """Containers made to harm or that cannot be opened: each is refused with a reason."""
 
 import io
+import time
 import zipfile
 
 import pytest
@@ -90,3 +91,52 @@ def test_references_that_lead_out_of_the_file_are_left_out(make_zip):
     opened = archive.Archive(make_zip({"word/_rels/document.xml.rels": links}), "a.docx")
     found = xml_events.relations(opened, "word/document.xml")
     assert found == {"b": xml_events.Relation("styles", "styles.xml")}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_ways_of_packing_that_unpack_without_a_limit_are_refused(method):
+    """Python unpacks a piece of bzip2 or LZMA whole: 1 kB became 600 MB of memory before any limit was looked at."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as made:
+        made.writestr("word/document.xml", " " * 2**20)
+    for suffix in ("docx", "pptx", "xlsx", "odt", "epub"):
+        with pytest.raises(InputError, match="packed in an unusual way"):
+            parse(packed.getvalue(), f"a.{suffix}")
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "-1", "1e9", ""])
+def test_numbers_in_attributes_may_be_anything(number, make_word, make_zip):
+    paragraph = f'<w:p><w:pPr><w:outlineLvl w:val="{number}"/><w:numPr><w:ilvl w:val="{number}"/></w:numPr></w:pPr>'
+    table = f'<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="{number}"/></w:tcPr>{paragraph}'
+    word = f"{paragraph}<w:r><w:t>text</w:t></w:r></w:p>{table}<w:r><w:t>cell</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+    assert parse(make_word(word), "a.docx").sections
+    cell = f'<t:table-cell t:number-columns-repeated="{number}"><t:p>x</t:p></t:table-cell>'
+    rows = f"<t:table><t:table-row>{cell}</t:table-row></t:table>"
+    body = f'<d xmlns:t="t"><t:h t:outline-level="{number}">Head</t:h><t:p>text</t:p>{rows}</d>'
+    assert parse(make_zip({"content.xml": body}), "a.odt").sections
+    link = '<Relationships><Relationship Id="r1" Type="x/{kind}" Target="{place}"/></Relationships>'
+    names = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+    sheet = f'<c r="A1" t="s" s="{number}"><v>{number}</v></c><c r="B1"><v>2</v></c>'
+    book = {
+        "_rels/.rels": link.format(kind="officeDocument", place="xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook {names}><sheets><sheet name="S" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": link.format(kind="worksheet", place="s.xml"),
+        "xl/s.xml": f"<worksheet><row>{sheet}</row></worksheet>",
+    }
+    assert parse(make_zip(book), "a.xlsx").sections
+    assert parse(f'<ol start="{number}"><li>one</ol>'.encode(), "a.html").sections
+
+
+def test_lists_of_a_word_file_are_counted_in_linear_time(make_zip, make_word):
+    with zipfile.ZipFile(io.BytesIO(make_word("<w:p><w:r><w:t>text</w:t></w:r></w:p>"))) as sound:
+        members = {name: sound.read(name) for name in sound.namelist()}
+    levels = "".join(f'<lvl ilvl="{n}"><numFmt val="decimal"/></lvl>' for n in range(20_000))
+    lists = "".join(f'<num numId="{n}"><abstractNumId val="0"/></num>' for n in range(20_000))
+    members["word/numbering.xml"] = (
+        f'<numbering><abstractNum abstractNumId="0">{levels}</abstractNum>{lists}</numbering>'
+    )
+    links = '<Relationships><Relationship Id="n" Type="x/numbering" Target="numbering.xml"/></Relationships>'
+    members["word/_rels/document.xml.rels"] = links
+    began = time.process_time()
+    assert read(make_zip(members), "a.docx").sections
+    assert time.process_time() - began < 5.0

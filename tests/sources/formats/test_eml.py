@@ -1,8 +1,12 @@
+import time
+from contextlib import suppress
 from email.message import EmailMessage
 
 import pytest
 
 from dragoman.core.errors import InputError
+from dragoman.sources.files import parse
+from dragoman.sources.formats import eml
 from dragoman.sources.formats.eml import DEEPEST, read
 
 
@@ -66,3 +70,40 @@ def test_encrypted_mails_and_other_files_are_refused():
         read(b"Subject: x\nContent-Type: application/pkcs7-mime\n\nabc", "a.eml")
     with pytest.raises(InputError, match="not an e-mail"):
         read(b"just text", "a.eml")
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "To: " + "a," * 50_000,
+        "To: " + "(" * 100_000,
+        "To: " + '"' * 50_001,
+        "Cc: " + "a:" * 50_000,
+        "Date: " + "(" * 100_000,
+        "Content-Type: text/plain; " + "a*0*=x; " * 15_000,
+        "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Disposition: attachment; filename="
+        + '"'
+        + "=?utf-8?q?a?= " * 8_000
+        + '.txt"',
+        "".join(f"Content-Type: multipart/mixed; boundary=b{number}\n\n--b{number}\n" for number in range(1_500)),
+    ],
+    ids=["commas", "comments", "quotes", "groups", "date", "parameters", "words", "nested"],
+)
+def test_headers_without_end_are_read_or_refused_in_little_time(headers):
+    """The library's parser takes time with the square of a header's length, and recurses: 32 kB took it 14 s."""
+    began = time.process_time()
+    with suppress(InputError):
+        parse(f"From: a@example.org\nSubject: x\n{headers}\n\nhello\n".encode(), "a.eml")
+    assert time.process_time() - began < 10.0
+
+
+@pytest.mark.trust
+def test_attachments_share_the_time_of_their_mail(monkeypatch):
+    monkeypatch.setattr(eml, "SECONDS", -1.0)
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "a@example.org", "Files"
+    mail.set_content("hello")
+    mail.add_attachment("later", filename="a.txt")
+    document = parse(mail.as_bytes(), "a.eml")
+    assert "takes more than" in document.failed[0][1]

@@ -29,6 +29,10 @@ def resolving(monkeypatch, *addresses):
         "fc00::1",
         "::ffff:10.0.0.1",
         "2002:7f00:1::",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::a00:1",
+        "::7f00:1",
+        "fec0::1",
     ],
 )
 def test_private_addresses_are_refused(monkeypatch, address):
@@ -53,7 +57,24 @@ def test_the_checked_address_is_the_one_that_is_connected_to(monkeypatch):
     assert connected == ["93.184.215.14"]
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.org/", "https://", "http://[", "gopher://a"])
+def test_a_public_address_behind_a_translator_is_public(monkeypatch):
+    resolving(monkeypatch, "64:ff9b::5db8:d70e")
+    assert public_address("example.org", 80)
+
+
+def test_international_addresses_become_ascii():
+    assert check_url("http://bücher.example/Straße nach Bern?q=ü") == (
+        "http://xn--bcher-kva.example/Stra%C3%9Fe%20nach%20Bern?q=%C3%BC"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("file:///etc/passwd", "ftp://a.org/", "https://", "http://[", "gopher://a"),
+        *("http://a.org:99999/", "http://a.org:b/", "http://a.org:0/", "http://[::1/x", "http://ä..org/"),
+    ],
+)
 def test_other_addresses_are_refused(url):
     with pytest.raises(InputError):
         check_url(url)

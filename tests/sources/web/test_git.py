@@ -1,5 +1,6 @@
 import shutil
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -70,3 +71,41 @@ def test_a_repository_that_cannot_be_cloned_is_reported(tmp_path):
 def test_repositories_are_told_from_pages():
     assert is_repository("git+https://a.org/x") and is_repository("https://a.org/x.git")
     assert not is_repository("https://a.org/x")
+
+
+@pytest.mark.trust
+def test_a_repository_that_stands_for_too_many_files_is_refused_before_they_are_written(tmp_path, monkeypatch):
+    """Five levels of folders that hold the same folder ten times: 100,000 files from a handful of objects."""
+    folder = tmp_path / "bomb"
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    run(["git", "init", "-q", "-b", "trunk", folder])
+    made = run(["git", "-C", folder, "hash-object", "-w", "--stdin"], input="boom").stdout.strip()
+    kind = "100644 blob"
+    for _ in range(5):
+        rows = "".join(f"{kind} {made}\tf{number}.md\n" for number in range(10))
+        made, kind = run(["git", "-C", folder, "mktree"], input=rows).stdout.strip(), "040000 tree"
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    commit = run(["git", "-C", folder, *identity, "commit-tree", made, "-m", "x"]).stdout.strip()
+    run(["git", "-C", folder, "update-ref", "refs/heads/trunk", commit])
+    with pytest.raises(InputError, match="more than 50,000 files"):
+        fetch_repository(f"git+file://{folder}", tmp_path / "clone", allow_private=True)
+    assert not list((tmp_path / "clone").glob("f*"))
+
+
+@pytest.mark.trust
+def test_git_follows_no_redirect(site, tmp_path):
+    """A public host could send git to an address of this network."""
+    site.pages["/x.git/info/refs?service=git-upload-pack"] = (302, {"location": f"{site.url}/private"}, b"")
+    with pytest.raises(InputError, match="cannot be cloned"):
+        fetch_repository(f"{site.url}/x.git", tmp_path / "clone", allow_private=True)
+    assert site.asked and "/private" not in "".join(site.asked)
+
+
+@pytest.mark.trust
+def test_git_connects_to_the_address_that_was_checked(site, tmp_path, monkeypatch):
+    """The name resolves to nothing by the time git looks it up."""
+    monkeypatch.setattr("dragoman.sources.web.git.public_address", lambda *_, **__: "127.0.0.1")
+    port = site.url.rpartition(":")[2]
+    with pytest.raises(InputError, match="cannot be cloned"):
+        fetch_repository(f"http://nowhere.invalid:{port}/x.git", tmp_path / "clone")
+    assert any("/x.git/info/refs" in path for path in site.asked)

@@ -1,6 +1,8 @@
 """Pages, sitemaps and robots.txt, against a server on this machine; and sites that mean no good."""
 
 import gzip
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -163,3 +165,66 @@ def test_requests_to_one_host_keep_their_distance(site, tmp_path, monkeypatch):
         site.html(f"/{name}", "<p>x</p>")
     fetch(site, tmp_path, "/a", "/b", limits=WebLimits(pause=0.5, allow_private=True))
     assert len(pauses) == 1 and 6.0 < pauses[0] <= 7.0
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("http://[::1/x", "http://h:99999/", "http://h:abc/", "file:///etc/passwd", "//", "http://%00/"),
+        *("http://ä.test/ü", "/ü", "/a b", "http://a..b/", "http://127.0.0.1:0/", "x" * 3000),
+    ],
+)
+def test_a_redirect_to_anything_ends_in_a_page_or_a_reason(site, tmp_path, location):
+    site.pages["/x"] = (302, {"location": location.encode().decode("latin-1")}, b"")
+    site.html("/fine", "<p>fine</p>")
+    found = fetch(site, tmp_path, "/x", "/fine")
+    assert [file.origin for file in found.files] == [f"{site.url}/fine"] and len(found.failed) == 1
+
+
+@pytest.mark.trust
+def test_addresses_in_any_script_are_fetched(site, tmp_path):
+    site.html("/" + "%F0%9F%98%80" * 90, "<p>smile</p>")
+    site.html("/a%20b", "<p>space</p>")
+    site.pages["/map.xml"] = sitemap(site, "/" + "\U0001f600" * 90, "/a b", "")
+    assert len(fetch(site, tmp_path, "/map.xml").files) == 2
+
+
+@pytest.mark.trust
+def test_headers_that_drip_are_given_up_at_the_deadline(site, tmp_path):
+    """The timeouts of the HTTP library start anew with every byte."""
+
+    def drip(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        for _ in range(100):
+            handler.wfile.write(b"a")
+            handler.wfile.flush()
+            time.sleep(0.1)
+
+    site.pages["/drip"] = drip
+    began = time.perf_counter()
+    found = fetch(site, tmp_path, "/drip", limits=replace(HERE, seconds=1.0))
+    assert "takes more than 1 s" in reasons(found)[0]
+    assert time.perf_counter() - began < 5.0
+
+
+@pytest.mark.trust
+def test_a_sitemap_of_pages_that_lead_nowhere_is_given_up(site, tmp_path):
+    site.pages["/map.xml"] = sitemap(site, *(f"/none{number}" for number in range(200)))
+    found = fetch(site, tmp_path, "/map.xml", limits=replace(HERE, pages=10))
+    assert len(site.asked) <= 13 and "More than 10 pages" in reasons(found)[-1]
+
+
+@pytest.mark.trust
+def test_pages_of_many_bytes_are_given_up_in_all(site, tmp_path):
+    for name in "abcd":
+        site.html(f"/{name}", f"<p>{'x' * 60_000}</p>")
+    found = fetch(site, tmp_path, "/a", "/b", "/c", "/d", limits=replace(HERE, total_bytes=100_000))
+    assert len(found.files) == 2 and "GB were listed" in reasons(found)[-1]
+
+
+def test_an_address_of_a_sitemap_that_lies_across_two_pieces_is_whole(site, tmp_path):
+    site.html("/page", "<p>whole</p>")
+    status, headers, content = sitemap(site, "/page")
+    site.pages["/map.xml"] = (status, headers, content.replace(b"<loc>", b" " * (2**16 - 30) + b"<loc>"))
+    assert len(fetch(site, tmp_path, "/map.xml").files) == 1

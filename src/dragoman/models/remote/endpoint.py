@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
+from dragoman.core.deadlines import Deadline, DeadlineBackend
 from dragoman.core.errors import EndpointError
 from dragoman.models.remote.refusals import Refusal, read_refusal
 
@@ -67,6 +69,7 @@ class Endpoint:
         self._clock = clock
         self._slots = threading.BoundedSemaphore(concurrency)
         self._lock = threading.Lock()
+        self._whole = Deadline()
         self._client: httpx.Client | None = None
 
     def get(self, path: str, *, seconds: float | None = None, root: bool = False) -> Any:
@@ -149,6 +152,8 @@ class Endpoint:
         import httpx
 
         client = self._opened()
+        # The client's timeout starts anew with every byte, also within the headers.
+        self._whole.until = monotonic() + max(until - self._clock(), 0.001)
         try:
             for _ in range(2):
                 request = client.build_request(method, url, json=body, timeout=self._patience(until))
@@ -187,6 +192,10 @@ class Endpoint:
         import httpx
 
         size = 0
+        coding = response.headers.get("content-encoding", "").strip().lower()
+        if coding not in ("", "identity"):
+            # We ask for none. Codings can be stacked: 64 kB of gzip in gzip unpack into gigabytes at once.
+            raise self.error(f"answered with the content encoding '{coding[:40]}'", "Switch compression off there.")
         try:
             for chunk in response.iter_bytes():
                 size += len(chunk)
@@ -264,6 +273,7 @@ class Endpoint:
             if self._client is None:
                 transport = cast("httpx.BaseTransport | None", self._transport)
                 self._client = httpx.Client(transport=transport, timeout=self._timeout, headers=self._headers())
+                _keep_to(self._whole, self._client)
             return self._client
 
     def _headers(self) -> dict[str, str]:
@@ -279,6 +289,15 @@ class Endpoint:
     def _shown(self) -> str:
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+def _keep_to(deadline: Deadline, client: httpx.Client) -> None:
+    """Make a client's connections, also those through proxies, keep to a deadline; httpx has no option for it."""
+    for transport in (client._transport, *client._mounts.values()):
+        pool = getattr(transport, "_pool", None)
+        backend = getattr(pool, "_network_backend", None)
+        if pool is not None and backend is not None:
+            pool._network_backend = DeadlineBackend(backend, deadline)
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

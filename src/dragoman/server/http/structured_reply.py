@@ -9,6 +9,7 @@ or its place, by the property's name; a list of objects has one for each quoted 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ _NAMES = {
 }
 _MOST_SCHEMAS, _DEEPEST = 100, 5
 _ROOTS = ("#/$defs/", "#/definitions/")
+_MOST_ALTERNATIVES, _MOST_OPTIONS = 8, 500
 _KNOWN = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema", "default", "enum"}
     | {"const", "items", "anyOf", "examples", "minimum", "maximum", "maxLength", "minLength", "format", "$defs"}
@@ -92,6 +94,7 @@ class _Schemas:
             raise refused("response_format", f"{_quoted(name)} has no schema.")
         if unknown := schema.keys() - _KNOWN:
             raise refused("response_format", f"{_quoted(name)} uses '{min(unknown)[:40]}', which cannot be filled.")
+        _check_shape(name, schema)
         if "$ref" in schema:
             target = self._target(name, schema["$ref"])
             if target in within:
@@ -125,6 +128,20 @@ class _Schemas:
 
 def _quoted(name: str) -> str:
     return "The schema" if name == "the schema" else f"The property '{name[:80]}'"
+
+
+def _check_shape(name: str, schema: Mapping[str, Json]) -> None:
+    """Raise an error for keywords whose values have another form than JSON Schema gives them, or too many of them."""
+    kinds = schema.get("type", [])
+    for word, value, most in (
+        ("type", [kinds] if isinstance(kinds, str) else kinds, len(_KNOWN)),
+        ("anyOf", schema.get("anyOf", []), _MOST_ALTERNATIVES),
+        ("enum", schema.get("enum", []), _MOST_OPTIONS),
+    ):
+        if not isinstance(value, list) or len(value) > most:
+            raise refused("response_format", f"`{word}` of '{name}' must be a list of at most {most}.")
+    if not all(isinstance(kind, str) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        raise refused("response_format", f"`type` of '{name}' must name types.")
 
 
 def fill(schema: Mapping[str, Json], reply: Reply) -> str:
@@ -174,7 +191,8 @@ def _found(reply: Reply) -> _Found | None:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(match.replace(",", "")) for match in dict.fromkeys(_NUMBER.findall(text)) if _is_plain(match))
+    plain = (match for match in dict.fromkeys(_NUMBER.findall(text)) if _is_plain(match))
+    return tuple(number for match in plain if math.isfinite(number := float(match.replace(",", ""))))
 
 
 def _is_plain(number: str) -> bool:
@@ -239,16 +257,24 @@ def _number(name: str, found: _Found, *, whole: bool) -> float | int | None:
     return int(number) if number.is_integer() else None if whole else number
 
 
+def _names(text: str, option: str) -> bool:
+    """Whether a text names an option as whole words; without a regular expression, whose making takes longer."""
+    text, option = text.casefold(), option.casefold()
+    place = text.find(option) if option else -1
+    while place >= 0:
+        before, after = text[place - 1 : place], text[place + len(option) : place + len(option) + 1]
+        if not any(character.isalnum() or character == "_" for character in before + after):
+            return True
+        place = text.find(option, place + 1)
+    return False
+
+
 def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
     """The only option that the answer names; yes and no stand for the decision."""
     decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
     named = [option for option in options if isinstance(option, str) and option.lower() in decided]
     if not named:
-        named = [
-            option
-            for option in options
-            if isinstance(option, str) and re.search(rf"(?<!\w){re.escape(option)}(?!\w)", found.text, re.IGNORECASE)
-        ]
+        named = [option for option in options if isinstance(option, str) and _names(found.text, option)]
     if len(named) == 1:
         return named[0]
     if nullable or None in options:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from dragoman.agent.turns import MOST_CHARACTERS, clean
 from dragoman.core.errors import InputError
-from dragoman.text.confirmations import is_confirmation
+from dragoman.text.confirmations import is_confirmation, is_those_too
 from dragoman.text.forget_requests import forget_request
 
 Wish: TypeAlias = Literal["nothing", "everything", "something", "confirmation"]
@@ -22,6 +22,8 @@ def asks_to_forget(text: str) -> Wish:
         return "nothing"  # it is refused when its turn comes
     if is_confirmation(said):
         return "confirmation"
+    if is_those_too(said):
+        return "something"
     request = forget_request(said)
     if request is None:
         return "nothing"

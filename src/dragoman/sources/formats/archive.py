@@ -17,6 +17,8 @@ MOST_BYTES = 256 * 2**20
 MOST_MEMBERS = 20_000
 SECONDS = 120.0
 _CHUNK = 1 << 16
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Ways to pack that the formats use. Python unpacks others without a limit: 1 kB of bzip2 is 600 MB."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _MACROS = ("vbaproject.bin", "vbadata.xml", "basic/script-lc.xml")
@@ -66,6 +68,8 @@ class Archive:
         for member, info in self._members.items():
             if info.flag_bits & 1:
                 raise _protected(self.name)
+            if info.compress_type not in _METHODS:
+                raise InputError(f"'{self.name}' is packed in an unusual way.", remedy="Open it and save it anew.")
             if member.lower().endswith(_MACROS):
                 raise InputError(
                     f"'{self.name}' contains macros, which are programs.", remedy="Save a copy without macros."

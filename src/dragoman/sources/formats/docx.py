@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import TableRows
 from dragoman.sources.formats.xml_events import End, Event, Start, events, main_part, relations, skip
@@ -19,6 +19,8 @@ _SKIPPED = frozenset({"Fallback", "del", "moveFrom", "delText", "instrText", "se
 _TEXT = frozenset({"t"})
 _BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _DEEPEST_LIST = 20
+_LEVELS = frozenset(map(str, range(9)))
+"""Levels of a list; Word knows nine."""
 
 
 @dataclass(slots=True)
@@ -120,7 +122,7 @@ class _Walk:
             self._cells.append([])
             self._spans.append((1, False))
         elif tag == "gridSpan" and self._spans:
-            self._spans[-1] = (int(value) if value.isdigit() else 1, self._spans[-1][1])
+            self._spans[-1] = (whole_number(value, 1), self._spans[-1][1])
         elif tag == "vMerge" and self._spans:
             self._spans[-1] = (self._spans[-1][0], value != "restart")
         elif tag == "tblHeader" and self._tables and len(self._tables[-1].rows) == 1:
@@ -139,12 +141,12 @@ class _Walk:
             paragraph.pieces.append(_BREAKS[tag])
         elif tag == "pStyle":
             paragraph.style = value
-        elif tag == "outlineLvl" and value.isdigit():
-            paragraph.level = int(value)
+        elif tag == "outlineLvl":
+            paragraph.level = whole_number(value, paragraph.level)
         elif tag == "numId":
             paragraph.list_id = value
-        elif tag == "ilvl" and value.isdigit():
-            paragraph.depth = min(int(value), _DEEPEST_LIST)
+        elif tag == "ilvl":
+            paragraph.depth = min(whole_number(value, paragraph.depth), _DEEPEST_LIST)
         elif tag in ("footnoteReference", "endnoteReference"):
             key = ("end" if tag.startswith("end") else "") + event.attributes.get("id", "")
             if key in self._notes:
@@ -219,8 +221,8 @@ def _styles(archive: Archive, member: str | None) -> dict[str, _Style]:
             style.level = int(heading[1]) - 1 if heading else style.level
         elif event.tag == "basedOn":
             style.base = value
-        elif event.tag == "outlineLvl" and value.isdigit():
-            style.level = int(value)
+        elif event.tag == "outlineLvl":
+            style.level = whole_number(value, style.level)
         elif event.tag == "numId":
             style.list_id = value
     for style in styles.values():
@@ -240,7 +242,7 @@ def _inherit(style: _Style, styles: dict[str, _Style]) -> None:
 
 def _ordered(archive: Archive, member: str | None) -> set[tuple[str, str]]:
     """The lists and levels that count, as (list id, level)."""
-    formats: dict[tuple[str, str], str] = {}
+    counting: dict[str, set[str]] = {}
     abstract_of: dict[str, str] = {}
     abstract = number = level = ""
     for event in events(archive, member) if member else ():
@@ -252,18 +254,13 @@ def _ordered(archive: Archive, member: str | None) -> set[tuple[str, str]]:
         elif event.tag == "lvl":
             level = event.attributes.get("ilvl", "")
         elif event.tag == "numFmt":
-            formats[abstract, level] = value
+            if value not in ("bullet", "none", "") and level in _LEVELS:
+                counting.setdefault(abstract, set()).add(level)
         elif event.tag == "num":
             number = event.attributes.get("numId", "")
         elif event.tag == "abstractNumId":
             abstract_of[number] = value
-    unordered = ("bullet", "none", "")
-    return {
-        (number, level)
-        for number, abstract in abstract_of.items()
-        for (known, level), form in formats.items()
-        if known == abstract and form not in unordered
-    }
+    return {(number, level) for number, abstract in abstract_of.items() for level in counting.get(abstract, ())}
 
 
 def _notes(archive: Archive, member: str | None, prefix: str = "") -> dict[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
+from email.policy import EmailPolicy
 from pathlib import PurePath
+from time import monotonic
+from typing import Any
 
 from dragoman.core.errors import InputError
 from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, short, unwrap
@@ -16,23 +18,35 @@ from dragoman.sources.formats.text import read as read_text
 DEEPEST = 3
 """Most mails inside of one another that are read."""
 MOST_PARTS = 200
+SECONDS = 120.0
+"""Seconds for a mail with its attachments."""
+MOST_HEADER = 2_000
+"""Characters of a header that are read: the library takes time with the square of its length."""
 _HEADERS = ("From", "To", "Cc", "Date")
+
+
+class _ShortHeaders(EmailPolicy):
+    """The library's policy for mails, with long headers cut."""
+
+    def header_fetch_parse(self, name: str, value: Any) -> Any:
+        return super().header_fetch_parse(name, value[:MOST_HEADER] if type(value) is str else value)
 
 
 def read(content: bytes, name: str) -> Document:
     """The document in a mail; attachments that cannot be read are reported."""
-    message = message_from_bytes(content, policy=default)
-    if not isinstance(message, EmailMessage) or not (message.get("From") or message.get("Subject")):
-        raise InputError(f"'{name}' is not an e-mail: it has no sender and no subject.", remedy="Check its suffix.")
     try:
-        return _read(message, name, 1)
-    except (AttributeError, KeyError, LookupError, TypeError, ValueError) as error:  # the library on damaged mails
+        message = message_from_bytes(content, policy=_ShortHeaders())
+        if not isinstance(message, EmailMessage) or not (_header(message, "From") or _header(message, "Subject")):
+            raise InputError(f"'{name}' is not an e-mail: it has no sender and no subject.", remedy="Check its suffix.")
+        return _read(message, name, 1, monotonic() + SECONDS)
+    # The library on damaged mails, and on parts inside of a thousand others.
+    except (AttributeError, KeyError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(
             f"'{name}' is damaged: {type(error).__name__}.", remedy="Save it anew in your mail program."
         ) from error
 
 
-def _read(message: EmailMessage, name: str, depth: int) -> Document:
+def _read(message: EmailMessage, name: str, depth: int, until: float) -> Document:
     if message.get_content_type() in ("multipart/encrypted", "application/pkcs7-mime"):
         raise InputError(f"'{name}' is encrypted.", remedy="Decrypt it in your mail program and save it anew.")
     title = _header(message, "Subject") or humanise(name)
@@ -46,7 +60,9 @@ def _read(message: EmailMessage, name: str, depth: int) -> Document:
     for number, part in enumerate(_attachments(message), start=1):
         place = f"attachment {number}"
         try:
-            attached = _attached(part, number, depth)
+            if monotonic() > until:
+                raise InputError(f"The mail takes more than {SECONDS:g} s to read.", remedy="Save it on its own.")
+            attached = _attached(part, number, depth, until)
         except InputError as error:
             failed.append((f"{place} ({short(part.get_filename() or part.get_content_type())})", str(error)))
             continue
@@ -58,7 +74,13 @@ def _read(message: EmailMessage, name: str, depth: int) -> Document:
 def _header(message: EmailMessage, field: str) -> str:
     try:
         return unwrap(clean(str(message.get(field, "") or "")))
-    except (ValueError, IndexError, AttributeError, TypeError):  # the parser of structured headers trips over some
+    except (
+        ValueError,
+        IndexError,
+        AttributeError,
+        RecursionError,
+        TypeError,
+    ):  # the parser of structured headers trips over some
         return ""
 
 
@@ -80,14 +102,14 @@ def _attachments(message: EmailMessage) -> list[EmailMessage]:
     return [part for part in parts if part.get_filename() or part.get_content_type() == "message/rfc822"]
 
 
-def _attached(part: EmailMessage, number: int, depth: int) -> Document:
+def _attached(part: EmailMessage, number: int, depth: int, until: float) -> Document:
     from dragoman.sources.files import parse, readers
 
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0)
         if depth >= DEEPEST or not isinstance(inner, EmailMessage):
             raise InputError(f"Mails inside of mails are read {DEEPEST} levels deep.", remedy="Save it on its own.")
-        return _read(inner, f"mail {number}.eml", depth + 1)
+        return _read(inner, f"mail {number}.eml", depth + 1, until)
     name = PurePath(part.get_filename() or "").name
     suffix = PurePath(name).suffix.lower()
     if not suffix or suffix not in readers():

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Document, DocumentBlock, Outline, column_names, humanise, row_text, unwrap
+from dragoman.sources.document import (
+    Document,
+    DocumentBlock,
+    Outline,
+    column_names,
+    humanise,
+    row_text,
+    unwrap,
+    whole_number,
+)
 from dragoman.sources.formats.effort import is_too_much
 from dragoman.sources.formats.encoding import decode
 
@@ -135,7 +144,7 @@ class _Walk:
             self._heading = _HEADINGS[tag]
         elif tag in ("ul", "ol"):
             start = node.attributes.get("start") or "1"
-            self._lists.append([int(start) if start.isdigit() else 1, tag == "ol"])
+            self._lists.append([whole_number(start, 1), tag == "ol"])
         elif tag == "li":
             ordered = bool(self._lists and self._lists[-1][1])
             self._markers.append(f"{self._lists[-1][0]}." if ordered else "-")

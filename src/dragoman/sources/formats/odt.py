@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import MOST_CELLS, TableRows
 from dragoman.sources.formats.xml_events import End, Event, Start, events, skip
@@ -89,7 +89,7 @@ class _Walk:
             level = given.get("outline-level", "1") if tag == "h" else "0"
             is_title = given.get("style-name") in self._title_styles
             self._texts.append([])
-            self._levels.append(-1 if is_title else int(level) if level.isdigit() else 1)
+            self._levels.append(-1 if is_title else whole_number(level, 1))
         elif tag == "style" and given.get("parent-style-name") == "Title":
             self._title_styles.add(given.get("name", ""))  # a paragraph with formatting of its own gets such a style
         elif tag == "s" and self._texts:
@@ -113,7 +113,7 @@ class _Walk:
         elif tag in ("table-cell", "covered-table-cell"):
             width = given.get("number-columns-repeated", "1")
             self._cells.append([])
-            self._widths.append(min(int(width), MOST_CELLS) if width.isdigit() else 1)
+            self._widths.append(min(whole_number(width, 1), MOST_CELLS))
 
     def _end(self, tag: str) -> None:
         if tag in ("p", "h") and self._texts:

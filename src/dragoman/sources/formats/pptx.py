@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, short, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, short, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.docx import core_title
 from dragoman.sources.formats.table import TableRows
@@ -97,7 +97,7 @@ class _Slide:
             self._pieces, self._level, self._bulleted = [], 0, self._placeholder == "body"
         elif tag == "pPr":
             level = given.get("lvl", "0")
-            self._level = min(int(level), 8) if level.isdigit() else 0
+            self._level = min(whole_number(level, 0), 8)
         elif tag in ("buChar", "buAutoNum"):
             self._bulleted = True
         elif tag == "buNone":
@@ -118,7 +118,7 @@ class _Slide:
             table.begin_row()
         elif tag == "tc":
             span = given.get("gridSpan", "1")
-            self._cell, self._columns = [], int(span) if span.isdigit() else 1
+            self._cell, self._columns = [], whole_number(span, 1)
             self._continues = given.get("vMerge") in ("1", "true")
             if given.get("hMerge") in ("1", "true"):
                 self._columns = 0  # its column is already counted by the cell that it is merged with

@@ -19,6 +19,7 @@ from dragoman.sources.document import (
     row_text,
     short,
     unwrap,
+    whole_number,
 )
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.xml_events import End, Start, events, main_part, relations
@@ -136,10 +137,10 @@ def _formats(archive: Archive, member: str | None) -> tuple[frozenset[int], froz
             number = event.attributes.get("numFmtId", "")
             if event.tag == "cellXfs":
                 in_cells = True
-            elif event.tag == "numFmt" and number.isdigit():
-                codes[int(number)] = _QUOTED.sub("", event.attributes.get("formatCode", "")).lower()
+            elif event.tag == "numFmt":
+                codes[whole_number(number, 0)] = _QUOTED.sub("", event.attributes.get("formatCode", "")).lower()
             elif event.tag == "xf" and in_cells:
-                form = int(number) if number.isdigit() else 0
+                form = whole_number(number, 0)
                 code = codes.get(form, "")
                 if form in _DATES or (code and set(code) & set("ymdhs") and "general" not in code):
                     dates.add(style)
@@ -165,7 +166,7 @@ def _rows(archive: Archive, member: str, book: _Workbook) -> Iterator[list[str]]
             elif tag == "c":
                 kind, value = given.get("t", "n"), ""
                 number = given.get("s", "0")
-                style = int(number) if number.isdigit() else 0
+                style = whole_number(number, 0)
                 column = _column(given.get("r", ""), len(row))
             elif tag in ("v", "t"):
                 in_value = True
@@ -194,7 +195,7 @@ def _shown(value: str, kind: str, style: int, book: _Workbook) -> str:
     if not value or kind == "e":
         return ""
     if kind == "s":
-        place = int(value) if value.isdigit() else -1
+        place = whole_number(value, -1)
         return book.strings[place] if 0 <= place < len(book.strings) else ""
     if kind == "b":
         return "yes" if value == "1" else "no"

@@ -9,25 +9,48 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import httpcore
 
 from dragoman.core.errors import InputError
 
+_SAFE = "/%:@!$&'()*+,;=~?-._"
+"""Characters that a path or a query keeps; others are percent-encoded."""
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+"""NAT64: the last four bytes are an IPv4 address, which the gateway connects to."""
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "fec0::/10", "5f00::/16", "192.0.0.0/24", "192.88.99.0/24"))
+)
+"""Networks that `is_global` of some Python versions takes for public, and that no public site has."""
+
 
 def check_url(url: str) -> str:
-    """The URL without its fragment; raises for one that is not of the web, or that holds a password."""
+    """The URL in ASCII and without its fragment; raises for one that is not of the web, or that holds a password."""
     try:
         parts = urlsplit(url)
-        host = parts.hostname
+        host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InputError(f"'{url}' is not a URL.", remedy="Give one such as https://example.org/page.") from error
     if parts.scheme not in ("http", "https") or not host:
         raise InputError(f"'{url}' is not a URL of the web.", remedy="Give one such as https://example.org/page.")
     if parts.username or parts.password:
         raise InputError("A URL holds a user name or password.", remedy="Remove it; pages behind a login are not read.")
-    return parts._replace(fragment="", path=parts.path or "/").geturl()
+    if port == 0:
+        raise InputError(f"'{url}' is not a URL: it names the port 0.", remedy="Check the address.")
+    path, query = quote(parts.path or "/", safe=_SAFE), quote(parts.query, safe=_SAFE)
+    return parts._replace(fragment="", netloc=_ascii_host(parts, url), path=path, query=query).geturl()
+
+
+def _ascii_host(parts: SplitResult, url: str) -> str:
+    """The host and port of a URL, an international name in the form that name servers know."""
+    if parts.netloc.isascii():
+        return parts.netloc
+    try:
+        host = (parts.hostname or "").encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise InputError(f"'{url}' names no host that exists.", remedy="Check the address.") from error
+    return host if parts.port is None else f"{host}:{parts.port}"
 
 
 def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
@@ -49,6 +72,10 @@ def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
 def _is_public(text: str) -> bool:
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    if address in _TRANSLATED:
+        mapped = ipaddress.IPv4Address(address.packed[-4:])
+    elif mapped is None and any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not address.is_multicast and (mapped is None or _is_public(str(mapped)))
 
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
+from dragoman.core.deadlines import Deadline, DeadlineBackend
 from dragoman.core.errors import InputError
 from dragoman.sources.web.addresses import PublicBackend, check_url
 
@@ -58,6 +59,7 @@ class Fetcher:
         self._most = most_bytes
         self._seconds = seconds
         self._pool: httpcore.ConnectionPool | None = None
+        self._deadline = Deadline()
 
     def __enter__(self) -> Self:
         import httpcore
@@ -66,7 +68,10 @@ class Fetcher:
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=4,
-            network_backend=PublicBackend(allow_private=self._allow_private),
+            network_backend=cast(
+                "httpcore.NetworkBackend",
+                DeadlineBackend(PublicBackend(allow_private=self._allow_private), self._deadline),
+            ),
         )
         return self
 
@@ -84,6 +89,7 @@ class Fetcher:
         address = check_url(url)
         until = until or monotonic() + self._seconds
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), max(0.1, until - monotonic()))
+        self._deadline.until = max(until, monotonic() + 0.1)
         headers: list[tuple[bytes | str, bytes | str]] = [
             ("user-agent", _AGENT),
             ("accept-encoding", "identity"),
@@ -95,16 +101,18 @@ class Fetcher:
                     key.decode("ascii", "replace").lower(): value.decode("latin-1") for key, value in response.headers
                 }
                 if response.status in (301, 302, 303, 307, 308) and told.get("location"):
-                    return urljoin(address, told["location"])
+                    return _joined(address, told["location"])
                 content = self._content(response, told, address, until)
                 return Page(address, response.status, content, _suffix(address, told))
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
+            if monotonic() > until:
+                raise self._too_slow(address) from error
             reason = str(error) or type(error).__name__
             raise InputError(f"'{address}' cannot be fetched: {reason}.", remedy="Is the site up?") from error
 
     def _content(self, response: httpcore.Response, told: Mapping[str, str], url: str, until: float) -> bytes:
         length = told.get("content-length", "")
-        if length.isdigit() and int(length) > self._most:
+        if length.isdecimal() and (len(length) > 18 or int(length) > self._most):
             raise self._too_large(url)
         content = bytearray()
         for chunk in response.iter_stream():
@@ -112,13 +120,25 @@ class Fetcher:
             if len(content) > self._most:
                 raise self._too_large(url)
             if monotonic() > until:
-                raise InputError(f"'{url}' takes more than {self._seconds:g} s.", remedy="Save it as a file.")
+                raise self._too_slow(url)
         return bytes(content)
+
+    def _too_slow(self, url: str) -> InputError:
+        return InputError(f"'{url}' takes more than {self._seconds:g} s.", remedy="Save it as a file.")
 
     def _too_large(self, url: str) -> InputError:
         return InputError(
             f"'{url}' has more than {self._most / 2**20:g} MB.", remedy="Save it as a file, and split it."
         )
+
+
+def _joined(url: str, location: str) -> str:
+    """The address that a redirect leads to."""
+    try:
+        target = urljoin(url, location)
+    except ValueError as error:
+        raise InputError(f"'{url}' redirects to what is not a URL.", remedy="Give the final address.") from error
+    return check_url(target)
 
 
 def _suffix(url: str, headers: Mapping[str, str]) -> str:

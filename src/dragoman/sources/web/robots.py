@@ -37,7 +37,7 @@ def parse(text: str) -> Robots:
     groups: dict[str, list[tuple[bool, str]]] = {}
     delays: dict[str, float] = {}
     sitemaps: list[str] = []
-    agents: list[str] = []
+    agents: set[str] = set()  # those of this group that matter here: a file may name thousands
     in_rules = False
     for line in text[:MOST_CHARACTERS].lstrip("\ufeff").splitlines():
         key, colon, value = line.partition("#")[0].partition(":")
@@ -45,9 +45,12 @@ def parse(text: str) -> Robots:
         if not colon:
             continue
         if key == "user-agent":
-            agents = [*([] if in_rules else agents), value.lower().partition("/")[0]]
+            agents = set() if in_rules else agents
             in_rules = False
-            groups.setdefault(agents[-1], [])
+            agent = value.lower().partition("/")[0]
+            if agent in (AGENT, "*"):
+                agents.add(agent)
+                groups.setdefault(agent, [])
         elif key in ("allow", "disallow"):
             in_rules = True
             for agent in agents:
@@ -55,7 +58,7 @@ def parse(text: str) -> Robots:
                     groups[agent].append((key == "allow", _normal(value)))
         elif key == "crawl-delay":
             in_rules = True
-            if re.fullmatch(r"\d+(\.\d+)?", value):
+            if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
                 delays.update(dict.fromkeys(agents, min(float(value), MOST_DELAY)))
         elif key == "sitemap":
             sitemaps.append(value)

@@ -23,16 +23,19 @@ MOST_PAGES = 500
 PAUSE = 0.5
 """Seconds between two requests to one host; a longer Crawl-delay of the site counts."""
 _MOST_SITEMAPS = 20
+_CHUNK = 1 << 16
+_LONGEST_ADDRESS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class WebLimits:
-    """What a fetch may take: pages in all, bytes and seconds a page, seconds between two requests to a host."""
+    """What a fetch may take: pages in all, bytes and seconds a page, bytes in all, seconds between two requests."""
 
     pages: int = MOST_PAGES
     bytes: int = MOST_BYTES
     seconds: float = SECONDS
     pause: float = PAUSE
+    total_bytes: int = 50 * MOST_BYTES
     allow_private: bool = False
 
 
@@ -54,18 +57,22 @@ class _Visit:
     failed: list[Failure] = field(default_factory=list)
     rules: dict[str, robots.Robots] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
+    kept_bytes: int = 0
 
     def run(self, urls: list[str]) -> FoundFiles:
         waiting, seen, sitemaps = list(reversed(urls)), set[str](), 0
         while waiting:
             url = waiting.pop()
+            # Pages that fail count as well: a sitemap may list any number of addresses that lead nowhere.
+            if self._is_full(pages=len(seen) - sitemaps):
+                reason = f"More than {self.limits.pages} pages or {self.limits.total_bytes / 1e9:.1f} GB were listed."
+                self.failed.append(Failure(url, f"{reason} Raise --pages, or name the pages you mean."))
+                break
             try:
                 address = check_url(url)
                 if address in seen:
                     continue
                 seen.add(address)
-                if len(self.files) >= self.limits.pages:
-                    raise InputError(f"More than {self.limits.pages} pages were listed.", remedy="Raise --pages.")
                 page = self.page(address)
                 if page.suffix in (".xml", ".gz"):
                     sitemaps += 1
@@ -76,9 +83,10 @@ class _Visit:
                     self.keep(address, page)
             except InputError as error:
                 self.failed.append(Failure(url, str(error)))
-                if len(self.files) >= self.limits.pages:
-                    break
         return FoundFiles(tuple(self.files), tuple(check_url(url) for url in urls), tuple(self.failed))
+
+    def _is_full(self, *, pages: int) -> bool:
+        return pages >= self.limits.pages or self.kept_bytes > self.limits.total_bytes
 
     def page(self, url: str) -> Page:
         """A page, through its redirects; every address on the way is asked of its site's robots.txt."""
@@ -104,6 +112,7 @@ class _Visit:
         inner.mkdir(parents=True)
         path = inner / f"{name[:80]}{page.suffix}"
         path.write_bytes(page.content)
+        self.kept_bytes += len(page.content)
         self.files.append(SourceFile(path, url))
 
     def _robots(self, url: str) -> robots.Robots:
@@ -142,19 +151,32 @@ def _site(url: str) -> str:
 def _listed(page: Page) -> Iterator[str]:
     """The addresses that a sitemap lists, those of its own host alone."""
     content = _unzipped(page) if page.content.startswith(b"\x1f\x8b") else page.content
-    root, in_place = "", False
+    root, place, in_place = "", "", False
     host = urlsplit(page.url).netloc
-    for event in parse([content], page.url, "sitemap"):
+    pieces = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+    for event in parse(pieces, page.url, "sitemap"):
         if isinstance(event, Start):
             root = root or event.tag
-            in_place = event.tag == "loc"
+            in_place, place = event.tag == "loc", ""
             if root not in ("urlset", "sitemapindex"):
                 raise InputError(f"'{page.url}' is XML, and no sitemap.", remedy="Give a page or a sitemap.")
         elif isinstance(event, str):
-            if in_place and urlsplit(address := urljoin(page.url, event.strip())).netloc == host:
-                yield address
+            # One address may come in two events, and none is longer than this.
+            if in_place and len(place) < _LONGEST_ADDRESS:
+                place += event
         else:
+            if in_place and (address := _on_host(page.url, place.strip(), host)):
+                yield address
             in_place = False
+
+
+def _on_host(url: str, place: str, host: str) -> str:
+    """The address of an entry of a sitemap; empty where it is none, or is of another host."""
+    try:
+        address = urljoin(url, place)
+        return address if urlsplit(address).netloc == host else ""
+    except ValueError:
+        return ""
 
 
 def _unzipped(page: Page) -> bytes:
