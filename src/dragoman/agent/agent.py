@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
@@ -23,6 +23,15 @@ Steps: TypeAlias = tuple[tuple[Source, ...], ...]
 
 _ALL_FACTS = 200
 _REMEMBERED_PLANS = 1024
+
+
+class LegalPlan(NamedTuple):
+    """A plan's sources as the loop needs them, computed once for all turns that have the same plan."""
+
+    steps: Steps
+    names: tuple[SourceName, ...] = ()
+    personal: tuple[bool, ...] = ()
+    """For each step, whether it searches facts about the user."""
 
 
 class Agent:
@@ -61,7 +70,7 @@ class Agent:
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
-        self._legal: dict[tuple[tuple[SourceName, ...], ...], Steps] = {(): ()}
+        self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
 
     def run(self, contexts: Sequence[Context]) -> list[Reply]:
@@ -134,13 +143,14 @@ class Agent:
             require(plans, turns, stage)
         role, component, share = stage.header
         for turn, plan in zip(turns, plans, strict=True):
-            steps = self._legal.get(plan.steps)
-            if steps is None:
-                plan, steps = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
-            turn.plan, turn.steps = (plan, steps) if steps else (NULL_PLAN, ())
+            legal = self._legal.get(plan.steps)
+            if legal is None:
+                plan, legal = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
+            turn.plan = plan if legal.steps else NULL_PLAN
+            turn.steps, turn.sources, turn.personal = legal
             turn.notes.append(Note(role, component, share, plan))
 
-    def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, Steps]:
+    def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, LegalPlan]:
         """A legal plan with its sources; one that the graph refuses is replaced as `fallback` says, with the reason."""
         try:
             self._graph.check(plan)
@@ -149,13 +159,15 @@ class Agent:
                 remedy = error.remedy or "Set planner.fallback to all or none to go on without it."
                 raise PlanError(error.message, remedy=remedy, role="planner", turn=turn.index) from error
             names = tuple(self._by_name) if self.fallback == "all" else ()
-            legal = self._graph.plan(names).steps if names else ()
+            replacement = self._graph.plan(names).steps if names else ()
             reason = f"fell back to {self.fallback}: {error.message}"
-            plan = Plan(legal, plan.probabilities, reason)
+            plan = Plan(replacement, plan.probabilities, reason)
         steps = tuple(tuple(self._by_name[name] for name in step) for step in plan.steps)
+        personal = tuple(any(source.about == "user" and source.private for source in step) for step in steps)
+        legal = LegalPlan(steps, plan.sources, personal)
         if len(self._legal) < _REMEMBERED_PLANS:
-            self._legal[plan.steps] = steps
-        return plan, steps
+            self._legal[plan.steps] = legal
+        return plan, legal
 
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
         requests = [
@@ -165,28 +177,29 @@ class Agent:
                 self._most(turn, index),
                 turn.evidence,
                 frozenset([piece.id for piece in turn.evidence]),
-                turn.plan.sources,
+                turn.sources,
             )
             if index
-            else Request(turn.context, turn.steps[0], self._most(turn, 0), plan=turn.plan.sources)
+            else Request(turn.context, turn.steps[0], self._most(turn, 0), plan=turn.sources)
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage:
-            found = self.retriever.retrieve(requests)
-            require(found, turns, stage)
+            results = self.retriever.retrieve(requests)
+            require(results, turns, stage)
             queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
         role, component, share = stage.header
-        for turn, evidence, query in zip(turns, found, queries, strict=True):
+        for turn, evidence, query in zip(turns, results, queries, strict=True):
             pieces = tuple(evidence)
             turn.evidence += pieces
             warnings = getattr(evidence, "warnings", ())
-            found_here = Retrieval(turn.plan.steps[index], pieces, query, warnings)
-            turn.notes.append(Note(role, component, share, found_here))
+            retrieval = Retrieval(turn.plan.steps[index], pieces, query, warnings)
+            turn.notes.append(Note(role, component, share, retrieval))
 
     def _most(self, turn: TurnState, index: int) -> int:
         """How many passages a step may give: all facts to "What do you know about me?"."""
-        told = any(source.about == "user" and source.private for source in turn.steps[index])
-        return max(self.k, _ALL_FACTS) if told and asks_for_everything(turn.context.last) else self.k
+        if turn.personal[index] and asks_for_everything(turn.context.last):
+            return max(self.k, _ALL_FACTS)
+        return self.k
 
     def _read(self, turns: list[TurnState]) -> None:
         turns = [turn for turn in turns if not self._said(turn)]

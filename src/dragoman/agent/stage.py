@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note, Reply, Role, Trace
-from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, Verdict
+from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, SourceName, Verdict
 
 if TYPE_CHECKING:
     from typing import Self
@@ -20,9 +20,21 @@ _EMPTY = Draft("")
 
 
 class TurnState:
-    """What is known of a turn so far; it lives as long as one call of the agent."""
+    """The decisions and evidence of a turn so far; it lives as long as one call of the agent."""
 
-    __slots__ = ("context", "draft", "evidence", "index", "notes", "plan", "shown", "steps", "verdict")
+    __slots__ = (
+        "context",
+        "draft",
+        "evidence",
+        "index",
+        "notes",
+        "personal",
+        "plan",
+        "shown",
+        "sources",
+        "steps",
+        "verdict",
+    )
 
     def __init__(self, context: Context, index: int) -> None:
         self.context = context
@@ -30,6 +42,8 @@ class TurnState:
         self.verdict = _CLOSED
         self.plan: Plan = NULL_PLAN
         self.steps: tuple[tuple[Source, ...], ...] = ()
+        self.sources: tuple[SourceName, ...] = ()
+        self.personal: tuple[bool, ...] = ()
         self.evidence: tuple[Evidence, ...] = ()
         self.draft = _EMPTY
         self.notes: list[Note] = []
@@ -37,7 +51,8 @@ class TurnState:
 
     def close(self) -> None:
         """Go on as if nothing had been looked up."""
-        self.plan, self.steps, self.evidence = NULL_PLAN, (), ()
+        self.plan, self.steps, self.sources, self.personal = NULL_PLAN, (), (), ()
+        self.evidence = ()
 
     def fresh(self) -> list[Note]:
         """The notes that were not given out yet."""

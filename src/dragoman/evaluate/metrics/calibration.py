@@ -130,7 +130,7 @@ class Brier:
 
 
 class _Pairs:
-    """All probabilities of some turns, whether they held, and the turn each comes from."""
+    """All probabilities of some turns, their labels, and the turn of each."""
 
     def __init__(self, turns: Sequence[Judged], of: Of) -> None:
         import numpy as np

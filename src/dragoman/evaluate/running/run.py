@@ -31,7 +31,7 @@ Opener: TypeAlias = Callable[[DataSpec, Mapping[str, Any]], DatasetTable]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A set that is here, as every view of a system shows it."""
+    """A set whose file was found, in the view of every group of systems."""
 
     spec: DataSpec
     block: DatasetTable
@@ -44,7 +44,7 @@ class _Opened:
         return tuple(dict.fromkeys(file for block in (self.block, *self.views) for file in block.files))
 
     def contents(self) -> list[Json]:
-        """What the set holds at this moment: its files; of an object also what it gives, which may be anything."""
+        """Hashes of the files of a set and, where it is a Python object, of its turns."""
         contents = [self.block.contents()] if self.spec.kind.startswith(PYTHON) else []
         return [*hashes(self.files), *contents]
 
@@ -264,7 +264,7 @@ class _Keeper:
 
 
 def _retitled(spec: Experiment, files: Mapping[str, Path | None]) -> Experiment:
-    """The experiment where a set that is read from another file goes by that file's name, without the set's note."""
+    """Rename each set that is read from another file after that file, and drop the set's note."""
     replaced = {name: file for name, file in files.items() if file is not None}
     sets = tuple(
         entry.model_copy(update={"title": replaced[entry.name].name, "note": ""}) if entry.name in replaced else entry

@@ -71,7 +71,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Entry(Generic[A]):
-    """A stored answer with its cost; `kept` holds the objects whose identity is part of the key."""
+    """A stored answer with its cost; `kept` holds a reference to the objects whose identity is part of the key."""
 
     answer: A
     seconds: float
@@ -201,7 +201,7 @@ class _Memory(Generic[A]):
 
 
 def _told(answer: object) -> MeterReading:
-    """The cost that an answer itself reports."""
+    """The cost that an answer reports."""
     if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
         return _NOTHING
     return MeterReading(answer.usage.calls, 0, answer.usage.prompt_tokens, answer.usage.completion_tokens)
@@ -277,7 +277,7 @@ class SharedReader(_Shared):
 
 
 class SharedCritic(_Shared):
-    """A critic; pairs know no turn, so that the round of refinement says whose they are."""
+    """A critic. Its pairs do not name their turn, so the round of refinement assigns their cost."""
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
         keys = [pair_key(evidence, text) for evidence, text in pairs]
@@ -295,7 +295,7 @@ class SharedCritic(_Shared):
 
 
 class SharedRefiner(Refiner):
-    """Algorithm 1 over shared parts: what a round asks belongs to the one note that it makes for each turn."""
+    """Algorithm 1 over memoised components; the cost of a round goes to the note that the round adds to each turn."""
 
     def __init__(
         self,
@@ -338,14 +338,14 @@ class SharedRefiner(Refiner):
 
 
 def seen(evidence: Sequence[Evidence]) -> tuple[Hashable, ...]:
-    """What a component can tell evidence apart by; a passage is known by its place, since rows do not change."""
+    """The key of a piece of evidence as components see it; passages are keyed by identity, since they do not change."""
     return tuple(
         [(piece.passage.source, piece.passage.id, piece.relevance, *piece.scores.items()) for piece in evidence]
     )
 
 
 def pair_key(evidence: Evidence, text: str) -> Hashable:
-    """A pair without its turn: ids of two scopes may be the same, so that the words count too."""
+    """The key of a pair; it includes the texts, since passages of two scopes may have the same id."""
     passage = evidence.passage
     return passage.source, passage.id, passage.indexed, evidence.relevance, text
 

@@ -1,4 +1,4 @@
-"""Evidence for training a gate that reads knowledge: retrieved by BM25, since there is no gold in use."""
+"""Evidence for training a gate that reads knowledge, retrieved by BM25: in use there is no gold evidence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _query(context: Context) -> str:
 
 
 class _Pool:
-    """Passages to search in."""
+    """The passages of a search with their BM25 statistics."""
 
     def __init__(self, passages: Sequence[Passage], analyse: Analyser) -> None:
         self._passages = passages

@@ -1,4 +1,4 @@
-"""Gates that a language model decides: one cached number a turn, and its calibration."""
+"""Gates decided by a language model: one cached number per turn, and its calibration."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 class InputTable(ViewTable):
-    """What is read: fields of `gate/inputs.py`, the view of the dialogue, and how long a prompt may be."""
+    """Input of the gate: fields of `gate/inputs.py`, the view of the dialogue, and the maximal length of a prompt."""
 
     fields: tuple[Field, ...] = ("contx",)
     turns: int = Between(default=6, ge=0)
@@ -226,7 +226,7 @@ class _Training:
 
 
 def _drafting(weights: str, device: str) -> Any:
-    """A language model to draft with: llama.cpp on a CPU where the weights are a GGUF file, else torch."""
+    """The language model that writes drafts: llama.cpp on a CPU if the weights are a GGUF file, else torch."""
     if device == "cpu" and catalogue.path(weights).suffix == ".gguf":
         return LlamaCppModel(weights=weights)
     model: LanguageModel = HfModel(weights=weights, device="cpu" if device == "cpu" else "cuda", batch=32)

@@ -21,7 +21,7 @@ from dragoman.models.unified.model import Order, TurnTokens, Writing
 from dragoman.models.unified.order_tree import order_tree
 from dragoman.models.unified.token_tree import Segment
 from dragoman.models.unified.turn_trees import fitted, judged
-from dragoman.train.unified.candidates import Candidates, CandidateSampler, Relevance, capped, distracted
+from dragoman.train.unified.candidates import CandidateSampler, LabelledCandidate, Relevance, capped, distracted
 from dragoman.train.unified.training_trees import Drawing, Examined, Group, Kind, TargetPlace, TrainingTree
 
 
@@ -166,17 +166,19 @@ class Sequences:
         return plan
 
     def _shown(
-        self, example: Example, plan: Order | None, offers: Sequence[Candidates], dice: random.Random
+        self, example: Example, plan: Order | None, offers: Sequence[LabelledCandidate], dice: random.Random
     ) -> list[Shown]:
         """Return the evidence before the response: gold, and distractors of the same sources."""
         by_id = {offer.passage.id: offer for offer in offers}
-        right = [by_id.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
+        right = [
+            by_id.get(passage.id) or LabelledCandidate(passage, True, 1.0) for passage in self._offers.right(example)
+        ]
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
         chosen = distracted(right, offers, self._drawing.distractors, dice)
         exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
         return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
 
-    def _said(self, one: Candidates, dice: random.Random, *, exact: bool) -> int | None:
+    def _said(self, one: LabelledCandidate, dice: random.Random, *, exact: bool) -> int | None:
         """Return the similarity token after a piece of evidence: the label if it is trained, else with noise."""
         if not self._judges:
             return None
@@ -198,7 +200,11 @@ class Sequences:
         return fitting.written, () if reply is None or not reply.strip() else self._turns.response(reply)
 
     def _room(
-        self, example: Example, written: WrittenSequence | None, offered: Sequence[Candidates], after: Sequence[int]
+        self,
+        example: Example,
+        written: WrittenSequence | None,
+        offered: Sequence[LabelledCandidate],
+        after: Sequence[int],
     ) -> int:
         """Return the length of the longest line after the dialogue."""
         turns = self._turns
@@ -234,13 +240,15 @@ class Sequences:
             if len(options) > 1 or not self._drawing.closed:
                 yield TargetPlace(segment, offset, kind, target, weight=weight, options=options)
 
-    def _branches(self, growing: _Growing, offered: Sequence[Candidates]) -> None:
+    def _branches(self, growing: _Growing, offered: Sequence[LabelledCandidate]) -> None:
         if not self._judges:
             return
         places = growing.branches([one.passage for one in offered], 0)
         self._judged(growing, offered, [(place, len(growing.segments[place].tokens) - 1) for place in places])
 
-    def _judged(self, growing: _Growing, offered: Sequence[Candidates], after: Sequence[tuple[int, int]]) -> None:
+    def _judged(
+        self, growing: _Growing, offered: Sequence[LabelledCandidate], after: Sequence[tuple[int, int]]
+    ) -> None:
         """Add losses on similarities after [EOE], and comparisons of the candidates of a source."""
         lists: dict[SourceName, list[tuple[int, bool]]] = {}
         for one, (segment, offset) in zip(offered, after, strict=True):
@@ -281,7 +289,11 @@ class Sequences:
                 growing.places.append(TargetPlace(on, len(growing.segments[on].tokens) - 1, "response", target))
 
     def _paper(
-        self, growing: _Growing, offered: Sequence[Candidates], written: WrittenSequence | None, after: tuple[int, ...]
+        self,
+        growing: _Growing,
+        offered: Sequence[LabelledCandidate],
+        written: WrittenSequence | None,
+        after: tuple[int, ...],
     ) -> None:
         """Add each piece of evidence as a branch on the plan; the response attends to those that were used."""
         if written is None:
@@ -379,5 +391,5 @@ class _Growing:
         return TrainingTree(name, tuple(self.segments), tuple(self.places), tuple(self.groups))
 
 
-def _as_shown(one: Candidates, tens: int | None) -> Shown:
+def _as_shown(one: LabelledCandidate, tens: int | None) -> Shown:
     return Shown(one.passage.source, said(one.passage), tens)
