@@ -91,7 +91,7 @@ class Creator:
             )
         return factory(**arguments)
 
-    def _argument(self, name: str, parameter: Parameter, options: Table, where: str) -> object:
+    def _argument(self, name: str, parameter: ConstructorParameter, options: Table, where: str) -> object:
         if name in options:
             value = options[name]
             if parameter.role and isinstance(value, str | Mapping):
@@ -102,7 +102,7 @@ class Creator:
             return self._parts[name]
         return self.shared(str(parameter.role))
 
-    def _checked(self, value: object, parameter: Parameter, where: str) -> object:
+    def _checked(self, value: object, parameter: ConstructorParameter, where: str) -> object:
         from pydantic import PydanticUserError, TypeAdapter, ValidationError
         from pydantic.errors import PydanticSchemaGenerationError
 
@@ -119,7 +119,7 @@ class Creator:
             return value  # an annotation that pydantic does not know: the component has to look for itself
 
 
-class Parameter:
+class ConstructorParameter:
     """One keyword of a constructor: its type, whether it must be given, and the role it asks for, if any."""
 
     __slots__ = ("annotation", "required", "role")
@@ -137,13 +137,13 @@ def _is_role(member: object) -> bool:
 
 
 @cache
-def parameters(factory: Callable[..., object]) -> dict[str, Parameter]:
+def parameters(factory: Callable[..., object]) -> dict[str, ConstructorParameter]:
     """What a class or function can be given by keyword."""
     found = {}
     for name, parameter in inspect.signature(factory).parameters.items():
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             annotation = _evaluated(parameter.annotation, factory)
-            found[name] = Parameter(annotation, required=parameter.default is parameter.empty)
+            found[name] = ConstructorParameter(annotation, required=parameter.default is parameter.empty)
     return found
 
 

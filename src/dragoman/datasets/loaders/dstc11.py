@@ -221,7 +221,7 @@ class _Faq(Record):
     answer: str
 
 
-class _Entity(Record):
+class _EntityRow(Record):
     name: str
     reviews: dict[str, _Review] = Field(default_factory=dict)
     faqs: dict[str, _Faq] = Field(default_factory=dict)
@@ -248,7 +248,7 @@ def faq_id(entity: str, faq: object) -> str:
 def entities(file: Path) -> Iterator[Entity]:
     """Yield the entities. A fault in this file is an error, not a problem, since every turn depends on it."""
     keys: set[str] = set()
-    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
+    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _EntityRow):
         if isinstance(outcome, Problem):
             raise InputError(f"The knowledge is damaged: {outcome}.", remedy="Take the file as it was released.")
         row, entity = outcome
@@ -259,7 +259,7 @@ def entities(file: Path) -> Iterator[Entity]:
         yield Entity(key, row.keys[0], entity.name, tuple(_passages(key, entity)))
 
 
-def _passages(key: str, entity: _Entity) -> Iterator[Passage]:
+def _passages(key: str, entity: _EntityRow) -> Iterator[Passage]:
     position = 0
     for number, review in entity.reviews.items():
         meta = {"entity": key, "review": number, "traveler_type": review.traveler_type}

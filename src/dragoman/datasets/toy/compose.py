@@ -48,7 +48,7 @@ class TurnTopic:
     place: int | None = None
 
 
-class Composer:
+class DialogueComposer:
     """Generator of dialogues; seed, language and number determine a dialogue."""
 
     def __init__(self, grammar: ToyGrammar, *, language: str, seed: int) -> None:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TurnChange:
     """A turn on which two systems differ; `scores` holds both values of each column."""
 
     turn: KeptTurn
@@ -69,7 +69,7 @@ class Compared:
     changed: Mapping[What, int]
     unchanged: int
     counts: tuple[Count, ...]
-    biggest: tuple[Change, ...]
+    biggest: tuple[TurnChange, ...]
     same_data: bool
     apart: tuple[str, ...] = ()
 
@@ -154,7 +154,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
     changed: Counter[What] = Counter()
     tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
     pairs: dict[str, list[tuple[str, float, float]]] = {column.title: [] for column in shared}
-    biggest: list[tuple[float, int, Change]] = []
+    biggest: list[tuple[float, int, TurnChange]] = []
     turns = unchanged = 0
     for number, (turn, one, other, turn_scores) in enumerate(_turns(left, right, block, before, after)):
         turns += 1
@@ -168,7 +168,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
                 pairs[column.title].append((turn.dialogue, *scores[column.title]))
         if what:
             size = sum(_distance(column, *scores[column.title]) for column in shared if column.title in scores)
-            entry = size + len(what) / 100, -number, Change(turn, one.reply, other.reply, what, scores, size)
+            entry = size + len(what) / 100, -number, TurnChange(turn, one.reply, other.reply, what, scores, size)
             heapq.heappushpop(biggest, entry) if len(biggest) >= limit else heapq.heappush(biggest, entry)
     if not turns:
         raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
@@ -240,7 +240,7 @@ def _distance(column: Column, before: float, after: float) -> float:
     return abs(after - before) / span if math.isfinite(span) and span > 0 else 0.0
 
 
-def scores_text(change: Change, columns: Sequence[Column]) -> str:
+def scores_text(change: TurnChange, columns: Sequence[Column]) -> str:
     """The scores before and after a change, in printed units."""
     parts = []
     for column in columns:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.results import Cell, Figure, Series, SystemRow, Table
+from dragoman.evaluate.results import Figure, ResultCell, Series, SystemRow, Table
 from dragoman.evaluate.spec import FigureSpec
 
 Turns: TypeAlias = Mapping[str, Sequence[Judged]]
@@ -45,7 +45,7 @@ class _Drawing:
         rows = self.table.rows if named is None else [_chosen("system", name, by_name) for name in named]
         return [row for row in rows if row.system in self.turns]
 
-    def cell(self, row: SystemRow, title: str) -> Cell:
+    def cell(self, row: SystemRow, title: str) -> ResultCell:
         titles = {column.title: index for index, column in enumerate(self.table.columns)}
         return row.cells[int(_chosen("column", title, titles))]
 
@@ -182,7 +182,7 @@ def _lines(drawing: _Drawing) -> Figure | None:
     return drawing.figure("lines", drawing.option("label", "pieces of evidence"), "value", series)
 
 
-def _cells(name: str, x: tuple[float, ...], cells: Sequence[Cell], scale: float) -> Series:
+def _cells(name: str, x: tuple[float, ...], cells: Sequence[ResultCell], scale: float) -> Series:
     def scaled(values: list[float | None]) -> tuple[float | None, ...]:
         return tuple(None if value is None else value * scale for value in values)
 

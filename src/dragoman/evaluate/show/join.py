@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 from dragoman.evaluate.running.manifest import column_digest, data_digest
 
-_HOLE = Cell("not available")
+_HOLE = ResultCell("not available")
 _Key: TypeAlias = tuple[str, str, str]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +28,7 @@ _RULES = 1
 _LEAST_NAME = 16
 
 
-def figure_text(cell: Cell, column: Column) -> str:
+def figure_text(cell: ResultCell, column: Column) -> str:
     """Our figure with its interval and mark of significance, or the reason why it is missing."""
     if cell.status != "measured" or cell.value is None:
         return cell.status
@@ -44,7 +44,7 @@ def printed(value: float, column: Column) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def paper_text(cell: Cell, column: Column) -> str:
+def paper_text(cell: ResultCell, column: Column) -> str:
     """The paper's figure with the digits that the paper printed, or nothing."""
     if cell.paper is None:
         return ""
@@ -52,7 +52,7 @@ def paper_text(cell: Cell, column: Column) -> str:
     return f"paper {cell.paper:.{max(column.digits, 0 if cell.paper == int(cell.paper) else printed)}f}"
 
 
-def mark(cell: Cell) -> str:
+def mark(cell: ResultCell) -> str:
     """Stars where every test against the baseline finds a difference."""
     if not cell.tests:
         return ""
@@ -183,7 +183,7 @@ def _header(table: Table, index: int) -> str:
     return f"{column.title}{_ARROWS[column.direction]}\n{turns_text(table, index)}"
 
 
-def _cell_text(cell: Cell, column: Column, stacked: bool) -> str:
+def _cell_text(cell: ResultCell, column: Column, stacked: bool) -> str:
     figure, paper = figure_text(cell, column), paper_text(cell, column)
     if not paper:
         return figure
@@ -221,11 +221,11 @@ def _rich_table(table: Table, columns: Sequence[int], *, stacked: bool, width: i
     return made
 
 
-def _is_best(cell: Cell, top: float | None) -> bool:
+def _is_best(cell: ResultCell, top: float | None) -> bool:
     return top is not None and cell.status == "measured" and cell.value == top
 
 
-def _style(cell: Cell, top: float | None) -> str:
+def _style(cell: ResultCell, top: float | None) -> str:
     if _is_best(cell, top):
         return "bold"
     return "" if cell.status == "measured" else "dim"

@@ -89,21 +89,21 @@ def skip(stream: Iterator[Event]) -> None:
         depth -= isinstance(event, End)
 
 
-class Relation(NamedTuple):
+class PackageRelation(NamedTuple):
     """A reference of an Open XML part to another: the kind of relationship, and the member it leads to."""
 
     kind: str
     member: str
 
 
-def relations(archive: Archive, member: str) -> dict[str, Relation]:
+def relations(archive: Archive, member: str) -> dict[str, PackageRelation]:
     """The references of a part of an Open XML file, by id; those that lead out of the file are left out."""
     folder, _, name = member.rpartition("/")
     place = f"{folder}/_rels/{name}.rels".lstrip("/")
     if place not in archive:
         return {}
     return {
-        event.attributes.get("Id", ""): Relation(
+        event.attributes.get("Id", ""): PackageRelation(
             event.attributes.get("Type", "").rpartition("/")[2], beside(member, event.attributes.get("Target", ""))
         )
         for event in events(archive, place)

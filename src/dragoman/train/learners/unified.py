@@ -172,10 +172,10 @@ class _Training:
         self, turns: TurnTokens, examples: Sequence[Example], relevance: Relevance | None, run: int
     ) -> Sequences:
         from dragoman.train.unified.sequences import Sequences
-        from dragoman.train.unified.training_trees import Drawing
+        from dragoman.train.unified.training_trees import DrawOptions
 
         job, inputs, loss = self._job, self._input, self._model.loss
-        drawing = Drawing(
+        drawing = DrawOptions(
             job.recipe.train.seed,
             inputs.candidates,
             inputs.distractors,

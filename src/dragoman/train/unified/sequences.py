@@ -22,7 +22,7 @@ from dragoman.models.unified.order_tree import order_tree
 from dragoman.models.unified.token_tree import Segment
 from dragoman.models.unified.turn_trees import fitted, judged
 from dragoman.train.unified.candidates import CandidateSampler, LabelledCandidate, Relevance, capped, distracted
-from dragoman.train.unified.training_trees import Drawing, Examined, Group, Kind, TargetPlace, TrainingTree
+from dragoman.train.unified.training_trees import CandidateGroup, DrawOptions, Examined, Kind, TargetPlace, TrainingTree
 
 
 class Sequences:
@@ -39,7 +39,7 @@ class Sequences:
     def __init__(
         self,
         turns: TurnTokens,
-        drawing: Drawing,
+        drawing: DrawOptions,
         *,
         orders: Callable[[tuple[Source, ...]], Sequence[Order]],
         shared: Sequence[Passage] = (),
@@ -258,7 +258,7 @@ class Sequences:
         for source, members in lists.items():
             gold = tuple(is_gold for _, is_gold in members)
             if any(gold) and not all(gold):
-                growing.groups.append(Group(source, tuple(place for place, _ in members), gold))
+                growing.groups.append(CandidateGroup(source, tuple(place for place, _ in members), gold))
 
     def _line(
         self, growing: _Growing, written: WrittenSequence | None, after: tuple[int, ...], *, judging: bool = False
@@ -347,7 +347,7 @@ class _Growing:
     branch: Callable[[SourceName, str], tuple[int, ...]]
     segments: list[Segment] = field(default_factory=list)
     places: list[TargetPlace] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[CandidateGroup] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)
     plans: int | None = None
 
