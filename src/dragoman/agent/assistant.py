@@ -151,8 +151,8 @@ class Assistant:
         contexts = [self._context(ask)[0] for ask in asks]
         learned, notes = self._learn(contexts, holds)
         replies = self.agent.run(learned)
-        said = [context.last for context in contexts]
-        kept = zip(learned, said, replies, notes, asks, strict=True)
+        texts = [context.last for context in contexts]
+        kept = zip(learned, texts, replies, notes, asks, strict=True)
         finished: list[Reply] = []
         for (context, text, reply, note, ask), hold in zip(kept, holds, strict=True):
             with hold:
@@ -171,7 +171,7 @@ class Assistant:
         self.warm_up()
         hold = self.hold(self.scope(ask.user))
         context, length = self._context(ask)
-        said = context.last
+        text = context.last
         (context,), (note,) = self._learn([context], [hold])
         if note is not None:
             yield note
@@ -180,7 +180,7 @@ class Assistant:
                 yield piece
                 continue
             with hold:
-                reply = self._keep(context, said, piece, note, ask)
+                reply = self._keep(context, text, piece, note, ask)
             if context.learned.forgotten:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
@@ -198,10 +198,10 @@ class Assistant:
     def _context(self, ask: UserTurn) -> tuple[Context, int]:
         """What the agent is told of a dialogue, and how many turns it has so far."""
         scope = self.scope(ask.user)
-        said = clean(ask.text, most=self._most)
+        text = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
-        told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
-        turns = (*told, Turn("user", said))
+        history = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
+        turns = (*history, Turn("user", text))
         return Context(turns, scope, ask.dialogue, instructions=ask.instructions), len(kept)
 
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
@@ -251,22 +251,22 @@ class Assistant:
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
-        found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
-        if found is None:
+        turn = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
+        if turn is None:
             return None
-        if found.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
+        if turn.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
             raise ServiceError(
                 "This request's id was used before, for a turn that said something else.",
                 remedy="Give every turn an id of its own, and the same one only to send it again.",
                 code="request-reused",
             )
-        if found.trace is None:
+        if turn.trace is None:
             raise ServiceError(
                 "This request was answered, and the answer has been forgotten.",
                 remedy="Ask anew, under another id.",
                 code="forgotten",
             )
-        return found.dialogue, Kept(reply_from_json(found.trace), found.place)
+        return turn.dialogue, Kept(reply_from_json(turn.trace), turn.place)
 
     def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
@@ -284,8 +284,8 @@ class Assistant:
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
         """Keep a fact about a user."""
-        said = clean(text, most=self._most)
-        learned: Learned = self._memory_method("remember")(self.scope(user), said)
+        plain = clean(text, most=self._most)
+        learned: Learned = self._memory_method("remember")(self.scope(user), plain)
         return learned
 
     def recall(self, query: str | None = None, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
@@ -444,8 +444,8 @@ class Assistant:
             reply = None if trace is None else reply_from_json(trace)
         if reply is None:
             raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
-        said = None if better is None else clean(better, most=self._most)
-        rate(self.store, scope, dialogue, retrieved=reply.verdict.retrieve, good=good, turn=turn, better=said)
+        correction = None if better is None else clean(better, most=self._most)
+        rate(self.store, scope, dialogue, retrieved=reply.verdict.retrieve, good=good, turn=turn, better=correction)
 
     def warm_up(self, *, everything: bool = False) -> None:
         """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""

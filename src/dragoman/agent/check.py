@@ -268,15 +268,15 @@ def judge(turn: Expectation, reply: Reply) -> list[str]:
     if turn.sources is not None and set(reply.plan.sources) != set(turn.sources):
         asked, expected = (" > ".join(names) or "no source" for names in (reply.plan.sources, turn.sources))
         wrong.append(f"asked {asked}, not {expected}")
-    said = _plain(reply.text)
+    text = _plain(reply.text)
     for choices in turn.must:
-        if not any(_place(said, choice) is not None for choice in choices):
+        if not any(_place(text, choice) is not None for choice in choices):
             wrong.append(f"lacks {' or '.join(repr(choice) for choice in choices)}")
-    wrong += [f"says {words!r}" for words in turn.must_not if _place(said, words) is not None]
-    right = [place for choices in turn.must for choice in choices if (place := _place(said, choice)) is not None]
+    wrong += [f"says {words!r}" for words in turn.must_not if _place(text, words) is not None]
+    right = [place for choices in turn.must for choice in choices if (place := _place(text, choice)) is not None]
     for words in turn.instead_of:
-        place = _place(said, words)
-        if place is not None and place < min(right, default=len(said)):
+        place = _place(text, words)
+        if place is not None and place < min(right, default=len(text)):
             wrong.append(f"says {words!r} first")
     if turn.answer is not None and (problem := answer_problem(turn.answer, reply.text)):
         wrong.append(problem)

@@ -48,9 +48,9 @@ def rate(
     A second thumb for the same reply takes the place of the first.
     """
     place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
-    known = _rows(store, scope)
-    rows = [row for row in known if (row["dialogue"], row["turns"]) != (dialogue, place)]
-    replaced = [int(str(row["better"])) for row in known if row not in rows and "better" in row]
+    earlier = _rows(store, scope)
+    rows = [row for row in earlier if (row["dialogue"], row["turns"]) != (dialogue, place)]
+    replaced = [int(str(row["better"])) for row in earlier if row not in rows and "better" in row]
     row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved, "good": good}
     if better is not None:
         row["better"] = len(store.dialogue(scope, BETTER))
@@ -64,9 +64,9 @@ def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
     """The thumbs of a user, with the dialogues they are about; where the user's words are gone, so is the thumb."""
     better = store.dialogue(scope, BETTER)
     for row in _rows(store, scope):
-        said = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
-        if said and said[-1].speaker == "user" and _is_there(said[-1]):
-            turns = tuple(turn for turn in said if _is_there(turn))
+        dialogue = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
+        if dialogue and dialogue[-1].speaker == "user" and _is_there(dialogue[-1]):
+            turns = tuple(turn for turn in dialogue if _is_there(turn))
             context = Context(turns, scope, str(row["dialogue"]))
             place = int(str(row.get("better", -1)))
             answer = better[place].text if 0 <= place < len(better) else ""
@@ -96,7 +96,7 @@ def _is_there(turn: Turn) -> bool:
 
 def _rows(store: Store, scope: Scope) -> list[dict[str, object]]:
     try:
-        found: list[dict[str, object]] = json.loads(store.kept(scope, KEY) or "[]")
+        rows: list[dict[str, object]] = json.loads(store.kept(scope, KEY) or "[]")
     except ValueError as error:
         raise StoreCorruptError(f"The kept ratings of '{scope.user}' cannot be read.", remedy="Forget them.") from error
-    return found
+    return rows

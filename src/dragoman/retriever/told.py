@@ -32,25 +32,25 @@ TOLD = "told"
 
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
     """The user's statements before the last turn that add something to the `facts` that memory holds."""
-    known = {word for fact in facts for word in _words(fact.text)}
-    told: dict[str, Evidence] = {}
+    stored_words = {word for fact in facts for word in _words(fact.text)}
+    by_sentence: dict[str, Evidence] = {}
     for turn in context.history:
         if turn.speaker != "user":
             continue
         if form(turn.text).act == "forget":
-            told.clear()  # whatever it was, it must not come back from the dialogue
+            by_sentence.clear()  # whatever it was, it must not come back from the dialogue
             continue
         for sentence in sentences(own_words(turn.text)):
             words = _words(sentence)
-            new = len(words - known) / len(words) if words else 0.0
+            new = len(words - stored_words) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
                 continue
             if _WISH.match(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
             passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
-            told[sentence] = Evidence(passage, 0.0)
-    return list(told.values())[-_MOST:]
+            by_sentence[sentence] = Evidence(passage, 0.0)
+    return list(by_sentence.values())[-_MOST:]
 
 
 def _words(text: str) -> set[str]:

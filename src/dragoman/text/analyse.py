@@ -134,9 +134,9 @@ class Analyser:
         """The tokens of one match; a chunk that is one piece has the same, so that both are known by one table."""
         if _CJK_RUN.match(piece):
             return " ".join(self._words(piece) if self.jieba else self._bigrams(piece))
-        found = self._known.get(piece)
-        if found is not None:
-            return found
+        tokens = self._known.get(piece)
+        if tokens is not None:
+            return tokens
         return self._know(piece, _number(piece) if piece[0].isdecimal() else " ".join(self._stems(piece)))
 
     def _know(self, chunk: str, tokens: str) -> str:

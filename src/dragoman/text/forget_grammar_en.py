@@ -138,22 +138,22 @@ _CONDITION = re.compile(r"\b(?:if|unless|whenever|only when)\b", re.IGNORECASE)
 def requested(sentence: str) -> str | None:
     """What a sentence asks to forget: `EVERYTHING`, the words for one fact, or None where it asks for nothing."""
     is_question = "?" in sentence
-    said = spelt(" ".join(_spelled(sentence).split()).rstrip(" .!?;"))
-    said, name = _led_in(said)
+    request = spelt(" ".join(_spelled(sentence).split()).rstrip(" .!?;"))
+    request, name = _led_in(request)
     if name.lower() in _PEOPLE:
         return None
-    asked = _PASSIVE.match(said)
+    asked = _PASSIVE.match(request)
     if asked is not None:
         is_polite, rest, verb = True, asked["object"], "forget"
     else:
-        asked = _POLITE.match(said) or _MIND.match(said)
+        asked = _POLITE.match(request) or _MIND.match(request)
         is_polite = asked is not None
-        is_permissive = asked is None and (asked := _PERMISSIVE.match(said)) is not None
-        asked = asked or _BARE.match(said)
+        is_permissive = asked is None and (asked := _PERMISSIVE.match(request)) is not None
+        asked = asked or _BARE.match(request)
         if asked is None:
             return None
         verb = asked["verb"]
-        rest = said[asked.end() :].strip(" ,:")
+        rest = request[asked.end() :].strip(" ,:")
         if is_permissive and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
             return None
     if is_question and not is_polite and not re.search(r"\bplease\b", sentence, re.IGNORECASE):
@@ -196,8 +196,8 @@ def _object(rest: str, verb: str) -> str | None:
 
 def _fact(whole: str, *, forgets: bool) -> str | None:
     """The words for one fact, where they name something of the user's."""
-    told = _TOLD_ABOUT.match(whole)
-    core = whole[told.end() :] if told else whole
+    lead = _TOLD_ABOUT.match(whole)
+    core = whole[lead.end() :] if lead else whole
     for _ in range(3):
         wrapper = _WRAPPER.match(core)
         if wrapper is None:
@@ -205,7 +205,7 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         core = core[wrapper.end() :]
     if not core or _IDIOM.match(core) or _CONDITION.search(core):
         return None
-    if told or _CLAUSE.match(core) or _is_quotation(core):
+    if lead or _CLAUSE.match(core) or _is_quotation(core):
         return core
     noun = core.split(",")[0]
     is_elsewhere = not forgets and (_DEVICE.search(noun) or _ELSEWHERE.search(noun))
@@ -216,17 +216,17 @@ def _is_quotation(text: str) -> bool:
     return len(text) == 1 and 0xE000 <= ord(text) < 0xE100
 
 
-def _led_in(said: str) -> tuple[str, str]:
+def _led_in(request: str) -> tuple[str, str]:
     """The sentence without greetings and politeness before it, and the name that it calls somebody by."""
     name = ""
     for _ in range(_STEPS):
-        if (lead := _LEAD_IN.match(said)) is not None:
-            said = said[lead.end() :]
-        elif not name and (called := _NAME.match(said)) is not None:
-            name, said = called["name"], said[called.end() :]
+        if (lead := _LEAD_IN.match(request)) is not None:
+            request = request[lead.end() :]
+        elif not name and (called := _NAME.match(request)) is not None:
+            name, request = called["name"], request[called.end() :]
         else:
             break
-    return said, name
+    return request, name
 
 
 def _closed(rest: str) -> str:

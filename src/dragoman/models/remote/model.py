@@ -181,14 +181,14 @@ class RemoteModel:
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator closes the connection."""
         ask = replace(self._ask(prompt, max_tokens, stop), stream=True)
-        known = profile = self.knowledge.profile
+        before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             shown = False
             try:
                 for piece in self._pieces(profile, ask):
                     shown = True
                     yield piece
-                if profile != known:  # else another thread may know more by now
+                if profile != before:  # else another thread may know more by now
                     self.knowledge.learn(profile)
                 return
             except EndpointError as error:
@@ -249,7 +249,7 @@ class RemoteModel:
 
     def _reply(self, ask: _Ask) -> _Reply:
         """One reply, asked for again without whatever the endpoint refuses."""
-        known = profile = self.knowledge.profile
+        before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             try:
                 reply = self._one(profile, ask)
@@ -259,7 +259,7 @@ class RemoteModel:
                     raise self._explained(error) from error
                 profile = changed
                 continue
-            if profile != known:  # else another thread may know more by now
+            if profile != before:  # else another thread may know more by now
                 self.knowledge.learn(profile)
             return reply
         raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')

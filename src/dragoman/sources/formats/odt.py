@@ -9,7 +9,7 @@ from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import MOST_CELLS, TableRows
-from dragoman.sources.formats.xml_events import End, Event, Start, events, skip
+from dragoman.sources.formats.xml_events import End, Event, Start, events, member_title, skip
 
 _SKIPPED = frozenset({"tracked-changes", "annotation", "note-citation", "forms", "sequence-decls"})
 _DEEPEST_LIST = 20
@@ -23,7 +23,7 @@ def read(content: bytes, name: str) -> Document:
     walk = _Walk(outline)
     walk.run(events(archive, "content.xml"))
     sections = outline.sections()
-    return Document(walk.title or outline.title or _title(archive) or humanise(name), sections)
+    return Document(walk.title or outline.title or member_title(archive, "meta.xml") or humanise(name), sections)
 
 
 def _check_manifest(archive: Archive) -> None:
@@ -39,17 +39,6 @@ def _check_manifest(archive: Archive) -> None:
                 raise InputError(
                     f"'{archive.name}' contains macros, which are programs.", remedy="Save a copy without macros."
                 )
-
-
-def _title(archive: Archive) -> str:
-    if "meta.xml" not in archive:
-        return ""
-    stream = events(archive, "meta.xml")
-    for event in stream:
-        if isinstance(event, Start) and event.tag == "title":
-            following = next(stream)
-            return unwrap(clean(following)) if isinstance(following, str) else ""
-    return ""
 
 
 class _Walk:
@@ -84,14 +73,15 @@ class _Walk:
                 self._texts[-1].append(event)
 
     def _start(self, event: Start) -> None:
-        tag, given = event
+        tag, attributes = event
         if tag in ("p", "h"):
-            level = given.get("outline-level", "1") if tag == "h" else "0"
-            is_title = given.get("style-name") in self._title_styles
+            level = attributes.get("outline-level", "1") if tag == "h" else "0"
+            is_title = attributes.get("style-name") in self._title_styles
             self._texts.append([])
             self._levels.append(-1 if is_title else int(level) if level.isdigit() else 1)
-        elif tag == "style" and given.get("parent-style-name") == "Title":
-            self._title_styles.add(given.get("name", ""))  # a paragraph with formatting of its own gets such a style
+        elif tag == "style" and attributes.get("parent-style-name") == "Title":
+            # a paragraph with formatting of its own gets such a style
+            self._title_styles.add(attributes.get("name", ""))
         elif tag == "s" and self._texts:
             self._texts[-1].append(" ")
         elif tag in ("tab", "line-break") and self._texts:
@@ -111,7 +101,7 @@ class _Walk:
         elif tag == "table-row" and self._tables:
             self._tables[-1].begin_row()
         elif tag in ("table-cell", "covered-table-cell"):
-            width = given.get("number-columns-repeated", "1")
+            width = attributes.get("number-columns-repeated", "1")
             self._cells.append([])
             self._widths.append(min(int(width), MOST_CELLS) if width.isdigit() else 1)
 

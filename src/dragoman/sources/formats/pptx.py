@@ -7,9 +7,19 @@ from collections.abc import Iterator
 from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, short, unwrap
 from dragoman.sources.formats.archive import Archive
-from dragoman.sources.formats.docx import core_title
 from dragoman.sources.formats.table import TableRows
-from dragoman.sources.formats.xml_events import Attributes, End, Event, Start, events, main_part, relations, skip
+from dragoman.sources.formats.xml_events import (
+    CORE_PROPERTIES,
+    Attributes,
+    End,
+    Event,
+    Start,
+    events,
+    main_part,
+    member_title,
+    relations,
+    skip,
+)
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
@@ -38,7 +48,7 @@ def read(content: bytes, name: str) -> Document:
             headings = (short(slide.title),) if slide.title else ()
             sections.append(Section(tuple(blocks), headings, {"page": str(number)}))
     first = sections[0].headings[0] if sections and sections[0].headings else ""
-    title = core_title(archive)
+    title = member_title(archive, CORE_PROPERTIES)
     usual = ("", "powerpoint presentation")
     return Document(first or (title if title.lower() not in usual else humanise(name)), tuple(sections))
 
@@ -51,11 +61,11 @@ def _slide_ids(archive: Archive, main: str) -> Iterator[str]:
 
 
 def _notes(archive: Archive, member: str) -> list[DocumentBlock]:
-    found = [link.member for link in relations(archive, member).values() if link.kind == "notesSlide"]
-    if not found or found[0] not in archive:
+    members = [link.member for link in relations(archive, member).values() if link.kind == "notesSlide"]
+    if not members or members[0] not in archive:
         return []
     notes = _Slide()
-    notes.run(events(archive, found[0]))
+    notes.run(events(archive, members[0]))
     return notes.blocks
 
 
@@ -88,15 +98,15 @@ class _Slide:
                 self._pieces.append(event)
 
     def _start(self, event: Start) -> None:
-        tag, given = event
+        tag, attributes = event
         if tag == "sp":
             self._placeholder = ""
         elif tag == "ph":
-            self._placeholder = given.get("type", "body")
+            self._placeholder = attributes.get("type", "body")
         elif tag == "p":
             self._pieces, self._level, self._bulleted = [], 0, self._placeholder == "body"
         elif tag == "pPr":
-            level = given.get("lvl", "0")
+            level = attributes.get("lvl", "0")
             self._level = min(int(level), 8) if level.isdigit() else 0
         elif tag in ("buChar", "buAutoNum"):
             self._bulleted = True
@@ -109,7 +119,7 @@ class _Slide:
         elif tag == "tbl":
             self._table = TableRows()
         elif self._table is not None:
-            self._in_table(self._table, tag, given)
+            self._in_table(self._table, tag, attributes)
 
     def _in_table(self, table: TableRows, tag: str, given: Attributes) -> None:
         if tag == "tblPr":

@@ -91,13 +91,13 @@ class Fetcher:
         ]
         try:
             with self._pool.stream("GET", address, headers=headers, extensions={"timeout": timeouts}) as response:
-                told = {
+                answer_headers = {
                     key.decode("ascii", "replace").lower(): value.decode("latin-1") for key, value in response.headers
                 }
-                if response.status in (301, 302, 303, 307, 308) and told.get("location"):
-                    return urljoin(address, told["location"])
-                content = self._content(response, told, address, until)
-                return Page(address, response.status, content, _suffix(address, told))
+                if response.status in (301, 302, 303, 307, 308) and answer_headers.get("location"):
+                    return urljoin(address, answer_headers["location"])
+                content = self._content(response, answer_headers, address, until)
+                return Page(address, response.status, content, _suffix(address, answer_headers))
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise InputError(f"'{address}' cannot be fetched: {reason}.", remedy="Is the site up?") from error

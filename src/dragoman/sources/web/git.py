@@ -35,16 +35,16 @@ def fetch_repository(address: str, folder: Path, *, allow_private: bool = False)
         parts = urlsplit(root)
         public_address(parts.hostname or "", parts.port or 443, allow_private=allow_private)
     _clone(root, branch, folder)
-    found = find([folder], base=folder)
-    known = readers()
+    tree = find([folder], base=folder)
+    suffixes = readers()
     files = tuple(
         SourceFile(file.path, f"{root}/{file.origin}")
-        for file in found.files
-        if (suffix := file.path.suffix.lower()) and suffix in known
+        for file in tree.files
+        if (suffix := file.path.suffix.lower()) and suffix in suffixes
     )
     if not files:
         raise InputError(f"The repository '{root}' holds no file that can be read.", remedy="Check the address.")
-    return replace(found, files=files, roots=(root,))
+    return replace(tree, files=files, roots=(root,))
 
 
 def _clone(url: str, branch: str, folder: Path) -> None:

@@ -106,8 +106,8 @@ class Portable(RecordSource, Protocol):
 def to_json(record: Record) -> dict[str, Json]:
     """A record as JSON."""
     if isinstance(record, TurnRecord):
-        told: list[Json] = [record.dialogue, record.speaker, record.text, record.trace]
-        return {"turn": told if record.request is None else [*told, record.request]}
+        columns: list[Json] = [record.dialogue, record.speaker, record.text, record.trace]
+        return {"turn": columns if record.request is None else [*columns, record.request]}
     if isinstance(record, KeptRecord):
         return {"kept": [record.key, record.value]}
     vector = None if record.vector is None else b64encode(record.vector).decode("ascii")
