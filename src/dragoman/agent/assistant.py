@@ -250,7 +250,7 @@ class Assistant:
         return replace(context, learned=learned)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
-        """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
+        """The dialogue and the stored reply of a request that was answered before."""
         turn = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under else None
         if turn is None:
             return None

@@ -134,7 +134,7 @@ class _State:
         return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     def places(self, name: SourceName) -> list[int]:
-        """Where the worst evidence of a source stands, the worst first."""
+        """The positions of the worst evidence of a source, worst first."""
         return [i for i in self.worst if self.task.evidence[i].source == name]
 
     def request(self, source: Source) -> Request:

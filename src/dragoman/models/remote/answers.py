@@ -95,7 +95,7 @@ def _messages_usage(usage: Json) -> Usage:
 
 
 def joined(deltas: Iterable[Delta]) -> Delta:
-    """All that some deltas bring together."""
+    """Join deltas into one."""
     whole = NO_DELTA
     for delta in deltas:
         usage = _later(whole.usage, delta.usage)
@@ -113,7 +113,7 @@ def joined(deltas: Iterable[Delta]) -> Delta:
 
 
 def _later(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Usage grows in the course of a stream; each event may tell one part of it."""
+    """Merge the usage of two events of a stream: counts grow, and each event may report only some of them."""
     if first is None or second is None:
         return second or first
     pairs = zip(_numbers(first), _numbers(second), strict=True)
