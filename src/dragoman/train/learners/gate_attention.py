@@ -38,7 +38,7 @@ _SPREAD = 0.1
 """The standard deviation of embeddings that come from another encoder: as large as the places' and segments' grow."""
 
 
-class InputTable(ViewTable):
+class AttentionInput(ViewTable):
     """The papers' variants: contx; contx and know, in one row or, with `cross`, as queries and keys; contx and resp."""
 
     fields: tuple[Literal["contx", "resp", "know"], ...] = Option(default=("contx",), min_length=1)
@@ -54,7 +54,7 @@ class InputTable(ViewTable):
         return AttentionReading(inputs, self.marks, self.segments, self.cross, self.window)
 
 
-class ModelTable(RecipeTable):
+class AttentionModelTable(RecipeTable):
     """The encoder's size, where its words come from, and what it learns before and beside the labels.
 
     words: "own" takes those of the training turns, "pieces" the base's word pieces that occur there, "all" every one.
@@ -94,8 +94,8 @@ class GateAttention:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        model = typed(ModelTable, job.recipe.model, "model")
-        reading = typed(InputTable, job.recipe.input, "input").reading(job)
+        model = typed(AttentionModelTable, job.recipe.model, "model")
+        reading = typed(AttentionInput, job.recipe.input, "input").reading(job)
         _refuse(job, model)
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
         return _Training(job, model, reading).part()
@@ -112,7 +112,7 @@ class _Side:
 class _Training:
     """One training: vocabulary and initial weights once, then the folds and the whole."""
 
-    def __init__(self, job: Job, model: ModelTable, reading: AttentionReading) -> None:
+    def __init__(self, job: Job, model: AttentionModelTable, reading: AttentionReading) -> None:
         self._job = job
         self._model = model
         self._reading = reading
@@ -331,7 +331,7 @@ def _some(examples: Sequence[Example], most: int) -> tuple[Example, ...]:
     return tuple(examples if not most else examples[:: max(1, -(-len(examples) // most))])
 
 
-def _refuse(job: Job, model: ModelTable) -> None:
+def _refuse(job: Job, model: AttentionModelTable) -> None:
     """Raise an error for contradictory options."""
     if model.embeddings != "none" and model.words == "own":
         raise ConfigError(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 
 
-class InputTable(ViewTable):
+class TunedInput(ViewTable):
     """Input of the gate: fields of `gate/inputs.py`, the view of the dialogue, and the maximal length of a prompt."""
 
     fields: tuple[Field, ...] = ("contx",)
@@ -46,7 +46,7 @@ class InputTable(ViewTable):
     draft_tokens: int = Between(default=DRAFT_TOKENS, ge=1)
 
 
-class ModelTable(RecipeTable):
+class TunedModelTable(RecipeTable):
     """Base, adapter, and the loss at the answer token."""
 
     base: str = "smollm2-135m-instruct"
@@ -80,8 +80,8 @@ class _Training:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._input = typed(InputTable, job.recipe.input, "input")
-        self._model = typed(ModelTable, job.recipe.model, "model")
+        self._input = typed(TunedInput, job.recipe.input, "input")
+        self._model = typed(TunedModelTable, job.recipe.model, "model")
         table = self._input
         self._inputs = Inputs(table.fields, table.view(job), table.k, table.draft_tokens)
 

@@ -10,7 +10,7 @@ from dragoman.models.unified.model import LayoutName
 from dragoman.train.recipe_tables import RecipeTable, ViewTable
 
 
-class InputTable(ViewTable):
+class UnifiedInput(ViewTable):
     """Input of a turn: fields, maximal lengths, and what is drawn at random in each epoch."""
 
     turns: int = Field(default=0, ge=0)
@@ -51,7 +51,7 @@ class LossTable(RecipeTable):
     """Plans and similarities are learned among all words, or among those that may stand there."""
 
 
-class ModelTable(RecipeTable):
+class UnifiedModelTable(RecipeTable):
     """The base model, the spelling of its tokens, its trained weights, and the batches."""
 
     base: str = "smollm2-135m-instruct"
