@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
-from dragoman.core.values import NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
+from dragoman.core.values import NOTHING_LEARNED, NULL_PLAN, Context, Draft, Plan, ReadTask, Request, Source, SourceName
 from dragoman.reader.phrases import deletion_reply, spoken
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
@@ -174,13 +174,15 @@ class Agent:
             Request(
                 turn.context,
                 turn.steps[index],
-                self._most(turn, index),
+                self._most(turn) if turn.personal[index] else self.k,
                 turn.evidence,
                 frozenset([piece.id for piece in turn.evidence]),
                 turn.sources,
             )
             if index
-            else Request(turn.context, turn.steps[0], self._most(turn, 0), plan=turn.sources)
+            else Request(
+                turn.context, turn.steps[0], self._most(turn) if turn.personal[0] else self.k, plan=turn.sources
+            )
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage:
@@ -195,11 +197,9 @@ class Agent:
             retrieval = Retrieval(turn.plan.steps[index], pieces, query, warnings)
             turn.notes.append(Note(role, component, share, retrieval))
 
-    def _most(self, turn: TurnState, index: int) -> int:
-        """How many passages a step may give: all facts to "What do you know about me?"."""
-        if turn.personal[index] and asks_for_everything(turn.context.last):
-            return max(self.k, _ALL_FACTS)
-        return self.k
+    def _most(self, turn: TurnState) -> int:
+        """The number of passages of a step over facts about the user: all of them for "What do you know about me?"."""
+        return max(self.k, _ALL_FACTS) if asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
         turns = [turn for turn in turns if not self._said(turn)]
@@ -215,9 +215,10 @@ class Agent:
 
     def _said(self, turn: TurnState) -> bool:
         """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms."""
-        if turn.context.learned.is_empty:
+        learned = turn.context.learned
+        if learned is NOTHING_LEARNED or learned.is_empty:
             return False
-        text = deletion_reply(turn.context.learned, spoken(turn.context.last, self.language))
+        text = deletion_reply(learned, spoken(turn.context.last, self.language))
         if text is None:
             return False
         turn.draft = Draft(text, 1.0, "said")
