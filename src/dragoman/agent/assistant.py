@@ -18,6 +18,9 @@ from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreErr
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.same_question import about_another, after_correction, told_after
+from dragoman.text.second_person import second_person
+from dragoman.text.sentences import sentences
 from dragoman.text.typos import untyped
 
 if TYPE_CHECKING:
@@ -237,17 +240,37 @@ class Assistant:
     def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
         """The context that the agent answers; an answer to a question back resumes the question before it."""
         if again is None and learned.added:
-            again = supplied(context)
+            again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
+        again = again or self._changed_answer(context, learned)
         if again is not None and not learned.forgotten:
             context = replace(context, turns=again.turns)
         if context.turns:
-            context = replace(context, turns=(*context.history, _mended(context.turns[-1])))
+            context = replace(context, turns=(*context.history, self._asked(context)))
         if learned.is_empty:
             return context
         if learned.forgotten:  # what was forgotten stood in the turns that were read before
             kept = self.store.dialogue(context.scope, context.dialogue)
             context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
         return replace(context, learned=learned)
+
+    def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
+        """The question before the last reply, where what this turn tells changes its answer and is its reason."""
+        again = told_after(context)
+        if again is None or learned.forgotten or learned.pending is not None:
+            return None
+        reply = self.agent.run([replace(context, turns=again.turns)])[0].text
+        told = [fact.text for fact in learned.added] or sentences(again.statement)
+        is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in told)
+        return again if is_reason and reply != context.turns[-2].text else None
+
+    def _asked(self, context: Context) -> Turn:
+        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed."""
+        turn = context.turns[-1]
+        if turn.speaker != "user":
+            return turn
+        recall = getattr(self.memory, "recall", None)
+        whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
+        return replace(turn, text=untyped(turn.text) if whole is None else whole)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the stored reply of a request that was answered before."""
@@ -482,8 +505,3 @@ def _count(answer: object) -> int:
     if isinstance(answer, int):
         return answer
     return len(answer) if isinstance(answer, Sequence) else 0
-
-
-def _mended(turn: Turn) -> Turn:
-    """A turn as it is answered: without typing errors. It is stored as it was typed."""
-    return replace(turn, text=untyped(turn.text)) if turn.speaker == "user" else turn

@@ -31,6 +31,12 @@ _ANYONE = frozenset(
     "visitors guests persons customers passengers users swimmers readers travellers participants adults others".split()
 )
 _ROOT = 6
+_CAPACITY = frozenset(("weight", "length", "height", "count"))
+_HOURS_OF_ONE_DAY = re.compile(
+    r"\d[^,;]{0,40}[,;] (?:and )?(?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)"
+    r"[^,;]{0,30}\d"
+)
+"""Hours for all days, then other hours for some: `open from 16:00 to 21:00, on Sundays from 14:00`."""
 LONGEST_RULE = 4000
 LONGEST_FACT = 1000
 """Characters: whatever is longer is no rule and no fact, and reading it would take its time."""
@@ -80,7 +86,9 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
     states = [
         _narrowed(state(clause, current), asked)
         for clause in clauses(rule)
-        if clause.effect != "none" and _concerns(clause, asked, current)
+        if clause.effect != "none"
+        and _concerns(clause, asked, current)
+        and not (clause.effect == "permit" and _HOURS_OF_ONE_DAY.search(clause.text))
     ]
     target = asked.target if asked.text else _own_target(states)
     if target in ("price", "pay", "free", "discount"):
@@ -88,6 +96,14 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
     if target == "require":
         return _duty(asked, states, shared)
     return _permission(asked, states, shared)
+
+
+def _partly(votes: Sequence[_Vote]) -> Decision:
+    """No decision, with the fact that meets what could be read of a rule: it is meant for the user all the same."""
+    facts = [
+        vote.state.outcome.fact for vote in votes if vote.state.truth and vote.state.outcome and vote.state.outcome.fact
+    ]
+    return replace(_none("a condition that code cannot read"), fact=facts[0] if facts else "")
 
 
 def _own_target(states: Sequence[State]) -> str:
@@ -126,6 +142,8 @@ def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
     }
     if any(taxonomy.is_a(own, thing) for own in theirs for thing in clause.things):
         return True
+    if any(taxonomy.is_a(thing, own) for own in theirs for thing in clause.things):
+        return coverage(asked, clause.text, current.people) == 1.0  # "the cargo bike" may mean "the cargo e-bike"
     # A vehicle or a bag may be meant without being named: "Can I park here?"
     return not theirs and any(c.attribute in ("height", "length", "weight", "count") for c in clause.conditions)
 
@@ -143,7 +161,9 @@ def _permission(asked: Question, states: Sequence[State], shared: float) -> Deci
     votes = []
     for current in states:
         clause = current.clause
-        if clause.effect in ("permit", "forbid"):
+        if clause.effect in ("price", "free") and any(c.attribute in _CAPACITY for c in clause.conditions):
+            votes.append(_Vote(current.truth, 3, current))  # "Small kennel: animals up to 12 kg, £4"
+        elif clause.effect in ("permit", "forbid"):
             allowed = None if current.truth is None else current.truth == (clause.effect == "permit")
             votes.append(_Vote(allowed, _weight(current), current))
         elif clause.effect == "require":
@@ -209,7 +229,7 @@ def _verdict(
     usable = [vote for vote in votes if vote.state.readable]
     opaque = [vote for vote in votes if not vote.state.readable]
     if not usable:
-        return _none("a condition that code cannot read" if opaque else "no rule")
+        return _partly(opaque) if opaque else _none("no rule")
     decided = [vote for vote in usable if vote.holds is not None]
     best = max(decided, key=lambda vote: vote.weight, default=None)
     open_votes = [vote for vote in usable if vote.holds is None]

@@ -36,6 +36,11 @@ class Categories:
         members = self.things.get(group, frozenset())
         return word == group or word in members or any(word in self.things.get(m, ()) for m in members if m != group)
 
+    def thing_of(self, match: re.Match[str]) -> str:
+        """The thing that a match of `thing_words` names: "puppies" is "puppy"."""
+        word = match["word"].replace(" ", "-")
+        return word if word in self.things or not word.endswith("ie") else f"{word[:-2]}y"
+
     def kinds_of_food(self, word: str) -> frozenset[str]:
         """The groups that an ingredient belongs to."""
         return frozenset(group for group, words in self.food.items() if word == group or word in words)
@@ -55,7 +60,8 @@ def categories(language: Language) -> Categories:
         return re.compile(rf"{edge}(?:{words}){edge}")
 
     def any_of(words: set[str] | tuple[str, ...]) -> re.Pattern[str]:
-        joined = "|".join(re.escape(word).replace(r"\-", "[- ]") for word in sorted(words, key=len, reverse=True))
+        forms = {*words, *(f"{word[:-1]}ie" for word in words if english and word.endswith("y"))}  # pupp(ies)
+        joined = "|".join(re.escape(word).replace(r"\-", "[- ]") for word in sorted(forms, key=len, reverse=True))
         return re.compile(rf"\b(?P<word>{joined})(?:e?s)?\b" if english else rf"(?<!熊)(?P<word>{joined})")
 
     items = tuple(content["items"]["words"].split())

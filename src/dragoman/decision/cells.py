@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dragoman.decision.applies import applies
-from dragoman.decision.facts import situation
+from dragoman.decision.categories import categories
+from dragoman.decision.facts import Known, Situation, situation
 from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
+from dragoman.decision.tables import flag
 from dragoman.decision.values import Decision
 from dragoman.text.language import language
 
@@ -27,6 +29,7 @@ _PART = re.compile(r"[;；]\s*")
 _FOR_WHOM = re.compile(
     r"\bages?\b|\bfor\b|\bwho\b|\bholder|\bgroup|\bsuitable|\bparticipants|年龄|对象|适合|人群", re.IGNORECASE
 )
+_PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*+(?P<value>.+)")
 
 
@@ -66,12 +69,17 @@ def row_sentence(text: str) -> str:
     return f"{row.label}: {', '.join(f'{name} {value}' for name, value in row.cells)}"
 
 
-def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse) -> Cell | None:
-    """The cell of a row that answers a question: by the column that it names, else by the user's facts."""
+def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *, turn: str = "") -> Cell | None:
+    """The cell of a row that answers a question: by the column that it names, else by the user's facts.
+
+    The column that a follow-up's own `turn` names comes before one that it carries: "and for a whole day?".
+    """
     row = read_row(text)
     if row is None or len(row.cells) < 2:
         return None
-    named = _named(question, row, analyse)
+    named = _named(turn, row, analyse) if turn else []
+    if len(named) != 1:
+        named = _named(question, row, analyse)
     if len(named) == 1:
         return _cell(row, *named[0], None)
     personal = [(cell, _decision(cell, facts, question)) for cell in row.cells]
@@ -82,8 +90,21 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse) -
     return None
 
 
-def lookup(question: str, rows: Sequence[str], facts: Sequence[str], analyse: Analyse) -> tuple[str, Cell] | None:
-    """The row of a table whose label the question names, and its cell: ("Wednesday", "Sports pool")."""
+def lookup(
+    question: str, rows: Sequence[str], facts: Sequence[str], analyse: Analyse, *, turn: str = ""
+) -> tuple[str, Cell] | None:
+    """The row of a table whose label the question names, and its cell: ("Wednesday", "Sports pool").
+
+    What a follow-up's own `turn` names comes before what it carries: "and in Conversation?".
+    """
+    own = _row_named(turn, rows, analyse) if turn else None
+    row = own if own is not None else _row_named(question, rows, analyse)
+    cell = cell_for(question, row, facts, analyse, turn=turn) if row is not None else None
+    return (row, cell) if row is not None and cell is not None else None
+
+
+def _row_named(question: str, rows: Sequence[str], analyse: Analyse) -> str | None:
+    """The one row whose label a question names best."""
     asked, day = frozenset(analyse(question)), _days(question)
     best: list[tuple[float, str]] = []
     for text in rows:
@@ -96,8 +117,7 @@ def lookup(question: str, rows: Sequence[str], facts: Sequence[str], analyse: An
     best.sort(key=lambda pair: -pair[0])
     if len(best) < 2 or best[0][0] < _NAMED_ROW or best[0][0] == best[1][0]:
         return None
-    cell = cell_for(question, best[0][1], facts, analyse)
-    return (best[0][1], cell) if cell is not None else None
+    return best[0][1]
 
 
 def row_for(
@@ -128,11 +148,40 @@ def row_verdict(text: str, facts: Sequence[str], question: str) -> Decision | No
     row = read_row(text)
     if row is None or language(text) == "zh":
         return None
+    flagged = _by_flag(row, facts, question)
+    if flagged is not None:
+        return flagged
     conditions = [_condition(name, value) for name, value in row.cells if _FOR_WHOM.search(name)]
     rules = [f"{condition[:1].upper()}{condition[1:]} may take part." for condition in conditions]
     asked = about(facts, question)
-    decisions = [decision for rule in rules if (decision := applies(rule, facts, asked)).fact]
-    return next((d for d in decisions if d.verdict == "no"), next((d for d in decisions if d.verdict == "yes"), None))
+    decisions = [applies(rule, facts, asked) for rule in rules]
+    for verdict in ("no", "yes", "unknown"):
+        for decision in decisions:
+            if decision.verdict == verdict and (decision.fact or (verdict == "unknown" and decision.ask)):
+                return decision
+    return None
+
+
+def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
+    """Yes or no of a cell whose column names something of the user's: "Dogs: no" for who comes with a dog."""
+    taxonomy = categories("en")
+    current = situation(facts, question)
+    for name, value in row.cells:
+        held = flag(value)
+        things = [taxonomy.thing_of(match) for match in taxonomy.thing_words.finditer(name.lower())]
+        for known in current.known if held is not None else ():
+            meant = known.attribute == "thing" and known.truth and (known.asked or _is_of(known, current, question))
+            if meant and any(taxonomy.is_a(known.name, thing) for thing in things):
+                fact = "" if known.asked else known.text
+                clause = f"{name}: {value}"
+                return Decision("yes" if held else "no", fact=fact, clause=clause, reason=clause, confidence=0.85)
+    return None
+
+
+def _is_of(known: Known, current: Situation, question: str) -> bool:
+    """Whether a question is about a thing of the user's: by its name, or by a pronoun."""
+    names = [name for name, kind in current.people.names.items() if name in known.text.lower()]
+    return any(name in question.lower() for name in names) or bool(_PRONOUN.search(question))
 
 
 def about(facts: Sequence[str], question: str) -> str:

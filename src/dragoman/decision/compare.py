@@ -36,6 +36,9 @@ class Outcome:
     clear: bool = True
 
 
+_UPRIGHT = re.compile(r"\b(?:high|tall|height|headroom)\b")
+
+
 def compare(condition: Condition, clause: Clause, situation: Situation) -> Outcome:
     """Look up the fact that a condition is about, and compare."""
     return _COMPARE[condition.attribute](condition, clause, situation)
@@ -46,6 +49,8 @@ def _measure(condition: Condition, clause: Clause, situation: Situation) -> Outc
     candidates = [known for known in situation.known if known.attribute == condition.attribute]
     if condition.attribute == "length":
         candidates += [known for known in situation.known if known.attribute == "height"]
+    elif condition.attribute == "height" and clause.things and not _UPRIGHT.search(clause.text):
+        candidates += [known for known in situation.known if known.attribute == "length"]  # "vans up to 5 metres"
     if condition.attribute == "age":  # "dogs under 6 months", but not "children with bikes under 12"
         thing = bool(clause.things) and not _PERSON.search(clause.text)
     else:
@@ -76,6 +81,9 @@ def _of_clause(known: Known, clause: Clause, situation: Situation) -> bool:
     keys = set(known.subject) | {situation.people.names.get(key, "") for key in known.subject}
     if known.asked:
         return True
+    named = [taxonomy.thing_of(match) for match in taxonomy.thing_words.finditer(known.text.lower())]
+    if any(taxonomy.is_a(name, t) or taxonomy.is_a(t, name) for name in named for t in clause.things):
+        return True  # "I drive a van that is 5 metres long"
     return any(
         key
         and (

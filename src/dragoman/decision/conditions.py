@@ -64,7 +64,7 @@ _READ_IF = re.compile(
 )
 """An if-clause whose whole content is a condition that was read."""
 _RESIDUE = re.compile(
-    r"\b(?:with|without|outside|during|evenings?|mornings?|afternoons?|nights?|leads?|leash|large|small|big|heavy|young|first|second|whose"
+    r"\b(?:with|without|outside|during|evenings?|mornings?|afternoons?|nights?|leads?|leash|large|small|big|heavy|young(?! (?:people|persons|visitors|guests|children|adults) (?:aged |of )?◇)|first|second|whose"
     r"|who(?! (?:is|are|have|stay|earn|weigh|live)[a-z ]{0,20}◇)|clubs?|schools?|holidays?|advance|per|before|after|winds?|peak|rush"
     r"|(?:visitors|guests|people|persons|those|anyone|citizens|passengers|readers|everyone) (?:from|of|in|living|coming)"
     r"|only (?:on|in|at|by|to)(?! ◇)|contains?|depending|near|inside|only on request|women|ladies|girls|boys|men|gentlemen|families|couples|private|guided|special|selected)\b|上午|下午|晚上|晚间|早上|期间|节假日|部分"
@@ -118,6 +118,7 @@ _WITH_ITEM = re.compile(
 _NON = re.compile(r"\bnon[- ]?$|\bnot (?:a |an )?$|非$|不是$")
 _HOLDERS = re.compile(r"\b(?P<item>[a-z]+)[ -]?holders?\b")
 _ACCOMPANIED = re.compile(r"\b(?:accompanied|supervised)\b|\bwith an? (?:adult|parent|guardian)\b(?!')|陪同|监护")
+_UNACCOMPANIED = re.compile(r"\bwithout an? (?:adult|parent|guardian|grown-up)\b(?!')")
 _ZH_ITEM = re.compile("凭|持|出示|须带|带好")
 _BOOKED = re.compile(r"\b(?:have|has|are|is)? ?(?:booked|reserved(?! for)|a (?:booking|reservation))\b|预约|预订")
 _CHILD = re.compile(r"\b(?:children|kids|child)\b|儿童|小孩|孩子")
@@ -130,6 +131,11 @@ _UNREAD_BOUND = re.compile(
 )
 _INSTEAD = re.compile(r",? instead of (?:[€£$] ?)?(?P<full>\d+(?:\.\d+)?)(?: ?(?:€|euros?|pounds?|dollars?))?")
 _BRACKET = re.compile(r"\([^()]*\)")
+_SHARED_UNIT = re.compile(
+    r"(?P<low>\b(?:over|above|from|more than|at least) \d+(?:\.\d+)?)(?P<join> (?:and|but|to) (?:up to |under |less than |below |at most )?)"
+    r"(?P<high>\d+(?:\.\d+)?) ?(?P<unit>metres?|meters?|m|cm|kg|kilos?|years?|months?|weeks?|days?|hours?|minutes?|people|persons)\b"
+)
+"""Two bounds that share a unit: "over 5 and up to 7 metres"."""
 _BULLET = re.compile(r"[*•·-] |\d{1,2}[.)] ")
 
 
@@ -148,7 +154,9 @@ def clauses(rule: str) -> tuple[Clause, ...]:
     for sentence in sentences(rule) or (rule,):
         if sentence.endswith(("?", "？")):
             continue
-        text = spread(normalise(sentence)).rstrip(" .!。！")
+        text = _SHARED_UNIT.sub(
+            r"\g<low> \g<unit>\g<join>\g<high> \g<unit>", spread(normalise(sentence)).rstrip(" .!。！")
+        )
         if text:
             found.extend(_price_list(text, tongue) or _clauses(text, tongue))
     return tuple(found)
@@ -190,9 +198,10 @@ def _clause(text: str, tongue: Language) -> Clause:
         effect, exclusive, demand = _demand(masked, conditions, exclusive)
     named = _named(masked, tongue, demanded=effect == "require")
     items = [condition for condition in named if condition.attribute == "item"]
-    company = _ACCOMPANIED.search(masked) is not None and effect in ("permit", "require")
+    alone = effect == "forbid" and _UNACCOMPANIED.search(masked) is not None  # "do not travel without an adult"
     if items and effect == "forbid" and re.search(r"\bwithout\b", masked):
         effect, exclusive = "permit", True  # "no entry without a ticket"
+    company = alone or (_ACCOMPANIED.search(masked) is not None and effect in ("permit", "require"))
     if company:
         # Someone who needs company is not refused: the clause demands it of those whom it names.
         effect, demand = "require", masked
@@ -362,8 +371,9 @@ def _child(text: str, tongue: Language) -> list[Condition]:
 
 def _things(text: str, tongue: Language) -> tuple[str, ...]:
     found = []
-    for match in categories(tongue).thing_words.finditer(text):
-        word = match["word"].replace(" ", "-")
+    taxonomy = categories(tongue)
+    for match in taxonomy.thing_words.finditer(text):
+        word = taxonomy.thing_of(match)
         if tongue == "en" and re.match(r" (?:park|food|pool|show|tour|ticket|deck)\b", text[match.end() :]):
             continue
         found.append({"犬": "狗"}.get(word, word))

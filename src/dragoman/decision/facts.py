@@ -57,6 +57,8 @@ _SEGMENT = re.compile(
 _BARE_AGE = re.compile(
     r"(?:\b(?:am|is|are|turned|just|only|now|aged)|'m|'s|'re) (?:only |now |just |already )?$|今年$|^我$|[\u4e00-\u9fff]$"
 )
+_HAS_YEARS = re.compile(r"(?:\b(?:my [a-z ]{2,30}|he|she|[a-z]+) has|\bi have)(?: only| now)? $")
+"""As learners say an age: "my son has 11 years"."""
 _NO_AGE = re.compile(
     r"^(?:'?s)?(?: and \d+)?(?: years?(?: old)?| yrs)?(?=$|[ .,;!?])(?! (?:of|minutes|hours|days|weeks|per|%|times|away))"
 )
@@ -86,6 +88,7 @@ _LONG = re.compile(r"\b(?:long|length|wide)\b|长|宽")
 _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
+_SECONDS_OF_MONTH = 52 / 12 * 7 * 86400
 _LONGEST_ANSWERED = 9
 _BEFORE = 40
 """Characters before a number that say what it counts; all patterns for them are shorter."""
@@ -208,7 +211,16 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
     before, after = segment[max(0, quantity.start - _BEFORE) : quantity.start], segment[quantity.end :]
     fuzzy = _FUZZY.search(before[-18:])
     value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
-    age = quantity.kind == "age" or (
+    learner = quantity.kind == "duration" and "year" in quantity.shown and _HAS_YEARS.search(before)
+    if (
+        quantity.kind == "duration"
+        and _BARE_AGE.search(before)
+        and re.match(r"\d+ ?(?:weeks?|months?)$", quantity.shown)
+    ):
+        months = quantity.value / _SECONDS_OF_MONTH
+        add("age", low=months, high=months, unit="month", shown=quantity.shown)  # "my puppy is nine weeks"
+        return
+    age = quantity.kind == "age" or bool(learner and _NO_AGE.match(after)) or (
         quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
         and (_BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
     )  # fmt: skip
@@ -273,6 +285,7 @@ def _is_own(segment: str, match: re.Match[str], tongue: Language) -> bool:
 
 
 def _things(segment: str, tongue: Language, add: Callable[..., None]) -> None:
-    for match in categories(tongue).thing_words.finditer(segment):
-        word = match["word"].replace(" ", "-")
+    taxonomy = categories(tongue)
+    for match in taxonomy.thing_words.finditer(segment):
+        word = taxonomy.thing_of(match)
         add("thing", name={"犬": "狗"}.get(word, word), truth=not _NOT.search(segment), shown=match[0])

@@ -9,7 +9,7 @@ for. English only; `applies` comes first, and a rule with numbers that no compar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dragoman.decision.questions import WITHOUT, stemmed
@@ -30,7 +30,7 @@ _BOUND = re.compile(
 _EFFECTS: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("waive", re.compile(r"\bexempt|\bneed(?:s)? not\b|\b(?:do|does) not (?:need|have to|pay)|\bnot required\b|\bpays? nothing"
                          r"|\bno [a-z ]{2,24} (?:is|are) (?:needed|required|due)|\bwaived\b|\b(?:is|are) sufficient\b|\bfree of charge\b"
-                         r"|\bfor free\b|\b(?:is|are|get in|travel|enter|ride|swim|go) free\b")),
+                         r"|\bfor free\b|\b(?:is|are|get in|travel|enter|ride|swim|go|sleep|stay|eat|park|charge) free\b")),
     ("alone", re.compile(r"\bonly (?:with|in the company)\b|\bmust be (?:accompanied|with)\b|\bnot [a-z ]{0,20}alone\b|\bnever alone\b")),
     ("forbid", re.compile(r"\b(?:may|must|can|should|shall|are|is|will|do|does)(?: not|n't)\b|\bcannot\b|\bcan't\b|\bnever\b|\bnot (?:allowed|admitted|permitted|suitable"
                           r"|possible|accepted|recommended)\b|\bforbidden\b|\bprohibited\b|\bbanned\b|\bunsuitable\b|\brefused?\b|\bexcluded\b|\bneither\b"
@@ -46,6 +46,8 @@ _DUTY = re.compile(
     r"\bliable\b|\bdue\b|\bmust\b|\b(?:have|need|has|needs) to\b|\bneeds?\b|\brequired?\b|\bobliged\b|\bcompulsory\b|\bsubject to\b"
 )
 _REDUCTION = re.compile(r"\breduc|\bdiscount|\bless\b|\bcheaper\b|\boff\b|\bhalf\b|\bentitled\b|\bfree\b|\bconcession")
+_ELECTRIC = re.compile(r"\be-(?=[a-z])")
+"""People write "ebike" as well as "e-bike"."""
 _ROOT = 6
 
 
@@ -72,20 +74,40 @@ CALENDAR = roots(
 """Roots of days and seasons, which a fact and a sentence share by chance."""
 
 
+_OF_A_GROUP = re.compile(
+    r"(?:^|[;,.] )(?:(?:all|only|any|our|most|other|these|those|the|some|two|more|no) )?(?:(?P<kind>[a-z-]{4,20}+) )?"
+    r"(?:people|guests|visitors|persons|patients|passengers|swimmers|customers|travellers|participants|those|anyone|anybody|users)"
+    r"(?: (?:with|who (?:have|are|use|has|is|take)|on|using|suffering from) (?P<group>[a-z -]{3,40}?))?"
+    r"(?=,| (?:must|may|can|should|are|is|need|get|pay|have|cannot|do|will)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_for_others(sentence: str, known: frozenset[str], analyse: Callable[[str], tuple[str, ...]]) -> bool:
+    """Whether a rule is for a group ("people with a pacemaker") that nothing `known` puts the user into.
+
+    `known` are the roots of the question and of the facts about the user.
+    """
+    groups = [f"{match['kind'] or ''} {match['group'] or ''}" for match in _OF_A_GROUP.finditer(sentence)]
+    named = [roots(analyse(group)) - GENERAL for group in groups]
+    return any(named) and all(not group & known for group in named if group)
+
+
 def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
     """The decision of a rule by the newest of `facts` (oldest first) that names its group; None where none does."""
     if language(rule) == "zh" or language(question) == "zh":
         return None
-    asked = roots(stemmed(question.lower()))
+    question, rule = _ELECTRIC.sub("e", question.lower()), _ELECTRIC.sub("e", rule.lower())
+    asked = roots(stemmed(question))
     for fact in reversed(facts):
         own = roots(stemmed(_affirmed(fact.lower())))
         stems = own - asked - GENERAL
-        for part, group in _parts(rule.lower()):
+        for part, group in _parts(rule):
             named = roots(stemmed(_phrase(group)))
             shared = stems & roots(stemmed(part if named <= asked else group or part))
             if not shared or _BOUND.search(part) or (group and not named <= own and not named <= asked):
                 continue
-            verdict = _verdict(question.lower(), part, excepted=bool(group))
+            verdict = _verdict(question, part, excepted=bool(group))
             if verdict is not None:
                 return Decision(verdict, fact=fact, clause=part, reason=f"the rule names {min(shared)}", confidence=0.6)
     return None
@@ -97,8 +119,9 @@ def _parts(rule: str) -> list[tuple[str, str]]:
     for part in split(rule):
         exception = _EXCEPTION.search(part)
         if exception:
-            parts.append((part[: exception.start()], part[exception.end() :]))
-            parts.append((part[: exception.start()], ""))
+            rest = part[exception.end() :]
+            also = [item for item in re.split(r",? and |,? or |, ", rest)[1:] if item.strip()]
+            parts += [(part[: exception.start()], item) for item in (rest, *also, "")]
         else:
             parts.append((part, ""))
     return parts
@@ -128,7 +151,9 @@ def effect(part: str) -> Effect:
 def _verdict(question: str, part: str, *, excepted: bool) -> Verdict | None:
     does = effect(part)
     if excepted:
-        does = {"forbid": "permit", "permit": "forbid", "require": "waive", "waive": "require"}.get(does, "none")  # type: ignore[assignment]
+        does = {"forbid": "permit", "permit": "forbid", "require": "waive", "waive": "require", "reduce": "forbid"}.get(
+            does, "none"
+        )  # type: ignore[assignment]
     target = read_question(question).target
     if target in ("permit", "forbid") and _DUTY.search(question):
         target = "require"

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from dragoman.decision.categories import Categories, categories
 from dragoman.decision.facts import Known, Situation
 from dragoman.decision.numerals import normalise
 from dragoman.decision.subjects import USER, same, singular
 from dragoman.decision.values import Decision
-from dragoman.text.language import language
+from dragoman.text.language import Language, language
 
 _WITHOUT_FOOD = re.compile(
     r"\b(?:no|without|free of|free from|not contain|instead of)(?: any)?(?: [a-z]+,?)? $|不含$|无$|没有$"
@@ -53,14 +54,41 @@ def decide(rule: str, situation: Situation, shared: float) -> Decision | None:
     return _diet(text, situation, taxonomy, shared) or _mobility(text, situation, taxonomy, shared)
 
 
+def avoided_food(situation: Situation, language: Language) -> dict[str, Known]:
+    """The food that whom the question is about does not eat, each with the fact that says so."""
+    taxonomy = categories(language)
+    theirs = [k for k in situation.known if same(k.subject, situation.subject)]
+    avoided = {known.name: known for known in theirs if known.attribute == "avoids"}
+    for known in theirs:
+        if known.attribute == "diet":
+            avoided.update(dict.fromkeys(taxonomy.diets[known.name], known))
+    return avoided
+
+
+def offending(dish: str, avoided: Mapping[str, Known], language: Language) -> str:
+    """The first food in the words of a dish that is avoided; empty where none is named."""
+    taxonomy, text = categories(language), normalise(dish)
+    for match in taxonomy.food_words.finditer(text):
+        word = singular(match["word"])
+        if _WITHOUT_FOOD.search(text[: match.start()]) or _FREE_OF.match(text, match.end()):
+            continue
+        if any(word == food or word in taxonomy.food.get(food, ()) for food in avoided):
+            return word
+    return ""
+
+
+def suits(dish: str, avoided: Mapping[str, Known], language: Language) -> bool:
+    """Whether a dish says of itself that it suits: "vegan" for a vegan, "gluten-free" for a coeliac."""
+    taxonomy, text = categories(language), normalise(dish)
+    named = [diet for diet in taxonomy.diets if re.search(rf"(?<!not )(?<!non-)\b{re.escape(diet)}\b", text)]
+    free = {singular(m["word"]) for m in taxonomy.food_words.finditer(text) if _FREE_OF.match(text, m.end())}
+    covered = free.union(*(taxonomy.diets[diet] for diet in named))
+    return bool(covered) and all(food in covered for food in avoided)
+
+
 def _diet(text: str, situation: Situation, taxonomy: Categories, shared: float) -> Decision | None:
-    avoided: dict[str, Known] = {}
+    avoided = avoided_food(situation, language(text))
     diets = [k for k in situation.known if k.attribute == "diet" and same(k.subject, situation.subject)]
-    for known in situation.known:
-        if known.attribute == "avoids" and same(known.subject, situation.subject):
-            avoided[known.name] = known
-    for known in diets:
-        avoided.update(dict.fromkeys(taxonomy.diets[known.name], known))
     if not avoided or shared < 0.3:
         return None
     named = list(taxonomy.food_words.finditer(text))

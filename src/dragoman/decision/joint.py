@@ -22,8 +22,11 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
+from dragoman.decision.categories import categories
 from dragoman.decision.cells import cell_for, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
+from dragoman.decision.exceptions import takes_back
+from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
@@ -56,12 +59,9 @@ FURTHEST = 0.6
 """How far a sentence may stand below the best by the question alone for a fact that it names to matter."""
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
+_NO_FOOD = re.compile(r"(?:and |but |so )?(?:when|where|who|why|how|what time)\b", re.IGNORECASE)
 _DECIDED = 10
 """How many of the best sentences code looks at, beside all of the two best passages."""
-EXCEPTION = re.compile(
-    r"(?:except|unless|but|however|only|exception|apart from|instead)\b|除|但|不过|只有", re.IGNORECASE
-)
-"""Opens a sentence that takes something back from the rule before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,8 @@ class Option:
     decision: Decision | None = None
     """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
+    shares: bool = False
+    """Whether sentence and fact share a telling word that the question lacks."""
 
     @property
     def own(self) -> float:
@@ -221,16 +223,30 @@ class JointRanker:
             for quote in quotes
         ]
         if self._by_code and not quick:
-            alone = self._decided(_to_decide(question), facts, alone, context.last)
+            alone = self._decided(self._to_decide(question), facts, alone, context.last)
         joined = self._joined(question.turn, facts, alone) if facts else []
         options = sorted([*alone, *joined], key=lambda option: -option.score)
         if self._scorer is not None and facts and verdicts and language(question.turn) != "zh":
             options = self._read(question.text, options)
         return options
 
-    def _decided(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option], turn: str) -> list[Option]:
+    def _to_decide(self, question: SearchText) -> tuple[str, ...]:
+        """The questions that code decides, in order, until one is decided.
+
+        A follow-up with words of its own may have left the topic that it carries: then the turn alone is asked too. In
+        Chinese the turn alone counts where it asks, since what it carries may mislead.
+        """
+        if language(question.turn) == "zh":
+            return (question.turn if question_kind(question.turn) != "open" else question.text,)
+        own = question.is_follow_up and roots(self._analyse(question.turn)) - GENERAL
+        return (question.text, question.turn) if own else (question.text,)
+
+    def _decided(
+        self, questions: Sequence[str], facts: Sequence[Evidence], alone: Sequence[Option], turn: str
+    ) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
-        texts = [fact.text for fact in facts]
+        question = questions[0]
+        texts = [fact.text for fact in sorted(facts, key=lambda fact: fact.passage.position)]  # oldest first
         best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
         options = []
         for place, option in enumerate(alone):
@@ -238,6 +254,9 @@ class JointRanker:
                 options.append(option)
                 continue
             decision = _by_code(question, texts, option, self._analyse)
+            for other in questions[1:]:
+                if decision.verdict == "none":
+                    decision = _by_code(other, texts, option, self._analyse)
             options.append(replace(option, decision=decision))
         return options if language(question) == "zh" else self._rows(f"{turn} {question}", texts, options)
 
@@ -272,34 +291,53 @@ class JointRanker:
             frozenset() if _ENDED.search(fact.text) else roots(self._analyse(fact.text)) - unspecific for fact in facts
         ]
         words = [roots(self._analyse(option.sentence)) for option in alone]
+        harmful = self._hazards(question, facts, alone)
         options = []
         for j, option in enumerate(alone):
-            best: tuple[float, float, Evidence] | None = None
+            best: tuple[float, float, int] | None = None
             for i, fact in enumerate(facts):
                 features = {
                     "added": added[i][j],
                     "near": near[i][j],
                     "shared": float(min(_MOST_SHARED, len(own[i] & words[j]))),
                     "named": float(bool(specific[i] & words[j])),  # the question speaks of the fact itself
-                    "decided": float(option.decision is not None and option.decision.fact == fact.text),
+                    "decided": float(
+                        (option.decision is not None and option.decision.fact == fact.text) or (i, j) in harmful
+                    ),
                 }
                 gain = sum(weight * features[name] for name, weight in gains.items())
                 bears = _probability(sum(weight * features.get(name, 1.0) for name, weight in odds_of.items()))
                 if best is None or gain > best[0]:
-                    best = (gain, bears, fact)
+                    best = (gain, bears, i)
             if best is not None:
-                gain, bears, fact = best
+                gain, bears, i = best
                 odds = math.log(max(option.probability, 1e-6) / max(1.0 - option.probability, 1e-6))
                 options.append(
                     replace(
                         option,
-                        fact=fact,
+                        fact=facts[i],
+                        shares=bool(own[i] & words[j]),
                         score=option.score + gain,
                         probability=_probability(odds + (6.0 if chinese else 4.0) * max(0.0, gain)),
                         bears=bears,
                     )
                 )
         return options
+
+    def _hazards(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> set[tuple[int, int]]:
+        """Pairs of a fact and a sentence that names what, by the fact, somebody does not eat."""
+        if language(question) == "zh" or question_kind(question) == "amount" or _NO_FOOD.match(question):
+            return set()
+        pairs = set()
+        for i, fact in enumerate(facts):
+            known = situation([fact.text], "").known
+            avoided = {each.name: each for each in known if each.attribute == "avoids"}
+            for each in known:
+                if each.attribute == "diet":
+                    avoided.update(dict.fromkeys(categories("en").diets[each.name], each))
+            if avoided:
+                pairs |= {(i, j) for j, option in enumerate(alone) if hazards.offending(option.sentence, avoided, "en")}
+        return pairs
 
     def _nearest(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> Sequence[Evidence]:
         if len(facts) <= MOST_FACTS:
@@ -370,7 +408,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if cell is not None and cell.decision is not None:
         return cell.decision
     rule = option.sentence
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         rule = f"{rule} {option.following}"
     headings = option.evidence.passage.headings
     heading = headings[-1] if headings else option.evidence.passage.title
@@ -382,12 +420,6 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     return decision
-
-
-def _to_decide(question: SearchText) -> str:
-    """The question that code decides: in Chinese the turn alone where it asks, since what it carries may mislead."""
-    asks = language(question.turn) == "zh" and question_kind(question.turn) != "open"
-    return question.turn if asks else question.text
 
 
 def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
@@ -417,7 +449,7 @@ def _placed(option: Option) -> str:
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
     text = option.sentence
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         text = f"{text} {option.following}"
     return f"{path}: {text}" if path else text
 

@@ -13,6 +13,7 @@ _UNITS: tuple[tuple[str, Kind, float, str], ...] = (
     # (words, kind, factor, base unit)
     (r"years?[ -]olds?|years? of age|yrs? old|y/o|岁|周岁", "age", 12, "month"),
     (r"months?[ -]olds?|months? of age|个月大", "age", 1, "month"),
+    (r"weeks?[ -]olds?|weeks? of age|周大", "age", 12 / 52, "month"),
     (r"years?|yrs?|年", "duration", 12, "month"),
     (r"months?|个月", "duration", 1, "month"),
     (r"weeks?|周(?!岁)|星期|个星期", "duration", 604800, "s"),

@@ -55,6 +55,13 @@ _PLAIN = frozenset(
 _ROOT = 5  # letters that "delivery" and "delivered" share behind every stemmer
 
 
+_NO_ACTIVITY = frozenset(
+    "evening morning building nothing anything wedding ring swing travelling traveling taking living visiting staying "
+    "getting coming going booking paying using arriving leaving cancelling changing parking eating finding".split()
+)
+"""Words in -ing that open a heading about everything ("Travelling with animals"), or name no activity."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked for, and its words that must occur in a rule."""
@@ -111,11 +118,11 @@ def _english(asked: str, rule: str, people: People) -> float:
     rule_stems = frozenset(stemmed(rule))
     if _clashes(rest, rule, rule_stems) or _other_activity(rule, frozenset(stems), strong):
         return 0.0
-    asked_things = [m["word"].replace(" ", "-") for m in taxonomy.thing_words.finditer(asked)]
+    asked_things = [taxonomy.thing_of(m) for m in taxonomy.thing_words.finditer(asked)]
     asked_things += [
         kind for name, kind in people.names.items() if kind and re.search(rf"\b{re.escape(name)}\b", asked)
     ]
-    rule_things = [m["word"].replace(" ", "-") for m in taxonomy.thing_words.finditer(rule)]
+    rule_things = [taxonomy.thing_of(m) for m in taxonomy.thing_words.finditer(rule)]
     things = {a for a in asked_things for r in rule_things if taxonomy.is_a(a, r) or taxonomy.is_a(r, a)}
     thing_stems = {stem for thing in things for stem in stemmed(thing.replace("-", " "))}
     if not strong:
@@ -155,7 +162,7 @@ def unshared(asked: Question, clause: str) -> float:
 def _other_activity(rule: str, asked: frozenset[str], strong: list[str]) -> bool:
     """Whether a rule opens with an activity (`fishing in the lake`) and the question names another one."""
     first = re.match(r"(?:the )?([a-z]+ing)\b", rule)
-    if not first or first[1] in ("evening", "morning", "building", "nothing", "anything", "wedding", "ring", "swing"):
+    if not first or first[1] in _NO_ACTIVITY:
         return False
     activity = frozenset(stemmed(first[1]))
     related = {stem for group in _topics() if activity & group for stem in group}

@@ -141,6 +141,7 @@ def _filtered(asked: str, table: list[tuple[str, Row]], trace: list[str]) -> lis
         if met is None:
             return None
         kept = met
+    kept = _by_flags(asked, kept, trace)
     aged = [quantity for quantity in quantities(asked) if quantity.kind == "age"]
     if aged and not conditions:
         return _aged(aged[0].value / 12, kept, trace)
@@ -203,6 +204,31 @@ def _aged(years: float, table: list[tuple[str, Row]], trace: list[str]) -> list[
     return kept if read == len(table) else None
 
 
+_YES = frozenset(("yes", "allowed", "welcome", "available", "included", "✓", "✔", "是", "有", "可", "可以"))
+_NO = frozenset(
+    ("no", "none", "not allowed", "not available", "not included", "–", "-", "✗", "✘", "否", "无", "不可", "不可以")
+)
+
+
+def flag(cell: str) -> bool | None:
+    """What a cell says by yes or no; None where it says something else."""
+    value = cell.strip().casefold()
+    return True if value in _YES else False if value in _NO else None
+
+
+def _by_flags(asked: str, table: list[tuple[str, Row]], trace: list[str]) -> list[tuple[str, Row]]:
+    """Keep the rows that say yes in a column of yes and no that the question names: "which rooms take dogs?"."""
+    stems = frozenset(_stems(asked))
+    for name in dict.fromkeys(name for _, row in table for name in row):
+        flags = [flag(row.get(name, "")) for _, row in table]
+        if None in flags or len(set(flags)) < 2 or not frozenset(_stems(name.lower())) & stems:
+            continue
+        wanted = not re.search(r"\b(?:not|no|without|don't|doesn't)\b|不", asked)
+        trace.extend(f"{_label(row)}: {name} {row[name]}" for _, row in table)
+        table = [(line, row) for (line, row), held in zip(table, flags, strict=True) if held == wanted]
+    return table
+
+
 def _by_values(asked: str, table: list[tuple[str, Row]], trace: list[str]) -> list[tuple[str, Row]]:
     """Keep the rows with a value that the question names, where other rows have another one."""
     stems = frozenset(_stems(asked))
@@ -254,7 +280,9 @@ def _column(measure: Measure | None, asked: str, table: list[tuple[str, Row]]) -
     readable = [name for name in names if any(_value(row.get(name, ""), measure, name) is not None for _, row in table)]
     if len(readable) > 1:
         stems = frozenset(_stems(asked))
-        by_question = [name for name in readable if frozenset(_stems(name.lower())) & stems]
+        shares = {name: len(frozenset(_stems(name.lower())) & stems) for name in readable}
+        most = max(shares.values())
+        by_question = [name for name in readable if most and shares[name] == most]
         by_header = [name for name in readable if _HEADERS[measure].search(name.lower())]
         readable = by_question or by_header
     return readable[0] if len(readable) == 1 else None

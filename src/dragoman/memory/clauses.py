@@ -205,6 +205,9 @@ class Reader:
         elif word in ("he", "she", "they", "it") and rest:
             if self._last is None:
                 self._last = self._only_one(word)
+            elif word in ("he", "she") and self._last.kind == "person" and not fits(self._last.role, word):
+                others = [one for one in self._met.values() if one.kind == "person" and fits(one.role, word)]
+                self._last = others[-1] if others else self._last
             found = (self._last if self._fits(word) and verb_of(rest) else None), rest
         else:
             found = self._named(tokens, start, first=first)
@@ -330,10 +333,11 @@ class Reader:
         if somebody.key != somebody.role or not name[:1].isupper() or name.lower() in words("not_names"):
             return False
         named = Subject(name, f"{somebody.phrase} {name}", somebody.role)
+        mentions = [clause for clause in (read.current, read.body) if clause and _ends_with(clause.tokens, somebody)]
         if read.pending is not None:
             read.pending = named
-        elif read.current is not None and _ends_with(read.current.tokens, somebody):
-            read.current.tokens.append(name)
+        elif mentions:
+            mentions[0].tokens.append(name)
         else:
             return False
         self._meet(named)
@@ -351,6 +355,9 @@ class Reader:
             self._several = self._last
 
     def _notice(self, tokens: Sequence[str], clause: _Open | None) -> None:
+        if len(tokens) == 1 and tokens[0].casefold() in self._met:
+            self._last = self._met[tokens[0].casefold()]
+            return
         met = False
         for i, token in enumerate(tokens):
             if token.lower() in ("my", "our"):

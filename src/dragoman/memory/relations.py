@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dragoman.core.values import Fact
 from dragoman.memory.clauses import Clause
@@ -19,6 +20,7 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _SPLIT_VALUE = re.compile(r"(?<!\s)\s*+\(.*|(?:,|(?<!\s))\s++(?:by the way|you know)\b.*", re.IGNORECASE)
+_PREPOSITION = re.compile(r" (?:with|by|on|at|in|from|until|till|for)$")
 _ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
 _SHARED = Lazy({"folk": rf"\b{fragment('folk')}"})
 _MANNERED = re.compile(
@@ -80,8 +82,27 @@ _LONGEST_THING = 9
 _LONGEST_NAME = 5
 
 
-def clause_facts(clause: Clause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
-    """The facts that a clause states, in the order of the relations."""
+def clause_facts(clause: Clause, said: str) -> list[Fact]:
+    """The facts that a clause states, in the order of the relations, each in words of its own.
+
+    "I come on Friday with two bikes" is "I come on Friday" and "I come with two bikes": either may be corrected.
+    """
+    read = list(_stated(clause, said))
+    return [replace(each, text=_alone(each, read)) for each in read]
+
+
+def _alone(fact: Fact, others: Sequence[Fact]) -> str:
+    """The sentence of a fact without the values of other facts that it was said with."""
+    text = fact.text.rstrip(".")
+    for other in others:
+        if other is not fact and other.text == fact.text and other.value != fact.value:
+            before, phrase, after = text.partition(f" {other.value}")
+            if phrase and not fact.value.startswith(other.value):
+                text = _PREPOSITION.sub("", before) + after
+    return f"{text}."
+
+
+def _stated(clause: Clause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
     read = predicate(clause.predicate)
     if read is None or _AROUND["instruction"].search(clause.text):
         return
@@ -137,7 +158,7 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
         return False
     if base == "name":
         known = words("not_names") | words("passing")
-        if value.islower() and tokens[0].endswith(("ing", "ed")):
+        if value.islower() and (tokens[0].endswith(("ing", "ed")) or tokens[0] in words("jobs")):
             return False
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
     if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):

@@ -33,15 +33,15 @@ _CONTRACTIONS = tuple(
         ),
         (
             r"\b((?-i:[A-Z]\w+)|(?:mum|mom|dad|wife|husband|son|daughter|dog|cat|brother|sister|grandma|grandpa))'s"
-            r"(?= (?:my|our|allergic|\d+|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining|seven"
-            r"|eight|nine|ten)\b)",
+            r"(?= (?:my|our|(?:only |just |now |already |actually )?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten"
+            r"|eleven|twelve)|allergic|blind|deaf|vegan|vegetarian|pregnant|called|not|in a|an?|coming|joining)\b)",
             r"\1 is",
         ),
         (r"^were (?=(?:an?|two|three|four|five|six|seven|eight|\d+|all|both|here|coming|staying)\b)", "we are "),
         (r"\b(\d+)[- ]?(?:yrs?|y/?o)\b(?:[- ]old)?", r"\1 years old"),
         (r"\b(my (?:dog|cat|horse|rabbit|parrot))s(?= (?:called|named)\b)", r"\1 is"),
         (r"\b(my (?:dog|cat|son|daughter|sister|brother|wife|husband|partner|mum|dad))s(?= name\b)", r"\1's"),
-        (r"(?<=\w) & (?=\w)", " and "),
+        (r"(?<=\w) [&+] (?=\w)", " and "),
         (r"\bppl\b", "people"),
         (r"\b(my|our) bro\b", r"\1 brother"),
         (r"\b(my|our) sis\b", r"\1 sister"),
@@ -71,8 +71,8 @@ _SLIPS = tuple(
         (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
         (r"\bthe (?=(?:dog|cat)'s name\b)", "my "),
         (r"\b(my \w+) is not [^,]{1,30},? (?:it is|but) ", r"\1 is "),
-        (r"\bmy little one\b", "my child"),
-        (r"\bmy little ones\b", "my children"),
+        (r"\b(?:my|our) little one\b", "my child"),
+        (r"\b(?:my|our) little ones\b", "my children"),
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
         (r"^me: ", "I am "),

@@ -53,7 +53,9 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
     if len(set(sources)) > 1:
         before = [text + source for text, source in zip(texts[:-1], sources[:-1], strict=True)]
         texts = [*before, texts[-1]]
-    return quoted(texts, language), sources[-1] if sources else ""
+    points = len(texts) > 1 and not any(text.rstrip().endswith((".", "!", "?", "。")) for text in texts)
+    joined = "\n".join(dict.fromkeys(texts)) if points and len(set(sources)) == 1 else quoted(texts, language)
+    return joined, sources[-1] if sources else ""
 
 
 def told(facts: Sequence[str], language: str) -> str:

@@ -11,14 +11,18 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.groups import GENERAL, by_group, effect, roots
-from dragoman.decision.joint import EXCEPTION, FURTHEST, Option
+from dragoman.decision.exceptions import takes_back
+from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
+from dragoman.decision.joint import FURTHEST, Option
+from dragoman.decision.lists import pick_points
 from dragoman.decision.questions import question as read_question
+from dragoman.decision.questions import stemmed
 from dragoman.decision.subjects import people, subject_of_question
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
+from dragoman.reader.menu import fitting_dishes
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -36,6 +40,8 @@ _ANSWERS = 0.35
 """From which probability on a sentence is taken to answer, so that what it lacks may be asked for."""
 _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
+_FOR_OTHERS = 0.25
+"""How much less a rule's score counts that names a group of others."""
 _PERSONAL_FLOOR = 0.5
 """How much of the floor is asked of a sentence on which a fact about the user bears."""
 _AS_CLOSE = 0.06
@@ -62,6 +68,10 @@ _NOT_ASKED = frozenset(
 """What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
+_OF_THE_PLAN = frozenset({"count", "duration", "since", "amount", "currency", "length", "volume"})
+"""What is only asked for where the rule that lacks it answers best."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
     option: Option
@@ -78,19 +88,25 @@ def decide(
     """
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
+    facts = sorted(facts, key=lambda fact: fact.passage.position)  # oldest first: the newest wins
     search = standalone(context)
     question = search.text
     titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
     common = GENERAL | {root for root, count in titles.items() if count > 1}
     # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
     asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
-    polar = question_kind(context.last) == "polar"
+    kind = question_kind(context.last)
+    asked = " ".join(context.last.split())
+    polar = kind == "polar"
     carried = search.is_follow_up and polar
+    known = asked_roots.union(*(roots(analyse(fact.text)) for fact in facts))
     ranked = [
         option
-        for option in _by_sentence(options)
-        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar)
+        for option in _by_sentence(_without_others(options, known, analyse))
+        if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
+    if facts and (dishes := fitting_dishes(asked, options, facts)) is not None:
+        return dishes
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
     if not ranked or ranked[0].probability < floor:
@@ -102,28 +118,37 @@ def decide(
         if (option.probability >= floor and option.score >= best.score - _NEAR)
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
-    kind = question_kind(context.last)
     if kind != "polar":
-        by_table = _table(near, facts, question, analyse)
+        by_table = _table(near, facts, question, analyse, turn=search.turn if search.is_follow_up else "")
         if by_table is not None:
             return by_table
-    asked = " ".join(context.last.split())
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
-    known = people([*(fact.text for fact in facts), *said])
-    names = {*known.names, *subject_of_question(asked, known)}
+    everyone = people([*(fact.text for fact in facts), *said])
+    names = {*everyone.names, *subject_of_question(asked, everyone)}
     judged = [
         _Judged(option, _decision(option, asked, facts if option.score >= best.score - _CLOSE else (), kind))
         for option in near
     ]
     judged = [each if _may_say(each, asked, names) else _Judged(each.option, Decision("none")) for each in judged]
-    chosen = {"polar": _polar, "choice": _choice, "amount": _valued, "open": _valued}[kind](judged, facts)
+    if kind == "polar":
+        chosen = _polar(judged, facts, asked)
+    else:
+        chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts)
     if chosen is not None:
         return chosen
     return _closest(near, asked_roots, analyse) if facts else None
 
 
+def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
+    """The options, with rules for groups that the user is not known to be in put behind."""
+    others = {option.sentence for option in options if is_for_others(option.sentence, known, analyse)}
+    return [
+        replace(option, score=option.score - _FOR_OTHERS) if option.sentence in others else option for option in options
+    ]
+
+
 def _speaks_of(
-    option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, polar: bool
+    option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, *, polar: bool
 ) -> bool:
     """Whether a sentence is about what is asked: a fact about the user alone makes no answer.
 
@@ -132,7 +157,7 @@ def _speaks_of(
     """
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
-    if option.decision is not None and option.decision.fact and read_row(option.sentence) is not None:
+    if option.decision is not None and option.decision.fact and option.decision.by == "code":
         return True
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
@@ -163,18 +188,21 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
         and not option.sentence.rstrip().endswith("?")
         and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
     ]
-    said = [best, *beside][:2]
+    said = [best, *beside][:2] if beside else [_with_exception(best)]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
     return Answer(tuple(map(_in_place, said)), () if doubt else tuple(facts.values()), doubt=doubt)
 
 
-def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+def _table(
+    options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse, *, turn: str = ""
+) -> Answer | None:
     """The answer that a table gives by comparing rows, or by the row and column that the question names."""
     best = options[0]
     if read_row(best.sentence) is None:
-        return None
+        listed = pick_points(question, best.evidence.text, analyse)
+        return Answer(tuple(replace(best, sentence=text, fact=None) for text in listed)) if listed else None
     rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
     told = [fact.text for fact in facts]
     personal = row_for(rows, told, question, analyse)
@@ -190,7 +218,7 @@ def _table(options: Sequence[Option], facts: Sequence[Evidence], question: str, 
             column = f" ({choice.column})" if choice.column else ""
             texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
         return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
-    named = lookup(question, rows, told, analyse)
+    named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
         return None
     cell = named[1]
@@ -217,8 +245,11 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
     `facts` are those that may decide by words; none for an option that only its numbers can bring in.
     """
     decision = option.decision or Decision("none")
-    if decision.verdict != "none" or kind != "polar" or not facts:
+    if decision.verdict != "none" or kind != "polar":
         return decision
+    if not facts:
+        lacking = _by_topic(question, (), option) if read_row(option.sentence) is not None else None
+        return lacking if lacking is not None and lacking.verdict == "unknown" else decision
     texts = [fact.text for fact in facts]
     named = by_group(question, texts, option.sentence) or _by_topic(question, texts, option)
     if named is not None:
@@ -242,15 +273,17 @@ def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision |
     """What code decides of a rule that was chosen for the question, though they share too few words to be sure."""
     if read_question(question).target != "permit":
         return None
-    if read_row(option.sentence) is not None:
+    row = read_row(option.sentence)
+    if row is not None:
         found = row_verdict(option.sentence, facts, question)
-        if found is not None:
+        named = any(word in stemmed(question) for word in stemmed(row.label))
+        if found is not None and (found.verdict != "unknown" or named):
             return found
     decision = applies(option.sentence, facts, about(facts, question))
     return decision if decision.verdict in ("yes", "no") and decision.fact else None
 
 
-def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> Answer | None:
     """Yes or no. Every rule must be met, so a refusal outweighs a permission.
 
     A rule that one of the user's facts decides counts wherever it stands; one that is decided by its words alone, or
@@ -286,7 +319,15 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | Non
         return _answer(by_fact[:1], facts)
     if is_plain:
         return _answer([best], facts)
-    return None
+    # A rule that nearly answers best and only lacks a fact is asked about before another one is quoted in vain.
+    lacking = [
+        each
+        for each in judged[1:]
+        if each.option.score >= best.option.score - (_NEAR if _asks_for_named(each, asked) else _CLOSE)
+        and _lacks_a_fact(each)
+        and each.decision.missing not in _OF_THE_PLAN
+    ]
+    return _answer(lacking[:1], facts) if lacking and best.decision.verdict == "none" else None
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
@@ -295,7 +336,8 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
         return replace(_answer(fitting[:2], facts), decision=None)
-    open_options = [each for each in judged if each.decision.verdict != "no"]
+    # "Rooms 1 to 4 are wide enough for a wheelchair, but there is no lift" is what a wheelchair user wants to know.
+    open_options = [each for each in judged if each.decision.verdict != "no" or each.option.shares]
     if len(open_options) < len(judged) and open_options:
         best = open_options[0].option
         return Answer((best,), (best.fact,) if best.fact and best.bears >= _BEARS else ())
@@ -324,7 +366,7 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 
 def _with_exception(option: Option) -> Option:
     """The rule with the exception that stands in the sentence after it."""
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option
 
@@ -340,12 +382,19 @@ def _in_place(option: Option) -> Option:
 
 def _is_open(judged: _Judged) -> bool:
     """Whether a rule surely answers, and only one missing fact is left to ask for."""
-    return (
-        judged.decision.verdict == "unknown"
-        and may_ask(judged.decision)
-        and judged.option.probability >= _ANSWERS
-        and read_row(judged.option.sentence) is None
-    )
+    return _lacks_a_fact(judged) and judged.option.probability >= _ANSWERS
+
+
+def _asks_for_named(judged: _Judged, question: str) -> bool:
+    """Whether what is missing belongs to what the question names: "our puppy", "How old is your puppy?"."""
+    whose = re.search(r"\b(?:your|my|our) (?:\w+ )?(\w+)\W*$", judged.decision.ask)
+    return whose is not None and re.search(rf"\b{re.escape(whose[1])}", question, re.IGNORECASE) is not None
+
+
+def _lacks_a_fact(judged: _Judged) -> bool:
+    decision = judged.decision
+    is_row = read_row(judged.option.sentence) is not None
+    return decision.verdict == "unknown" and may_ask(decision) and (not is_row or decision.missing == "age")
 
 
 def may_ask(decision: Decision) -> bool:

@@ -12,7 +12,8 @@ from dragoman.decision.chinese_applies import Target, is_exception, target
 from dragoman.decision.chinese_rules import rule_clauses
 from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
 from dragoman.decision.chinese_words import content, shares, tokens
-from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.exceptions import takes_back
+from dragoman.decision.joint import Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
@@ -303,7 +304,7 @@ def _quoted(option: Option) -> str:
         chosen = next((each for each in clauses if each.text == clause), None)
         if chosen is not None and chosen.groups and any(each.groups != chosen.groups for each in clauses):
             text = f"{clause}。"
-    if option.following and (EXCEPTION.match(option.following) or is_exception(option.following)):
+    if takes_back(option.sentence, option.following) or is_exception(option.following):
         text = f"{text}{option.following}"
     return text
 

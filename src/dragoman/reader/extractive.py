@@ -9,6 +9,7 @@ from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Quote, rank
+from dragoman.decision.exceptions import with_exception
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, phrase, spoken, told_back
 from dragoman.text.form import form, owned_thing
 from dragoman.text.known import asks_for_everything
@@ -127,6 +128,8 @@ class ExtractiveReader:
         about = self._about.get(quote.evidence.source, "world")
         if about == "user":
             return self._told([quote.evidence], language)
+        if about == "world" and second is None and language != "zh":
+            text = with_exception(text, quote.evidence.text)
         texts = [(text, _attribution(quote.evidence, language))]
         if second is not None:
             texts.append((second.text, _attribution(second.evidence, language)))

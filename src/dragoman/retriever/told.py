@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from dragoman.core.values import Context, Evidence, Passage, SourceName
+from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
@@ -26,31 +27,47 @@ _WISH = re.compile(
     r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
 )
 """What somebody wants belongs to the question, not to who they are."""
+_PRONOUN = re.compile(r"(?:he|she|it|they)\b", re.IGNORECASE)
+"""Of whom such a sentence speaks only the sentences before it say, and memory has read those."""
+_AFTER_MEMORY = 1_000_000
+"""The position of the first such sentence: what was just said is newer than what memory holds."""
+_CLAUSE = re.compile(r"[,;] (?=(?:and |but )?\w)|(?<=\w) and (?=(?:I|my|we|our|he|she|they|it|wants?|is|has|will)\b)")
 TOLD = "told"
 """The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
 
 
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
     """The user's statements before the last turn that add something to the `facts` that memory holds."""
-    stored_words = {word for fact in facts for word in _words(fact.text)}
-    by_sentence: dict[str, Evidence] = {}
-    for turn in context.history:
+    held = {word for fact in facts for word in _words(fact.text)}
+    told: dict[str, Evidence] = {}
+    for turn, reply in zip(context.turns, context.turns[1:], strict=False):
         if turn.speaker != "user":
             continue
         if form(turn.text).act == "forget":
-            by_sentence.clear()  # whatever it was, it must not come back from the dialogue
+            told.clear()  # whatever it was, it must not come back from the dialogue
             continue
-        for sentence in sentences(own_words(turn.text)):
+        # What the reply said back was learned; where memory holds it no longer, it was corrected.
+        learned = reply.text.startswith(ACKNOWLEDGES)
+        known = held | (_words(reply.text) if learned else set())
+        for sentence in _clauses(own_words(turn.text), whole=not learned):
             words = _words(sentence)
-            new = len(words - stored_words) / len(words) if words else 0.0
+            new = len(words - known) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
                 continue
-            if _WISH.match(sentence):
+            if _WISH.match(sentence) or _PRONOUN.match(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
-            passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
-            by_sentence[sentence] = Evidence(passage, 0.0)
-    return list(by_sentence.values())[-_MOST:]
+            passage = Passage(f"told:{name}", source, sentence, position=_AFTER_MEMORY + len(told), meta={TOLD: "1"})
+            told[sentence] = Evidence(passage, 0.0)
+    return list(told.values())[-_MOST:]
+
+
+def _clauses(text: str, *, whole: bool) -> list[str]:
+    """The sentences of a turn; where memory took something from it, their clauses, so that only the rest is left."""
+    units = sentences(text)
+    return (
+        units if whole else [part.strip(" ,.") for unit in units for part in _CLAUSE.split(unit) if part.strip(" ,.")]
+    )
 
 
 def _words(text: str) -> set[str]:

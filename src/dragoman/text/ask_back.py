@@ -17,6 +17,8 @@ from dragoman.text.sentences import sentences
 
 DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
+ACKNOWLEDGES = ("Got it:", "记下了：")
+"""How a reply begins that says back what was learned."""
 
 _MOST_ANSWER = 200
 _MOST_SUPPLIED = 6

@@ -33,6 +33,18 @@ _POLAR_END = re.compile(
     re.IGNORECASE,
 )
 """Ends a question for yes or no that does not open like one: "hot whirlpool ok?", "she can come in, right?"."""
+_POLAR_AS_STATED = re.compile(
+    r"(?:^|[,.;!] )(?:(?:and|but|so|then|also|ok) )?"
+    r"(?:i|we|he|she|they|it|there|my|our|the|your|this|that|[A-Z][\w'’-]*+)\b"
+    r"[^?,;.]*?\b(?:can|may|must|will|get|gets|have to|has to|need|needs|am|is|are|pay|pays|allowed)\b[^?]*\?\W*$",
+    re.IGNORECASE,
+)
+"""A statement with a question mark, as learners ask: "My son can go in the course?"."""
+_ASKING = re.compile(r"\b(?:what|which|where|when|who|whom|whose|why|how)\b", re.IGNORECASE)
+_POLAR_OF = re.compile(
+    r"\b(?:ok(?:ay)?|allowed|permitted|fine|possible|good|safe|suitable) (?:for|with|to|in|on)\b", re.IGNORECASE
+)
+"""Asks for yes or no with few words: "ebike ok for me?"."""
 _CHOICE = re.compile(_LEAD + r"(?:which|what|where|who|whose)\b|\bwhich\b", re.IGNORECASE)
 _ZH_POLAR = re.compile(r"吗|能不能|可不可以|可以不|行不行|是不是|有没有|要不要|需不需要|用不用|好不好|会不会")
 _ZH_CHOICE = re.compile(r"哪|什么|谁")
@@ -50,10 +62,11 @@ def question_kind(text: str) -> QuestionKind:
         r"\bhow (?:much|many)\b|\bprice\b|\bcosts?\b|\bfee\b|\bfare\b", core, re.IGNORECASE
     ) and not _POLAR.match(core):
         return "amount"
-    if _POLAR.match(core) or (
-        _POLAR_LATER.search(core) and not re.match(r"(?:which|what|where|when|how)\b", core, re.IGNORECASE)
+    if (
+        _POLAR.match(core)
+        or (_POLAR_LATER.search(core) and not re.match(r"(?:which|what|where|when|how)\b", core, re.IGNORECASE))
+        or (_POLAR_END.search(core) and not _CHOICE.match(core))
+        or (not _ASKING.search(core) and (_POLAR_AS_STATED.search(core) or _POLAR_OF.search(core)))
     ):
-        return "polar"
-    if _POLAR_END.search(core) and not _CHOICE.match(core):
         return "polar"
     return "choice" if _CHOICE.search(core) else "open"

@@ -1,0 +1,68 @@
+"""Questions that the points of a list answer: the cheapest, the longest, which are free, which are under 16 euros."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dragoman.decision.choose import Analyse
+from dragoman.decision.comparisons import comparisons
+from dragoman.decision.groups import GENERAL, roots
+from dragoman.decision.numerals import normalise
+from dragoman.decision.quantities import quantities
+from dragoman.decision.tables import pick
+
+_POINT = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?P<text>.+)$")
+_MARKS = re.compile(r"\*\*|__|`")
+_LABEL = re.compile(r"(?P<label>[^:,]{2,60}?)(?:: |, )(?P<rest>.+)")
+_WHICH = re.compile(r"\b(?:which|what|list|any)\b|\b(?:are|is) there\b", re.IGNORECASE)
+_FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bno charge\b", re.IGNORECASE)
+_LEAST = 2
+_MOST = 8
+
+
+def points(text: str) -> list[str]:
+    """The points of the lists in a text, without their marks."""
+    found = [_POINT.match(line) for line in text.splitlines()]
+    return [_MARKS.sub("", match["text"]).strip() for match in found if match]
+
+
+def pick_points(question: str, text: str, analyse: Analyse) -> list[str]:
+    """The points of a list that a question asks for by comparing them; none where it does not, or means all of them."""
+    items = points(text)
+    if len(items) < _LEAST:
+        return []
+    rows = [_row(item) for item in items]
+    choice = pick(question, rows)
+    if choice is not None and choice.kind == "superlative":
+        return [items[rows.index(row)] for row in choice.rows]
+    if not _WHICH.search(question):
+        return []
+    kept = [item for item in items if _fits(question, item, items, analyse)]
+    return kept if kept and len(kept) < len(items) and len(kept) <= _MOST else []
+
+
+def _row(item: str) -> str:
+    """A point as a table row of two columns, for comparing."""
+    match = _LABEL.fullmatch(item)
+    label, rest = (match["label"], match["rest"]) if match else (item, item)
+    return f"item: {label.replace(';', ',')}; details: {rest.replace(';', ',').replace(': ', ' ')}"
+
+
+def _fits(question: str, item: str, items: Sequence[str], analyse: Analyse) -> bool:
+    """Whether a point meets what the question demands: a price below a bound, no price, or a word that some have."""
+    asked, text = normalise(question), normalise(item)
+    bounds = [condition for condition in comparisons(asked)[0] if condition.attribute == "amount"]
+    prices = [quantity.value for quantity in quantities(text) if quantity.kind == "money"]
+    if bounds:
+        return bool(prices) and all(_inside(prices[0], bound.low, bound.high) for bound in bounds)
+    if _FREE.search(question):
+        return bool(_FREE.search(item)) and not prices
+    words = [roots(analyse(each)) for each in items]
+    telling = roots(analyse(question)) - GENERAL - frozenset.intersection(*words)
+    demanded = telling & frozenset().union(*words)
+    return bool(demanded) and demanded <= roots(analyse(item))
+
+
+def _inside(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)

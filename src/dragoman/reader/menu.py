@@ -1,0 +1,59 @@
+"""What of a menu suits somebody: the dishes that name nothing of what they avoid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dragoman.core.values import Evidence
+from dragoman.decision.categories import categories
+from dragoman.decision.facts import Known, situation
+from dragoman.decision.hazards import avoided_food, offending, suits
+from dragoman.decision.joint import Option
+from dragoman.decision.lists import points
+from dragoman.reader.compose import Answer
+
+_ASKS = re.compile(
+    r"\b(?:what|which|anything|something|any|everything)\b.*\b(?:eat|have|order|drink|choose|try|suit|suits|suitable|safe|food"
+    r"|dish|dishes|meals?|menu|dinner|lunch|breakfast|supper|snack|dessert|cake|course)\b",
+    re.IGNORECASE,
+)
+_LEAST = 2
+
+
+def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> Answer | None:
+    """The points of a list of food that suit whom the question is about; None where it asks for something else.
+
+    A dish that says of itself that it suits comes before one that only names nothing of what is avoided.
+    """
+    if not _ASKS.search(question):
+        return None
+    current = situation([fact.text for fact in facts], question)
+    avoided = avoided_food(current, "en")
+    if not avoided:
+        return None
+    menu = next((option for option in options if _is_menu(option.evidence.text)), None)
+    if menu is None:
+        return None
+    dishes = points(menu.evidence.text)
+    labelled = [dish for dish in dishes if suits(dish, avoided, "en") and not offending(dish, avoided, "en")]
+    kept = labelled or [dish for dish in dishes if not offending(dish, avoided, "en")]
+    if len(kept) == len(dishes) or not kept:
+        return None
+    used = [fact for fact in facts if fact.text in {known.text for known in avoided.values()}]
+    sentences = kept if labelled else [_listed(kept, avoided)]
+    return Answer(tuple(replace(menu, sentence=text, fact=None) for text in sentences), tuple(used))
+
+
+def _is_menu(text: str) -> bool:
+    """Whether a passage lists food."""
+    words = categories("en").food_words
+    return sum(1 for point in points(text) if words.search(point.lower())) >= _LEAST
+
+
+def _listed(dishes: Sequence[str], avoided: dict[str, Known]) -> str:
+    """Dishes whose words only lack what is avoided, said as no more than that."""
+    foods = [f"{food}s" if food in ("nut", "peanut", "egg") else food for food in avoided]
+    named = foods[0] if len(foods) == 1 else f"{', '.join(foods[:-1])} or {foods[-1]}"
+    return f"Listed without {named}: {'; '.join(dish.rstrip('.') for dish in dishes)}"

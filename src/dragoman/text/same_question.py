@@ -1,0 +1,103 @@
+"""The question before, asked about somebody else ("And Max?"), or to be answered anew after a correction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+from dragoman.core.values import Context
+from dragoman.text.ask_back import Resumed
+from dragoman.text.form import form
+from dragoman.text.language import language
+from dragoman.text.second_person import second_person
+from dragoman.text.spelling import spelt
+
+_FURTHEST = 6
+"""How many of the user's turns before the last may hold the question."""
+_LONGEST_TOLD = 30
+_AND_WHOM = re.compile(
+    r"(?:(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks)\b[,.!]? )?"
+    r"(?:(?:and|but|or)\b ?)?(?:(?:what|how) about |(?:the )?same (?:question )?for |for |with |can |does )?"
+    r"(?P<who>(?:my|our) (?:[a-z-]++ )?[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?|me|us|(?-i:[A-Z])[\w'’-]++)"
+    r"(?: too| as well| then| instead)?\s?\?*",
+    re.IGNORECASE,
+)
+_PERSON = (
+    r"(?P<who>(?:my|our) (?:[a-z-]++ )??[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?"
+    r"|i|we|he|she|they|me|us|him|her|them|(?-i:[A-Z])[\w'’-]++)"
+)
+_SUBJECT = re.compile(
+    r"(?P<before>(?:^|.*?[,.!] |.*?\b(?:what|how much|which [a-z]+|where|when|how) (?:[a-z]+ ){0,3}?))"
+    rf"(?P<verb>can|could|may|might|must|should|will|would|do|does|am|is|are|have|has) {_PERSON}(?P<after> .+)",
+    re.IGNORECASE,
+)
+_FOR_WHOM = re.compile(rf"(?P<before>.+ (?:for|with)) {_PERSON}(?P<after>[ ?.!].*|)$", re.IGNORECASE)
+_OTHER_FORMS = {"do": "does", "am": "is", "are": "is", "have": "has"}
+
+
+def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str | None:
+    """The question before with another person in it, where the last turn only names one; None for every other turn.
+
+    `facts` gives what is known about the user: a name that neither it nor the user's turns have ("And Lisbon?") is a
+    topic of its own.
+    """
+    match = _AND_WHOM.fullmatch(spelt(context.last.strip()))
+    if match is None or language(context.last) == "zh":
+        return None
+    who = match["who"]
+    turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
+    if who[:1].isupper() and not any(re.search(rf"\b{re.escape(who)}\b", text) for text in (*turns, *facts())):
+        return None
+    asked = next((text for text in reversed(turns) if _AND_WHOM.fullmatch(text.strip()) is None), "")
+    return _with_subject(" ".join(asked.split()), who) if form(asked).act == "question" else None
+
+
+def after_correction(context: Context, superseded: Collection[str]) -> Resumed | None:
+    """The question before the last reply, where that reply rested on a fact that this turn corrected."""
+    turns = context.turns
+    if len(turns) < 3 or turns[-2].speaker != "agent" or "?" in turns[-1].text:
+        return None
+    reply = turns[-2].text.casefold()
+    if not any(second_person(old).rstrip(" .").casefold() in reply for old in superseded):
+        return None
+    for end in range(len(turns) - 2, max(0, len(turns) - 2 - _FURTHEST), -1):
+        question = turns[end - 1]
+        if question.speaker == "user" and form(question.text).act == "question":
+            return Resumed(question.text, turns[-1].text, turns[:end])
+    return None
+
+
+def told_after(context: Context) -> Resumed | None:
+    """The question before the last reply, where this turn only tells something that may change its answer.
+
+    Whether it does is for the caller to find out. The turn is put before the question, as if it had been told first.
+    """
+    turns = context.turns
+    if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
+        return None
+    told, question = turns[-1], turns[-3]
+    if form(told.text).act != "statement" or form(question.text).act != "question" or language(told.text) == "zh":
+        return None
+    if not 2 <= len(told.text.split()) <= _LONGEST_TOLD:
+        return None
+    return Resumed(question.text, told.text, (*turns[:-3], told, question))
+
+
+def _with_subject(asked: str, who: str) -> str | None:
+    """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
+    last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
+    match = _FOR_WHOM.fullmatch(last)
+    if match is not None and match["who"].lower() not in ("i", "we", "he", "she", "they"):
+        return f"{match['before']} {who}{match['after']}"
+    match = _SUBJECT.fullmatch(last)
+    if match is None:
+        return None
+    if who.lower() in ("me", "us"):
+        subject = "I" if who.lower() == "me" else "we"
+        back = {form: base for base, form in _OTHER_FORMS.items()} | {"is": "am" if subject == "I" else "are"}
+        verb = back.get(match["verb"].lower(), match["verb"].lower())
+    else:
+        subject = who
+        verb = _OTHER_FORMS.get(match["verb"].lower(), match["verb"].lower())
+    text = f"{match['before']}{verb} {subject}{match['after']}"
+    return text[:1].upper() + text[1:]

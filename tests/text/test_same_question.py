@@ -1,0 +1,48 @@
+import pytest
+
+from dragoman.core.values import Context, Turn
+from dragoman.text.same_question import about_another, after_correction
+
+
+def dialogue(*texts: str) -> Context:
+    speakers = ("user", "agent")
+    return Context(tuple(Turn(speakers[i % 2], text) for i, text in enumerate(texts)))
+
+
+@pytest.mark.parametrize(
+    ("question", "turn", "whole"),
+    [
+        ("Can Ana use the sauna?", "And Max?", "Can Max use the sauna?"),
+        ("Do I need a life vest?", "what about my son?", "Does my son need a life vest?"),
+        ("What do I pay for a day?", "And my wife Ana?", "What does my wife Ana pay for a day?"),
+        ("Does my dog need a ticket?", "and me?", "Do I need a ticket?"),
+        ("Am I allowed in?", "Max too?", "Is Max allowed in?"),
+        ("What would breakfast cost for Max?", "and for me?", "What would breakfast cost for me?"),
+        ("I'm coeliac. Can I have the soup?", "And Ana?", "Can Ana have the soup?"),
+    ],
+)
+def test_a_turn_that_only_names_somebody_asks_the_question_before_about_them(question, turn, whole):
+    context = dialogue("My wife Ana and my son Max come along.", "Noted.", question, "Yes.", turn)
+    assert about_another(context, list) == whole
+
+
+@pytest.mark.parametrize("turn", ["And breakfast?", "And Lisbon?", "What about Sundays?", "And the soup?", "Why?"])
+def test_a_turn_that_names_a_topic_is_left_as_it_is(turn):
+    assert about_another(dialogue("Can I use the sauna?", "Yes.", turn), list) is None
+
+
+def test_a_known_name_of_memory_counts():
+    context = dialogue("Can I use the sauna?", "Yes.", "And Max?")
+    assert about_another(context, lambda: ["My child Max is 3."]) == "Can Max use the sauna?"
+
+
+def test_a_chain_goes_back_to_the_whole_question():
+    context = dialogue("Can Ana come, or my son Max?", "Yes.", "And Max?", "No.", "And me?")
+    assert about_another(context, list) == "Can I come, or my son Max?"
+
+
+def test_a_correction_of_the_fact_that_decided_answers_the_question_again():
+    context = dialogue("Can she go alone?", "No. You told me that your daughter is 14.", "No wait, she turned 16.")
+    again = after_correction(context, ["My daughter is 14."])
+    assert again is not None and again.question == "Can she go alone?"
+    assert after_correction(context, ["My dog is 3."]) is None
