@@ -267,7 +267,7 @@ class _Tabling:
             return []
         from dragoman.evaluate.show.figures import figure
 
-        turns = _Lazy(systems, self._turns)
+        turns = _LazyTurns(systems, self._turns)
         drawn = [figure(spec, table, turns) for spec in wanted]
         return [one for one in drawn if one is not None]
 
@@ -283,7 +283,7 @@ def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
     return spec.model_copy(update={"systems": [named[place] for place in places], **along})
 
 
-class _Lazy(Mapping[str, Sequence[Judged]]):
+class _LazyTurns(Mapping[str, Sequence[Judged]]):
     """Turns of each system, read on first use; the last ones are cached."""
 
     def __init__(self, systems: Sequence[str], read: Callable[[str], list[Judged]]) -> None:

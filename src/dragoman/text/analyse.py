@@ -100,7 +100,7 @@ class Analyser:
         self.stop_words = stop_words
         self.jieba = jieba
         self._english = SNOWBALL[language] == "english"
-        self._known = _Known(self._fresh)
+        self._known = _TokenCache(self._fresh)
         self._lock = Lock()
         self._stemmer: Any = None
         self._cut: Callable[[str], list[str]] | None = None
@@ -189,7 +189,7 @@ class Analyser:
         return tuple(word for word in words if not (word in ZH_ALONE or ZH_STOP.fullmatch(word)))
 
 
-class _Known(dict[str, str]):
+class _TokenCache(dict[str, str]):
     """Tokens by chunk; what is not there is asked for, by the dictionary itself."""
 
     def __init__(self, fresh: Callable[[str], str]) -> None:

@@ -29,12 +29,12 @@ REVIEWS = Source("REVIEWS", "what guests wrote about a hotel or restaurant: thei
 FAQ = Source("FAQ", "questions about a hotel or restaurant with their answers: services, policies, facilities")
 
 
-class _Line(Record):
+class _LogLine(Record):
     speaker: Literal["U", "S"]
     text: str
 
 
-class _Log(RootModel[list[_Line]]):
+class _Log(RootModel[list[_LogLine]]):
     pass
 
 
@@ -114,7 +114,7 @@ class Dstc11:
 
     def examples(self) -> Iterator[Example | Problem]:
         check_file(self._logs_file)
-        split = _Split(
+        split = _SplitReader(
             self.name, self._logs_file.absolute().parent.name, self.sources, self._pool, self._knowledge_file
         )
         logs = parsed(json_records(self._logs_file, int, holds="a list of DSTC11 logs"), _Log)
@@ -135,7 +135,7 @@ class Dstc11:
                 yield from split.labelled(log[0], log[1].root, label[1])
 
 
-class _Split:
+class _SplitReader:
     """State shared by the turns of one pass: the knowledge by entity."""
 
     def __init__(self, name: str, split: str, sources: tuple[Source, ...], pool: Pool, knowledge: Path) -> None:
@@ -150,7 +150,7 @@ class _Split:
             self._entities[entity.key] = entity if pool != "corpus" else replace(entity, passages=())
         self._mentions = Mentions({key: entity.name for key, entity in self._entities.items()})
 
-    def labelled(self, row: FileRow, log: list[_Line], label: _Label) -> Iterator[Example | Problem]:
+    def labelled(self, row: FileRow, log: list[_LogLine], label: _Label) -> Iterator[Example | Problem]:
         fault = self._fault(label)
         if fault:
             yield row.error(fault)
@@ -162,7 +162,7 @@ class _Split:
                 yield row.warning(f"the dialogue does not name {', '.join(sorted(missing))}: its gold is no candidate")
         yield outcome
 
-    def example(self, row: FileRow, log: list[_Line], label: _Label | None) -> Example | Problem:
+    def example(self, row: FileRow, log: list[_LogLine], label: _Label | None) -> Example | Problem:
         if not log or log[-1].speaker != "U" or not log[-1].text.strip():
             return row.error("the log does not end with a user turn that says something")
         turns = tuple(Turn("user" if line.speaker == "U" else "agent", line.text) for line in log)

@@ -34,7 +34,7 @@ _ASCII = re.compile("[!-~]")
 _CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
-class _Cut:
+class _CachedTokenizer:
     """One tokenisation with a cache, since every system is compared with the same references."""
 
     def __init__(self, cut: Callable[[str], Iterable[str]]) -> None:
@@ -103,8 +103,8 @@ def clear_cache() -> None:
 
 
 @cache
-def _tokenizer(scheme: str) -> _Cut:
-    return _Cut(_MADE[scheme]())
+def _tokenizer(scheme: str) -> _CachedTokenizer:
+    return _CachedTokenizer(_MADE[scheme]())
 
 
 def _by_13a() -> Callable[[str], list[str]]:

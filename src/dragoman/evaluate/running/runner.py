@@ -72,11 +72,11 @@ def run_table(
     if not running:
         return
     with Models() if models is None else nullcontext(models) as lent:
-        run = _Run(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
+        run = _TableRun(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
         run.run(workers or InProcess())
 
 
-class _Run:
+class _TableRun:
     """One set and its systems, grouped by their view of the set."""
 
     def __init__(

@@ -78,7 +78,7 @@ def compare_runs(
     a: str, b: str, *, data: str | None = None, system: str | None = None, limit: int = 5
 ) -> Iterator[Compared]:
     """Compare two runs, or RUN:SYSTEM with RUN:SYSTEM; by default every set and system that both have."""
-    left, right = _Side(a), _Side(b)
+    left, right = _ComparedRun(a), _ComparedRun(b)
     if system is not None and (left.system or right.system):
         raise InputError(
             f"The system '{system}' is asked for, and '{a}' and '{b}' name one already.",
@@ -103,7 +103,7 @@ def compare_runs(
         )
 
 
-class _Side:
+class _ComparedRun:
     """One side of a comparison: a run, or one system of it."""
 
     def __init__(self, named: str) -> None:
@@ -129,7 +129,7 @@ def _meant(named: str) -> tuple[Path, str | None]:
     return Path(place), system or None
 
 
-def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tuple[str, str]]:
+def _pairs(left: _ComparedRun, right: _ComparedRun, block: str, system: str | None) -> list[tuple[str, str]]:
     mine, theirs = left.systems(block), right.systems(block)
     if left.system or right.system:
         before = left.system or str(right.system)
@@ -141,7 +141,7 @@ def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tu
     return [(name, name) for name in common if system in (None, name)]
 
 
-def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limit: int) -> Compared:
+def _compared(left: _ComparedRun, right: _ComparedRun, block: str, pair: tuple[str, str], limit: int) -> Compared:
     before, after = pair
     columns = {column.title: column for column in left.sets[block].columns}
     titles = {column.title for column in right.sets[block].columns}
@@ -183,7 +183,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
 
 
 def _turns(
-    left: _Side, right: _Side, block: str, before: str, after: str
+    left: _ComparedRun, right: _ComparedRun, block: str, before: str, after: str
 ) -> Iterator[tuple[KeptTurn, Outcome, Outcome, dict[str, tuple[float, float]]]]:
     """The turns of both runs, in the order of the first."""
     others = {outcome.example: outcome for outcome in right.folder.outcomes(block, after)}

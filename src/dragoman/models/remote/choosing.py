@@ -104,7 +104,7 @@ def by_tokens(tokens: Sequence[AnswerToken], names: Mapping[str, str]) -> dict[s
     for place in range(start, len(tokens)):
         if place > start and not _begins_here(tokens, place, lowered):
             continue
-        walk = _Walk(tokens, lowered)
+        walk = _OptionWalk(tokens, lowered)
         walk.follow(place, "", list(lowered), 1.0)
         shares = walk.shares
         if math.fsum(shares.values()) > math.fsum(best.values()):
@@ -138,7 +138,7 @@ def _begins_here(tokens: Sequence[AnswerToken], place: int, lowered: Mapping[str
     return any(_matches(name, written) for name in lowered.values())
 
 
-class _Walk:
+class _OptionWalk:
     """Adds up the probability of each option along a reply."""
 
     def __init__(self, tokens: Sequence[AnswerToken], lowered: Mapping[str, str]) -> None:

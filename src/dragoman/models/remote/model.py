@@ -59,7 +59,7 @@ class _Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class _ModelReply:
     """A reply without thoughts and after its stop sequence was cut."""
 
     text: str
@@ -247,7 +247,7 @@ class RemoteModel:
         draft = draft_of(reply.text, tokens, reply.usage, reply.notes)
         return draft if reply.text else replace(draft, confidence=0.0)
 
-    def _reply(self, ask: _Ask) -> _Reply:
+    def _reply(self, ask: _Ask) -> _ModelReply:
         """One reply, asked for again without whatever the endpoint refuses."""
         before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
@@ -264,7 +264,7 @@ class RemoteModel:
             return reply
         raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')
 
-    def _one(self, profile: Profile, ask: _Ask) -> _Reply:
+    def _one(self, profile: Profile, ask: _Ask) -> _ModelReply:
         body, notes = self._body(profile, ask)
         self.spending.check()
         delta = _read(profile, self.endpoint.post(path_of(profile), body))
@@ -275,7 +275,7 @@ class RemoteModel:
         self._count(usage)
         text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
-        return _Reply(text, delta, usage, notes | self._priced(usage))
+        return _ModelReply(text, delta, usage, notes | self._priced(usage))
 
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""

@@ -63,7 +63,7 @@ def read(content: bytes, name: str) -> Document:
     main = main_part(archive)
     parts = {link.kind: link.member for link in relations(archive, main).values() if link.member in archive}
     outline = Outline(Allowance(content, name))
-    walk = _Walk(
+    walk = _DocxReader(
         outline,
         styles=_styles(archive, parts.get("styles")),
         ordered=_ordered(archive, parts.get("numbering")),
@@ -74,7 +74,7 @@ def read(content: bytes, name: str) -> Document:
     return Document(walk.title or outline.title or member_title(archive, CORE_PROPERTIES) or humanise(name), sections)
 
 
-class _Walk:
+class _DocxReader:
     """Reads the body; paragraphs nest, since a text box lies inside of one."""
 
     def __init__(

@@ -20,7 +20,7 @@ def read(content: bytes, name: str) -> Document:
     archive = Archive(content, name)
     _check_manifest(archive)
     outline = Outline(Allowance(content, name))
-    walk = _Walk(outline)
+    walk = _OdtReader(outline)
     walk.run(events(archive, "content.xml"))
     sections = outline.sections()
     return Document(walk.title or outline.title or member_title(archive, "meta.xml") or humanise(name), sections)
@@ -41,7 +41,7 @@ def _check_manifest(archive: Archive) -> None:
                 )
 
 
-class _Walk:
+class _OdtReader:
     """Reads the body; text in front of the first paragraph, and around elements, is no text of the document."""
 
     def __init__(self, outline: Outline) -> None:

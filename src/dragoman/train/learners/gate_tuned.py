@@ -72,10 +72,10 @@ class TunedGateLearner:
     def fit(self, job: Job) -> Part:
         require_torch("Tuning a language model")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
-        return _Training(job).run()
+        return _TunedTraining(job).run()
 
 
-class _Training:
+class _TunedTraining:
     """State of one training."""
 
     def __init__(self, job: Job) -> None:

@@ -47,10 +47,10 @@ class UnifiedLearner:
 
     def fit(self, job: Job) -> Part:
         require_torch("Training a language model")
-        return _Training(job).run()
+        return _UnifiedTraining(job).run()
 
 
-class _Training:
+class _UnifiedTraining:
     """State of one training."""
 
     def __init__(self, job: Job) -> None:
