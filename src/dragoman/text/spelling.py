@@ -19,13 +19,13 @@ _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 @lru_cache(maxsize=4096)
 def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
-    corrections = words("spelling")
+    known = words("spelling")
     plain = _FOR.sub("for", text) if "4" in text else text
-    if not corrections.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
-        plain = _WORD.sub(lambda word: _meant(word[0], corrections), plain)
+    if not known.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
+        plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
     plain = untyped(plain)
-    for saying, replacement in words("sayings").items():
-        plain = plain.replace(saying, replacement)
+    for said, meant in words("sayings").items():
+        plain = plain.replace(said, meant)
     return _FINAL_NOT.sub("吗", plain) if "不" in plain else plain
 
 
