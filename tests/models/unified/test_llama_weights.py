@@ -160,6 +160,7 @@ def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(
     assert 0 < len(smol.vocabulary.encode(draft.text)) < 3
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_adapter_that_does_not_fit_or_is_damaged_is_an_error_and_not_a_crash(spoilt):
     adapter = spoilt.folder / "adapter.gguf"
