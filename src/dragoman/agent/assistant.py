@@ -16,7 +16,7 @@ from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
-from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Scope, Source, Turn
+from dragoman.core.values import ASIDE, Context, Erasure, Learned, Passage, Receipt, Sampling, Scope, Source, Turn
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
@@ -42,7 +42,8 @@ DEFAULT_DIALOGUE = "main"
 class UserTurn:
     """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one.
 
-    What is kept `under` a receipt is kept once. `instructions` concern the wording of this reply and are not kept.
+    What is kept `under` a receipt is kept once. `instructions` and `sampling` concern the wording of this reply and are
+    not kept.
     """
 
     text: str
@@ -51,6 +52,7 @@ class UserTurn:
     before: tuple[Turn, ...] = ()
     under: Receipt | None = None
     instructions: str = ""
+    sampling: Sampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ class Assistant:
         kept = self.store.dialogue(scope, ask.dialogue)
         history = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
         turns = (*history, Turn("user", text))
-        return Context(turns, scope, ask.dialogue, instructions=ask.instructions), len(kept)
+        return Context(turns, scope, ask.dialogue, instructions=ask.instructions, sampling=ask.sampling), len(kept)
 
     def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
         return turns[-self._history :] if self._history else ()
@@ -259,7 +261,7 @@ class Assistant:
         if again is None or learned.forgotten or learned.pending is not None:
             return None
         reply = self.agent.run([replace(context, turns=again.turns)])[0].text
-        told = [fact.text for fact in learned.added] or sentences(again.statement)
+        told = [*(fact.text for fact in learned.added), *sentences(again.statement)]
         is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in told)
         return again if is_reason and reply != context.turns[-2].text else None
 

@@ -104,10 +104,19 @@ NOTHING_LEARNED = Learned()
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model draws its words: 0 is the most probable ones; None leaves it to the model's own configuration."""
+
+    temperature: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A dialogue up to and including the user's last turn, its scope, and what memory learned from that turn.
 
-    `instructions` are what a calling program asks of the wording of the reply; only readers with a model use them.
+    `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
+    only readers with a model use them.
     """
 
     turns: tuple[Turn, ...]
@@ -115,6 +124,7 @@ class Context:
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:
@@ -305,10 +315,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for a language model; `name` is the template."""
+    """The messages for a language model; `name` is the template.
+
+    `sampling` replaces the model's own temperature and seed where it is given; models with `takes_sampling` obey it.
+    """
 
     messages: tuple[Message, ...]
     name: str = ""
+    sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
 
     @classmethod
     def user(cls, content: str, *, system: str = "", name: str = "") -> Prompt:

@@ -28,6 +28,7 @@ from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
+from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -60,6 +61,7 @@ FURTHEST = 0.6
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
 _NO_FOOD = re.compile(r"(?:and |but |so )?(?:when|where|who|why|how|what time)\b", re.IGNORECASE)
+_PLAIN_QUESTIONS = {"pay": "Do I have to pay?", "permit": "Can I?", "price": "How much is it for me?"}
 _DECIDED = 10
 """How many of the best sentences code looks at, beside all of the two best passages."""
 
@@ -258,16 +260,18 @@ class JointRanker:
                 if decision.verdict == "none":
                     decision = _by_code(other, texts, option, self._analyse)
             options.append(replace(option, decision=decision))
-        return options if language(question) == "zh" else self._rows(f"{turn} {question}", texts, options)
+        return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
-    def _rows(self, question: str, facts: Sequence[str], options: list[Option]) -> list[Option]:
+    def _rows(self, questions: Sequence[str], facts: Sequence[str], options: list[Option]) -> list[Option]:
         """The options, where the one row of a table that is the user's has the decision by which it is."""
         tables: dict[str, list[str]] = {}
         for option in options:
             if option.decision is not None and read_row(option.sentence) is not None:
                 tables.setdefault(option.evidence.id, []).append(option.sentence)
         for passage, rows in tables.items():
-            own = row_for(rows, facts, question, self._analyse) if facts and len(rows) > 1 else None
+            own = None
+            for question in questions if facts and len(rows) > 1 else ():
+                own = own or row_for(rows, facts, question, self._analyse)
             if own is not None:
                 options = [
                     replace(option, decision=own[1])
@@ -413,6 +417,11 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     headings = option.evidence.passage.headings
     heading = headings[-1] if headings else option.evidence.passage.title
     decision = applies(f"{heading}: {rule}" if heading else rule, facts, question)
+    if decision.verdict == "none" and facts and takes_back(option.sentence, option.following):
+        # The sentence before says what it is about; the case alone says for whom.
+        other = applies(option.following, facts, _PLAIN_QUESTIONS.get(read_question(question).target, ""))
+        if other.verdict in ("yes", "no") and other.fact:
+            return other
     parts = split(rule) if decision.verdict == "none" and facts else []
     if len(parts) > 1:  # one part may be decided where another cannot be read
         each = [applies(f"{heading}: {part}" if heading else part, facts, question) for part in parts]

@@ -10,6 +10,7 @@ from dragoman.core.values import Fact
 from dragoman.memory.clauses import Clause
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.predicate import Predicate, predicate
+from dragoman.memory.roles import is_occupation
 from dragoman.memory.subjects import USER, Subject
 from dragoman.text.patterns import Lazy
 
@@ -96,7 +97,8 @@ def _alone(fact: Fact, others: Sequence[Fact]) -> str:
     text = fact.text.rstrip(".")
     for other in others:
         if other is not fact and other.text == fact.text and other.value != fact.value:
-            before, phrase, after = text.partition(f" {other.value}")
+            article = next((word for word in (" a", " an", " the") if f"{word} {other.value}" in text), "")
+            before, phrase, after = text.partition(f"{article} {other.value}")
             if phrase and not fact.value.startswith(other.value):
                 text = _PREPOSITION.sub("", before) + after
     return f"{text}."
@@ -158,7 +160,7 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
         return False
     if base == "name":
         known = words("not_names") | words("passing")
-        if value.islower() and (tokens[0].endswith(("ing", "ed")) or tokens[0] in words("jobs")):
+        if value.islower() and (tokens[0].endswith(("ing", "ed")) or is_occupation(tokens[0])):
             return False
         return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
     if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):

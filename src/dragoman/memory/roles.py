@@ -50,6 +50,15 @@ _FEMALE = frozenset(
     "mother-in-law sister-in-law landlady".split()
 )
 
+_OCCUPATIONS = frozenset(
+    "nurse doctor teacher student baker farmer driver engineer lawyer carpenter plumber painter waiter "
+    "waitress cook chef butcher gardener hairdresser secretary accountant architect dentist electrician "
+    "journalist photographer musician singer writer actor actress soldier pilot fisherman fireman "
+    "policeman firefighter receptionist programmer scientist translator librarian mechanic builder tailor "
+    "cleaner cashier manager designer researcher pharmacist midwife vet psychologist physiotherapist "
+    "social-worker pensioner housewife au-pair".split()
+)
+
 
 def canonical(role: str) -> str:
     """One word for all that name a role: "mum" and "mother" are the same person."""
@@ -65,3 +74,8 @@ def fits(role: str, pronoun: str) -> bool:
     """Whether "he" or "she" can mean somebody of a role; a friend or a dog can be either."""
     base = canonical(role)
     return base not in (_FEMALE if pronoun == "he" else _MALE)
+
+
+def is_occupation(word: str) -> bool:
+    """Whether a word without a capital names what somebody does, and not who they are: "I am baker"."""
+    return word in _OCCUPATIONS

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from dragoman.memory.patterns import VERBS, words
+from dragoman.memory.roles import is_occupation
 
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), full)
@@ -55,6 +56,14 @@ _CONTRACTIONS = tuple(
         (r"\bi\b", "I"),
     )
 )
+
+
+def _with_article(match: re.Match[str]) -> str:
+    """A learner's "I am baker" as "I am a baker"."""
+    noun = match[2]
+    return f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} " if is_occupation(noun) else f"{match[1]} "
+
+
 # Slips that learners make, and homophones that only grammar tells apart.
 _SLIPS = tuple(
     (re.compile(pattern, re.IGNORECASE), right)
@@ -76,6 +85,8 @@ _SLIPS = tuple(
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
         (r"^me: ", "I am "),
+        (r"^i (?:must|have to|want to|should) (?:say|tell)(?: to)?(?: you)?(?: that)? (?=(?:i|my|we)\b)", ""),
+        (r"\b(i am|he is|she is|my [a-z]+ is) (?=([a-z]{3,18})(?=[.,;]|$| (?:from|in|at|and|by)\b))", _with_article),
         (
             r"\b(?:get|move|go) (?:around|about|everywhere) (?=(?:in|with|on) (?:a|my) (?:wheelchair|walking|scooter|rollator))",
             "use a ",
@@ -171,6 +182,8 @@ def written_out(sentence: str) -> str:
 def _is_name(word: str) -> bool:
     """Whether a word without a capital can be a name: "I am lena, 24"."""
     known = words("not_names") | words("passing") | words("roles") | words("pets")
+    if is_occupation(word):
+        return False
     return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
 
 

@@ -7,12 +7,13 @@ from importlib.resources import files
 
 from dragoman.core.errors import UnknownNameError
 from dragoman.prompts.render import dialogue, evidence, order, sources
-from dragoman.prompts.template import Template, instructed, neutral, parse
+from dragoman.prompts.template import Template, for_caller, instructed, neutral, parse
 
 __all__ = [
     "Template",
     "dialogue",
     "evidence",
+    "for_caller",
     "get",
     "instructed",
     "languages",

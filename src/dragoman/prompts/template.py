@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from dragoman.core.errors import ConfigError, UnknownNameError
-from dragoman.core.values import Message, Prompt
+from dragoman.core.values import Context, Message, Prompt
 
 ChatRole: TypeAlias = Literal["system", "user", "assistant"]
 
@@ -75,6 +75,12 @@ def instructed(prompt: Prompt, instructions: str, language: str = "en") -> Promp
         return Prompt((Message("system", added), *prompt.messages), prompt.name)
     longer = Message("system", f"{head.content}\n\n{added}")
     return Prompt(tuple(longer if message is head else message for message in prompt.messages), prompt.name)
+
+
+def for_caller(prompt: Prompt, context: Context, language: str = "en") -> Prompt:
+    """A prompt with the instructions and the sampling that the calling program asked for."""
+    prompt = instructed(prompt, context.instructions, language)
+    return prompt if context.sampling is None else replace(prompt, sampling=context.sampling)
 
 
 def neutral(text: str) -> str:

@@ -42,6 +42,8 @@ _CLOSE = 0.15
 """How far below the best option's score a sentence may stand to be said beside it, or to be decided by its words."""
 _FOR_OTHERS = 0.25
 """How much less a rule's score counts that names a group of others."""
+_LEAST_OF_LIST = 0.7
+"""How much of the floor is asked of a list whose points are compared: each of them says little by itself."""
 _PERSONAL_FLOOR = 0.5
 """How much of the floor is asked of a sentence on which a fact about the user bears."""
 _AS_CLOSE = 0.06
@@ -94,7 +96,7 @@ def decide(
     titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
     common = GENERAL | {root for root, count in titles.items() if count > 1}
     # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
-    asked_roots = roots(analyse(search.turn)) - common or roots(analyse(question)) - common
+    asked_roots = roots(analyse(context.last)) - common or roots(analyse(question)) - common
     kind = question_kind(context.last)
     asked = " ".join(context.last.split())
     polar = kind == "polar"
@@ -105,10 +107,11 @@ def decide(
         for option in _by_sentence(_without_others(options, known, analyse))
         if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
-    if facts and (dishes := fitting_dishes(asked, options, facts)) is not None:
-        return dishes
     if ranked and ranked[0].bears >= _BEARS:
         floor *= _PERSONAL_FLOOR
+    listed = _listed(context, options, facts, floor, analyse)
+    if listed is not None:
+        return listed
     if not ranked or ranked[0].probability < floor:
         return None
     best = ranked[0]
@@ -139,6 +142,22 @@ def decide(
     return _closest(near, asked_roots, analyse) if facts else None
 
 
+def _listed(
+    context: Context, options: Sequence[Option], facts: Sequence[Evidence], floor: float, analyse: Analyse
+) -> Answer | None:
+    """The points of a list that suit the user, or that are the cheapest, the longest, the ones for free."""
+    dishes = fitting_dishes(context.last, options, facts) if facts else None
+    if dishes is not None or not options or question_kind(context.last) == "polar":
+        return dishes
+    best = options[0]
+    chosen = (
+        pick_points(standalone(context).text, best.evidence.text, analyse)
+        if best.probability >= floor * _LEAST_OF_LIST
+        else []
+    )
+    return Answer(tuple(replace(best, sentence=text, fact=None) for text in chosen)) if chosen else None
+
+
 def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
     """The options, with rules for groups that the user is not known to be in put behind."""
     others = {option.sentence for option in options if is_for_others(option.sentence, known, analyse)}
@@ -157,7 +176,8 @@ def _speaks_of(
     """
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
-    if option.decision is not None and option.decision.fact and option.decision.by == "code":
+    is_row = read_row(option.sentence) is not None
+    if option.decision is not None and option.decision.fact and (is_row or floor < 1.0):
         return True
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
@@ -188,7 +208,7 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
         and not option.sentence.rstrip().endswith("?")
         and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
     ]
-    said = [best, *beside][:2] if beside else [_with_exception(best)]
+    said = [best, *beside][:2] if beside else [_own_part(_with_exception(best), asked, analyse)]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
@@ -201,11 +221,10 @@ def _table(
     """The answer that a table gives by comparing rows, or by the row and column that the question names."""
     best = options[0]
     if read_row(best.sentence) is None:
-        listed = pick_points(question, best.evidence.text, analyse)
-        return Answer(tuple(replace(best, sentence=text, fact=None) for text in listed)) if listed else None
+        return None
     rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
     told = [fact.text for fact in facts]
-    personal = row_for(rows, told, question, analyse)
+    personal = (row_for(rows, told, turn, analyse) if turn else None) or row_for(rows, told, question, analyse)
     if personal is not None:
         text, decision = personal
         cell = cell_for(question, text, (), analyse)
@@ -362,6 +381,15 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
     used = {each.decision.fact: by_text[each.decision.fact] for each in judged if each.decision.fact in by_text}
     options = tuple(_in_place(_with_exception(each.option)) for each in judged)
     return Answer(options, tuple(used.values()), judged[0].decision)
+
+
+def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option:
+    """The part of a sentence that is the user's: "but the faculties of medicine want C1" for who studies medicine."""
+    before, but, after = option.sentence.partition(", but ")
+    if not but or option.fact is None or option.bears < _BEARS or negated(after):
+        return option
+    own = roots(analyse(option.fact.text)) - GENERAL - roots(analyse(before)) - asked
+    return replace(option, sentence=f"{after[:1].upper()}{after[1:]}") if own & roots(analyse(after)) else option
 
 
 def _with_exception(option: Option) -> Option:

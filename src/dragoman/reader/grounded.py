@@ -83,6 +83,11 @@ class GroundedReader:
         self._name = name
         self._drafts = drafts
 
+    @property
+    def takes_sampling(self) -> bool:
+        """Whether a model may write replies, and obeys a caller's temperature and seed."""
+        return self._drafts != "never" and self._draft.takes_sampling
+
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         safe = [self._safe(task) for task in tasks]
         drafting = [i for i, task in enumerate(tasks) if self._wants_draft(task, safe[i])]

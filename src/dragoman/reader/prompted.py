@@ -31,6 +31,11 @@ class PromptedReader:
         self._max_tokens = max_tokens
         self._turns = turns
 
+    @property
+    def takes_sampling(self) -> bool:
+        """Whether the model obeys a caller's temperature and seed."""
+        return bool(getattr(self._model, "takes_sampling", False))
+
     def read(self, tasks: Sequence[ReadTask]) -> Sequence[Draft]:
         return self._model.generate([self.prompt(task) for task in tasks], max_tokens=self._max_tokens)
 
@@ -39,7 +44,7 @@ class PromptedReader:
 
     def prompt(self, task: ReadTask) -> Prompt:
         """The prompt for a task: with its evidence, or plain conversation where there is none."""
-        return prompts.instructed(self._prompt(task), task.context.instructions, self._language)
+        return prompts.for_caller(self._prompt(task), task.context, self._language)
 
     def _prompt(self, task: ReadTask) -> Prompt:
         dialogue = prompts.dialogue(task.context, self._language, last=self._turns)

@@ -111,7 +111,7 @@ class Voice:
             decision=decision,
             dialogue=prompts.dialogue(task.context, self._language, last=4),
         )
-        return prompts.instructed(prompt, task.context.instructions, self._language)
+        return prompts.for_caller(prompt, task.context, self._language)
 
 
 def _turned_round(said: str, decision: str, composed: str) -> str:

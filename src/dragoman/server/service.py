@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future, wait
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from dragoman.agent.assistant import UserTurn as Said
-from dragoman.core.errors import AbsentError, BusyError, DragomanError, InputError, StoreError
+from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
 from dragoman.core.trace import Note, Reply
-from dragoman.core.values import SHARED_USER, Receipt, Source, Turn, Usage
+from dragoman.core.values import SHARED_USER, Receipt, Sampling, Source, Turn, Usage
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
@@ -26,11 +25,13 @@ from dragoman.server.data import chats, uploads, user_data
 from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
 from dragoman.server.http.problems import unconfirmed
+from dragoman.server.observe.hooks import Observer, Watch
+from dragoman.server.service_threads import KeyedLocks, ServiceThreads
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
-from dragoman.server.turns.fair_pool import FairPool
 from dragoman.server.turns.fair_share import FairShare
-from dragoman.server.turns.forget_requests import Wish, asks_to_forget
+from dragoman.server.turns.forget_requests import asks_to_forget
+from dragoman.server.turns.quiet_turns import QuietTurns
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
 
 if TYPE_CHECKING:
@@ -40,17 +41,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger("dragoman.server")
 P = ParamSpec("P")
 T = TypeVar("T")
-_CHORES, _WAITING_CHORES = 4, 64
 _TRACE_BYTES = 4000
 _RECEIVING = 32
 """Uploads that come in at once: each may lie on the disk whole before it is read."""
-_LAST_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
-_ASKERS, _WAITING_ASKERS = 4, 1024
-_PARSERS = 2
-"""Threads that read whether a turn asks to forget, before it stands in line."""
-_READERS, _WAITING_READERS = 2, 512
-"""Files are read by threads of their own: one that takes hours must not keep everybody from everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +52,7 @@ class CallerTurn:
     """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
 
     `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
-    `instructions` concern the wording of the reply, where a model writes it.
+    `instructions` and `sampling` concern the wording of the reply, where a model writes it.
     """
 
     text: str
@@ -67,6 +61,7 @@ class CallerTurn:
     before: tuple[Turn, ...] = ()
     request: str = ""
     instructions: str = ""
+    sampling: Sampling | None = None
 
     @property
     def bytes(self) -> int:
@@ -86,22 +81,6 @@ class ServiceSettings:
     quota: Quota = QUOTA
 
 
-class Observer(Protocol):
-    """Hook for metrics: called for every finished turn, in the thread that ran it."""
-
-    def turn_ended(self, agent: str, done: TurnDone | None, error: BaseException | None, seconds: float) -> None: ...
-
-
-class Watch(Protocol):
-    """Hook for spans: follows one turn in the thread that runs it."""
-
-    def noted(self, note: Note) -> None:
-        """Called after each note of a role."""
-        ...
-
-    def ended(self, done: TurnDone | None, error: BaseException | None) -> None: ...
-
-
 class Service:
     """Agents, keys and turns. Create it on any thread, use it on one event loop."""
 
@@ -116,25 +95,21 @@ class Service:
         if not agents:
             raise InputError("There is no agent to serve.", remedy="Name at least one.")
         self.settings = settings or ServiceSettings()
-        self.agents = {name: Hosted(name, *given, self.settings.quota, self._far) for name, given in agents.items()}
+        fair = ledger is not None  # without keys there is one user, who may have all threads
+        self.threads = ServiceThreads(fair=fair)
+        self.agents = {
+            name: Hosted(name, *given, self.settings.quota, self.threads.query) for name, given in agents.items()
+        }
         far = {name: hosted.assistant.store for name, hosted in self.agents.items()}
         self.ends = DialogueMatch({name: store.ends for name, store in far.items() if hasattr(store, "ends")})
         self.ledger = ledger
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        fair = ledger is not None  # without keys there is one user, who may have all threads
         self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
-        self._chores = FairPool(_CHORES, "dragoman-chore", fair=fair)
-        self._waiting = FairShare(_WAITING_CHORES)
         self.receiving = FairShare(_RECEIVING)
-        self._askers = FairPool(_ASKERS, "dragoman-asker", fair=False)
-        self._asking = FairShare(_WAITING_ASKERS)
-        self._parsers = FairPool(_PARSERS, "dragoman-parser", fair=fair)
-        self._readers = FairPool(_READERS, "dragoman-reader", fair=fair)
-        self._reading = FairShare(_WAITING_READERS)
-        self._running: set[Future[Any]] = set()
-        self._held: dict[tuple[Hashable, ...], tuple[asyncio.Lock, int]] = {}
+        self._locks = KeyedLocks()
+        self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
         self._chats = ChatUsage()
         self._made = time.time()
         self.ready = False
@@ -182,9 +157,11 @@ class Service:
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
-            wish = await self._in(self._parsers, partial(asks_to_forget, ask.text), caller.whose)
-            deletes = wish == "something" or (wish == "confirmation" and await self._is_asked(hosted, caller, line))
-            around = self._silence(hosted, caller, line, wish, deletes=deletes)
+            wish = await self.threads.parse(partial(asks_to_forget, ask.text), caller.whose)
+            deletes = wish == "something" or (
+                wish == "confirmation" and await self._quiet.is_asked(hosted, caller, line)
+            )
+            around = self._quiet.around(hosted, caller, line, wish, deletes=deletes)
             # Who has no room left can still ask to forget.
             work = partial(work, is_counted=wish == "nothing")
             if hosted.usher is None:
@@ -195,42 +172,6 @@ class Service:
             except BaseException:
                 standing.leave(kept=False)
                 raise
-
-    def _silence(
-        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], wish: Wish, *, deletes: bool
-    ) -> AbstractAsyncContextManager[None] | None:
-        """The context of a turn that deletes data, in which the user's other turns are stopped; None for other turns.
-
-        With `deletes` it stops them on all servers.
-        """
-        if wish in ("nothing", "everything") or hosted.assistant.memory is None:
-            return None
-        if wish == "confirmation":
-            return self._if_confirmed(hosted, caller, line, deletes=deletes)
-        return self._between_turns(hosted, caller, apart=line)
-
-    @asynccontextmanager
-    async def _if_confirmed(
-        self, hosted: Hosted, caller: Caller, line: tuple[str, ...], *, deletes: bool
-    ) -> AsyncIterator[None]:
-        """Stop the user's other turns if this one confirms that everything is deleted.
-
-        Entered when the turn is first in its queue: only then has the turn before it been answered.
-        """
-        if not await self._is_asked(hosted, caller, line):
-            yield
-        elif not deletes:  # sent before the question was there, so it cannot answer it
-            raise BusyError("The question was not answered yet.", remedy="Confirm again.", seconds=1.0)
-        else:
-            async with self._between_turns(hosted, caller, files=True, apart=line):
-                yield
-
-    async def _is_asked(self, hosted: Hosted, caller: Caller, line: tuple[str, ...]) -> bool:
-        """Whether the last reply of a dialogue asked to confirm deleting everything."""
-        return await self._in(
-            self._askers,
-            lambda: hosted.view(caller.tenant).awaits_confirmation(user=caller.user, dialogue=line[-1]),
-        )
 
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
@@ -255,7 +196,7 @@ class Service:
         failure: BaseException | None = None
         toll = Toll(ask.text, ask.before)
         under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions)
+        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, sampling=ask.sampling)
         try:
             if ask.request and (found := assistant.answered(said)) is not None:
                 dialogue, kept = found
@@ -332,10 +273,10 @@ class Service:
         hosted = self.hosted(agent)
         declared = hosted.source(source)
         owner = caller.user if declared.private else SHARED_USER
-        with self._reading.holding(caller.whose, seconds=10.0):
+        with self.threads.reading.holding(caller.whose, seconds=10.0):
             async with self.alone("files", hosted.name, caller.tenant, owner):
-                return await self._in(
-                    self._readers, lambda: chore(hosted.seat(caller), declared, *args, **kwargs), caller.whose
+                return await self.threads.ingest(
+                    lambda: chore(hosted.seat(caller), declared, *args, **kwargs), caller.whose
                 )
 
     async def forgetting(
@@ -345,7 +286,7 @@ class Service:
 
         Running turns are cancelled, and none starts until the function is done.
         """
-        async with self._between_turns(self.hosted(agent), caller):
+        async with self._quiet.between(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
 
     async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> int:
@@ -355,7 +296,7 @@ class Service:
         """
         if not confirmed:
             raise unconfirmed(await self.do(caller, agent, user_data.erasure))
-        async with self._between_turns(self.hosted(agent), caller, files=True):
+        async with self._quiet.between(self.hosted(agent), caller, files=True):
             return await self.do(caller, agent, user_data.forget_everything)
 
     async def forget_dialogue(self, caller: Caller, agent: str, dialogue: str) -> int:
@@ -368,71 +309,33 @@ class Service:
         self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
         return removed
 
-    @asynccontextmanager
-    async def _between_turns(
-        self, hosted: Hosted, caller: Caller, *, files: bool = False, apart: tuple[str, ...] | None = None
-    ) -> AsyncIterator[None]:
-        """Context without turns of the caller, but for the queue `apart`; with `files`, also without uploads."""
-        mine = (hosted.name, caller.tenant, caller.user)
-        async with AsyncExitStack() as held:
-            if files:  # first: an upload may take long, and nobody need be silent for it
-                await held.enter_async_context(self.alone("files", *mine))
-            await held.enter_async_context(self.turn_queue.hush(mine, apart=apart))
-            await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))
-            await self.near_or_far(hosted.name, lambda: self.ends.clear(*mine))
-            yield
-
-    @asynccontextmanager
-    async def alone(self, *what: Hashable) -> AsyncIterator[None]:
+    def alone(self, *what: Hashable) -> AbstractAsyncContextManager[None]:
         """Lock by key for a block, so that read-modify-write operations do not overlap."""
-        lock, waiting = self._held.get(what, (None, 0))
-        lock = lock or asyncio.Lock()
-        self._held[what] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._held[what]
-            if waiting > 1:
-                self._held[what] = (lock, waiting - 1)
-            else:
-                del self._held[what]
+        return self._locks.holding(*what)
 
     async def call(self, function: Callable[[], T], *, whose: str | None = None) -> T:
         """Run a slow function in a thread; it counts against the share of `whose`."""
-        with self._waiting.holding(whose, seconds=2.0):
-            return await self._in(self._chores, function, whose)
-
-    async def _in(self, pool: FairPool, function: Callable[[], T], whose: str | None = None) -> T:
-        """Run a function in a thread, tracked even if its caller stops waiting."""
-        running = pool.submit(function, whose=whose)
-        self._running.add(running)
-        running.add_done_callback(self._running.discard)
-        return await asyncio.wrap_future(running)
+        return await self.threads.chore(function, whose=whose)
 
     async def _counted(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the ledger: directly if it is near, else in a thread."""
         if self.ledger is None or self.ledger.is_near:
             return function(*args, **kwargs)
-        return await self._far(lambda: function(*args, **kwargs))
+        return await self.threads.query(lambda: function(*args, **kwargs))
 
     async def near_or_far(self, agent: str, function: Callable[[], T]) -> T:
         """Call the shared state of an agent's dialogues: directly, or in a thread if it is remote."""
-        return function() if self.ends.is_near(self.hosted(agent).name) else await self._far(function)
+        return function() if self.ends.is_near(self.hosted(agent).name) else await self.threads.query(function)
+
+    async def _forget_ends(self, agent: str, tenant: str, user: str) -> None:
+        await self.near_or_far(agent, lambda: self.ends.clear(agent, tenant, user))
 
     def later(self, function: Callable[[], object]) -> None:
         """Run a small function without waiting for it: now, or in a thread if it may use the network."""
         if all(self.ends.is_near(name) for name in self.agents):
             function()
         else:
-            running = self._askers.submit(function)
-            self._running.add(running)
-            running.add_done_callback(self._running.discard)
-
-    async def _far(self, function: Callable[[], T]) -> T:
-        """Run a statement on the shared database in a separate thread pool, so that other work does not delay it."""
-        with self._asking.holding(None, seconds=2.0):
-            return await self._in(self._askers, function)
+            self.threads.submit(function)
 
     async def mind_keys(self) -> None:
         """Cancel running turns of revoked keys, as long as the server runs."""
@@ -471,7 +374,7 @@ class Service:
     @property
     def is_left_undone(self) -> bool:
         """Whether something still runs after `close`, such as a slow ingestion."""
-        return any(not running.done() for running in tuple(self._running))
+        return self.threads.is_busy
 
     async def close(self) -> None:
         """Finish the turns, then close the agents. A running ingestion gets a moment, then is abandoned."""
@@ -480,9 +383,7 @@ class Service:
         for hosted in self.agents.values():
             if hosted.usher is not None:
                 await hosted.usher.close()
-        for pool in (self._chores, self._readers, self._askers, self._parsers):
-            pool.shutdown(wait=False, cancel_futures=True)
-        wait(tuple(self._running), timeout=_LAST_SECONDS)
+        self.threads.close()
         for hosted in self.agents.values():
             hosted.assistant.close()
         if self.ledger is not None:

@@ -31,7 +31,9 @@ _SUBJECT = re.compile(
     rf"(?P<verb>can|could|may|might|must|should|will|would|do|does|am|is|are|have|has) {_PERSON}(?P<after> .+)",
     re.IGNORECASE,
 )
-_FOR_WHOM = re.compile(rf"(?P<before>.+ (?:for|with)) {_PERSON}(?P<after>[ ?.!].*|)$", re.IGNORECASE)
+_FOR_WHOM = re.compile(
+    rf"(?P<before>.+ (?:for|with)) (?:{_PERSON}(?P<after>[ ?.!].*|)|(?P<name>[a-z]{{3,}})\??)$", re.IGNORECASE
+)
 _OTHER_FORMS = {"do": "does", "am": "is", "are": "is", "have": "has"}
 
 
@@ -87,8 +89,8 @@ def _with_subject(asked: str, who: str) -> str | None:
     """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
     last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
     match = _FOR_WHOM.fullmatch(last)
-    if match is not None and match["who"].lower() not in ("i", "we", "he", "she", "they"):
-        return f"{match['before']} {who}{match['after']}"
+    if match is not None and (match["who"] or "").lower() not in ("i", "we", "he", "she", "they"):
+        return f"{match['before']} {who}{match['after'] or '?'}"
     match = _SUBJECT.fullmatch(last)
     if match is None:
         return None

@@ -13,6 +13,8 @@ _FOR = re.compile(
     r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
     re.IGNORECASE,
 )
+_FOR_SOMEBODY = re.compile(r"(?<=[a-z] )4(?= [a-z]{3,}\W*$)", re.IGNORECASE)
+_TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)", re.IGNORECASE)
 _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 
 
@@ -20,7 +22,8 @@ _FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
 def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
     known = words("spelling")
-    plain = _FOR.sub("for", text) if "4" in text else text
+    plain = _FOR_SOMEBODY.sub("for", _FOR.sub("for", text)) if "4" in text else text
+    plain = _TO.sub("to", plain) if "2" in plain else plain
     if not known.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
         plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
     plain = untyped(plain)

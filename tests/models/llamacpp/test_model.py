@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -14,7 +15,7 @@ import httpx
 import pytest
 
 from dragoman.core.errors import ConfigError, InputError, ModelError, WeightsError
-from dragoman.core.values import Draft, Message, Prompt
+from dragoman.core.values import Draft, Message, Prompt, Sampling
 from dragoman.models import weights
 from dragoman.models.llamacpp.calls import CollectedText
 from dragoman.models.llamacpp.gguf_header import read_metadata
@@ -109,6 +110,16 @@ def test_texts_tokenised_apart_are_the_tokens_of_the_whole_prompt(shared):
     rows = [{"role": message.role, "content": message.content} for message in prompt.messages]
     whole = shared.server.tokens(shared.server.render(rows), special=True)
     assert shared._chat.tokens(prompt, 8).tokens == whole
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [(None, (0.2, 3)), (Sampling(0.9), (0.9, 3)), (Sampling(seed=5), (0.2, 5)), (Sampling(0.0, -1), (0.0, 2**32 - 2))],
+)
+def test_the_sampling_of_a_prompt_replaces_the_models_own(sampling, expected):
+    model = LlamaCppModel(weights="/nowhere/at/all.gguf", temperature=0.2, seed=3)
+    told = model._sampling(replace(SKY, sampling=sampling))
+    assert (told["temperature"], told["seed"]) == expected
 
 
 def test_a_large_file_writes_well_and_a_small_one_does_not(tmp_path):

@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, EndpointError
-from dragoman.core.values import Draft, Prompt
+from dragoman.core.values import Draft, Prompt, Sampling
 from dragoman.models.remote.answers import AnswerToken
 from dragoman.models.remote.choosing import by_counting, by_tokens, names_of
 from dragoman.models.remote.endpoint import _retry_after
@@ -70,6 +71,16 @@ def failed(served, **options):
     assert caught.value.fields["url"] == URL
     assert caught.value.remedy
     return caught.value
+
+
+def test_the_sampling_of_a_prompt_is_sent():
+    served = Served(answer())
+    model = served.model(temperature=0.2)
+    model.generate([PROMPT], max_tokens=5)
+    assert served.body()["temperature"] == pytest.approx(0.2) and "seed" not in served.body()
+    model.generate([replace(PROMPT, sampling=Sampling(0.9, 7))], max_tokens=5)
+    assert served.body()["temperature"] == pytest.approx(0.9) and served.body()["seed"] == 7
+    assert model.takes_sampling and not served.model(profile="plain").takes_sampling
 
 
 def test_generate_sends_a_chat_and_reads_text_confidence_and_usage():

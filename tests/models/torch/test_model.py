@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from dragoman.core.errors import ConfigError, MissingExtraError, ModelError, WeightsError
-from dragoman.core.values import Message, Prompt
+from dragoman.core.values import Message, Prompt, Sampling
 from dragoman.models import weights
 from dragoman.models.torch.answer import AnswerText
 from dragoman.models.torch.model import HfModel
@@ -159,6 +160,16 @@ def test_sampling_repeats_itself_with_its_seed(tiny_causal):
         for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_the_sampling_of_a_prompt_replaces_the_models_own(model):
+    hot, again, other = (replace(SKY, sampling=Sampling(1.5, seed)) for seed in (7, 7, 8))
+    drawn = [draft.text for draft in model.generate([SKY, hot, again, other], max_tokens=12)]
+    assert drawn[0] == model.generate([SKY], max_tokens=12)[0].text  # greedy, beside the others
+    # Two rows of a batch draw from one generator, so a seed is repeated over calls.
+    assert drawn[1:] != drawn[:1] * 3
+    assert model.generate([hot], max_tokens=12) == model.generate([again], max_tokens=12)
+    assert model.generate([hot], max_tokens=12) != model.generate([other], max_tokens=12)
 
 
 def test_a_dialogue_longer_than_the_window_loses_its_oldest_turns(tiny_causal):

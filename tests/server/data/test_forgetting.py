@@ -75,7 +75,7 @@ def test_forgetting_everything_in_any_way_takes_the_uploaded_files(make_house, s
         assert "2 uploaded files" in messages[1]["content"] and len(kept(client)[0]) == 2
         assert client.post("/v1/chat/completions", json={"model": "robin", "messages": messages}).status_code == 200
     else:
-        asyncio.run(forget_by_tool(started, {"what": "everything"} if "words" in way else {"everything": True}))
+        asyncio.run(forget_by_tool(started, {"fact": "everything"} if "words" in way else {"everything": True}))
     assert kept(client) == ([], [])
     assert client.delete("/v1/sources/NOTES/files/other.md").status_code == 404
     assert kept(client) == ([], []) and files_below(tmp_path, b"Zanzibarian") == []
@@ -276,7 +276,7 @@ def test_two_who_forget_at_once_in_two_dialogues_do_not_wait_for_each_other(make
         lambda: (
             started.service.turn_queue.load == 0
             and not started.service.turn_queue._hushed
-            and not started.service._held
+            and not started.service._locks._held
         )
     )
 
@@ -298,7 +298,7 @@ def test_a_turn_that_waits_for_an_upload_in_order_to_forget_can_be_left(make_hou
         await reading
         await asyncio.sleep(0.05)
         assert service.turn_queue.load == 0 and run.future is None
-        assert not service.turn_queue._hushed and not service._held
+        assert not service.turn_queue._hushed and not service._locks._held
         await service.close()
 
     asyncio.run(scene())

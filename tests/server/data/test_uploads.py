@@ -69,7 +69,7 @@ def test_files_that_a_tenant_shares_are_written_one_after_the_other(make_house, 
     assert held.begun.wait(60)
     held.begun.clear()
     after = [doing(lambda: upload(second, "b.md")), doing(lambda: second.delete("/v1/sources/DOCUMENTS/files/b.md"))]
-    until(lambda: started.service._reading.total == 3)
+    until(lambda: started.service.threads.reading.total == 3)
     time.sleep(0.1)
     assert not held.begun.is_set(), "the folder is the tenant's, whoever of it writes"
     own = doing(lambda: upload(second, "own.md", source="NOTES"))

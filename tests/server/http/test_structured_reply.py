@@ -64,6 +64,27 @@ def test_a_number_is_the_only_one_of_the_answer(text, number):
             filled(given, price={"type": "number"})
 
 
+def test_objects_and_definitions_are_filled_as_properties_are():
+    verdict = {"enum": ["yes", "no"], "type": "string"}
+    given = schema(
+        decision={"$ref": "#/$defs/decision"},
+        citations={"type": "array", "items": schema(quote={"type": "string"}, source={"type": "string"})},
+    )
+    given["$defs"] = {"decision": schema(verdict={"$ref": "#/$defs/verdict"}), "verdict": verdict}
+    form = ResponseFormat.model_validate({"type": "json_schema", "json_schema": {"name": "x", "schema": given}})
+    assert json.loads(fill(check_format(form), reply())) == {
+        "decision": {"verdict": "no"},
+        "citations": [{"quote": "The soup contains fish.", "source": "Eating"}],
+    }
+
+
+def test_a_missing_value_of_an_inner_object_is_named():
+    given = schema(trip=schema(seats={"type": "integer"}))
+    form = ResponseFormat.model_validate({"type": "json_schema", "json_schema": {"name": "x", "schema": given}})
+    with pytest.raises(UnfilledError, match="'seats'"):
+        fill(check_format(form), reply())
+
+
 def test_no_answer_fills_nothing():
     with pytest.raises(UnfilledError):
         filled(reply("I don't know.", NO_ANSWER), answer={"type": "string"})
@@ -74,6 +95,14 @@ def test_no_answer_fills_nothing():
     [
         {"type": "array"},
         schema(a={"$ref": "#"}),
+        schema(a={"$ref": "#/$defs/missing"}),
+        {**schema(a={"$ref": "#/$defs/a"}), "$defs": {"a": schema(b={"$ref": "#/$defs/a"})}},
+        schema(**{f"p{i}": {"type": "string"} for i in range(200)}),
+        {
+            **schema(a={"$ref": "#/$defs/9"}),
+            "$defs": {"0": {"type": "string"}}
+            | {str(i): schema(x={"$ref": f"#/$defs/{i - 1}"}, y={"$ref": f"#/$defs/{i - 1}"}) for i in range(1, 10)},
+        },
         schema(a={"type": "object", "properties": {}}),
         schema(a={"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "array"}}}}),
         schema(a={"type": "string", "pattern": "x"}),

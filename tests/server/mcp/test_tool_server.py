@@ -27,6 +27,7 @@ def home(tmp_path_factory):
 
 def command(folder, home, *arguments, **environment):
     given = {"DRAGOMAN_HOME": str(home), "PYTHONWARNINGS": "ignore", **environment}
+    given |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return StdioServerParameters(
         command=sys.executable, args=["-m", "dragoman", "mcp", str(folder), *arguments], env=given
     )
@@ -76,8 +77,7 @@ def test_a_client_over_stdio_asks_remembers_recalls_searches_and_forgets(folder,
         assert [row["id"] for row in json.loads(read.contents[0].text)] == [fact["id"]]
         read = await client.read_resource(f"dragoman://passages/{passage['id']}")
         assert json.loads(read.contents[0].text)["text"] == passage["text"]
-        (prompt,) = (await client.list_prompts()).prompts
-        assert prompt.name == "ask_with_sources"
+        assert "ask_with_sources" in [prompt.name for prompt in (await client.list_prompts()).prompts]
         gone = await client.call_tool("forget", {"fact": fact["id"]})
         assert gone.structured_content["erased"] >= 1
         assert (await client.call_tool("recall", {})).structured_content["facts"] == []

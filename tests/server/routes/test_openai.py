@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 
+import httpx
 import httpx2
 import openai
 import pytest
 from openai.resources.chat.completions import Completions
 from pydantic import BaseModel
 
+from dragoman.models.remote.model import RemoteModel
+from dragoman.reader.prompted import PromptedReader
 from dragoman.server.http.chat_parameters import CHAT_PARAMETERS
 from dragoman.server.http.reply_limits import count_tokens
 
@@ -99,6 +103,39 @@ def test_system_messages_and_text_parts_are_understood(api):
     assert "6 francs" in answer.choices[0].message.content and answer.dragoman["instructions"] == "unused"
 
 
+@pytest.fixture
+def written(make_house, serve):
+    """A server whose reader writes with a remote model, and the bodies that the model got."""
+    bodies = []
+
+    def answer(request):
+        if request.method == "GET":
+            return httpx.Response(404)  # no list of models
+        bodies.append(json.loads(request.content))
+        choice = {"delta": {"content": "It costs 6 francs."}, "finish_reason": "stop"}
+        event = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 5}})
+        headers = {"content-type": "text/event-stream"}
+        return httpx.Response(200, content=f"data: {event}\n\ndata: [DONE]\n\n", headers=headers)
+
+    model = RemoteModel(url="http://models.test/v1", model="m", profile="vllm", transport=httpx.MockTransport(answer))
+    house = make_house(reader=PromptedReader(language_model=model))
+    http = httpx2.Client(transport=httpx2.HTTPTransport(uds=serve(house).path, verify=False))
+    with openai.OpenAI(base_url="http://localhost/v1", api_key="none", http_client=http, max_retries=0) as made:
+        yield made, bodies
+
+
+def test_temperature_and_seed_reach_the_model_that_writes(written):
+    api, bodies = written
+    answer = api.chat.completions.create(model="robin", messages=ASKED, temperature=0.7, seed=11, top_p=0.5)
+    assert bodies[-1]["temperature"] == pytest.approx(0.7) and bodies[-1]["seed"] == 11
+    assert answer.dragoman["sampling"] == "used" and answer.dragoman["ignored"] == ["top_p"]
+    assert answer.usage.prompt_tokens == 9
+    plain = api.chat.completions.create(model="robin", messages=ASKED)
+    assert bodies[-1]["temperature"] == 0 and "seed" not in bodies[-1] and "sampling" not in plain.dragoman
+    api.responses.create(model="robin", input="What does a day ticket cost?", temperature=0.4)
+    assert bodies[-1]["temperature"] == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("form", ["float", "base64"])
 def test_embeddings_are_unit_vectors_of_the_encoder(api, form):
     answer = api.embeddings.create(model="robin", input=["a boat", "a boat", "a museum"], encoding_format=form)
@@ -176,9 +213,9 @@ def test_parameters_that_ask_for_nothing_are_no_reason_to_refuse(api, given):
     [{"temperature": "hot"}, {"temperature": 3}, {"max_tokens": 0}, {"stop": ["a"] * 5}, {"seed": "x"}, {"n": 0}],
 )
 def test_a_value_outside_its_range_is_named(api, given):
-    with pytest.raises(openai.UnprocessableEntityError) as caught:
+    with pytest.raises(openai.BadRequestError) as caught:
         api.chat.completions.create(model="robin", messages=ASKED, extra_body=given)
-    assert caught.value.param.split(".")[0] == next(iter(given))
+    assert caught.value.param.split(".")[0] == next(iter(given)) and caught.value.code == "invalid"
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])

@@ -444,9 +444,9 @@ def test_a_turn_that_runs_while_its_dialogue_is_deleted_is_not_kept_and_others_g
 
 
 def test_closing_does_not_wait_for_a_file_that_takes_for_ever(make_house, monkeypatch):
-    from dragoman.server import service as services
+    from dragoman.server import service_threads
 
-    monkeypatch.setattr(services, "_LAST_SECONDS", 0.05)
+    monkeypatch.setattr(service_threads, "_LAST_SECONDS", 0.05)
     held = threading.Event()
 
     async def scene():
@@ -476,7 +476,7 @@ def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, mon
     ]
     for sender in sending:
         sender.start()
-    until(lambda: started.service._reading.total >= 8)
+    until(lambda: started.service.threads.reading.total >= 8)
     began = time.monotonic()
     assert started.client().get("/v1/memory").status_code == 200
     assert time.monotonic() - began < 40.0

@@ -12,7 +12,7 @@ from dragoman.core.caches import keeps_texts
 from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt
+from dragoman.core.values import Draft, Prompt, Sampling
 from dragoman.models import weights as catalogue
 from dragoman.models.choice import check_options, walk
 from dragoman.models.llamacpp.calls import CollectedText, NextTokens, each, ignore, streamed
@@ -21,6 +21,9 @@ from dragoman.models.llamacpp.server import LlamaServer
 from dragoman.models.thoughts import VisibleText
 
 _ANSWER_ROOM = 64
+_OWN = Sampling()
+_SEEDS = 2**32 - 1
+"""The number after the last seed means a random one."""
 _WRITES_WELL = 1_000_000_000
 """Bytes of a file from which on a model writes well enough to say answers in its own words."""
 
@@ -37,6 +40,8 @@ class LlamaCppModel:
     added to its limit, and its thoughts are left out. With `least` a draft's notes say the probability of its least
     likely token as `min_probability`; this runtime reports probabilities only, never the raw logits behind them.
     """
+
+    takes_sampling = True
 
     def __init__(
         self,
@@ -152,8 +157,7 @@ class LlamaCppModel:
         body = {
             "prompt": chat.tokens,
             "n_predict": max_tokens + (self._thinking_tokens if thinks else 0),
-            "temperature": self._temperature,
-            "seed": self._seed,
+            **self._sampling(prompt),
             # a stop sequence could end the thoughts, so it is applied to the reply alone
             "stop": [] if thinks else [mark for mark in stop if mark],
             "logprobs": 1,
@@ -173,6 +177,13 @@ class LlamaCppModel:
         hidden = min(round(draft.usage.completion_tokens * share), draft.usage.completion_tokens)
         usage = replace(draft.usage, completion_tokens=draft.usage.completion_tokens - hidden, reasoning_tokens=hidden)
         return replace(draft, text=visible.text, usage=usage)
+
+    def _sampling(self, prompt: Prompt) -> dict[str, float | int]:
+        sampling = prompt.sampling or _OWN
+        return {
+            "temperature": self._temperature if sampling.temperature is None else sampling.temperature,
+            "seed": self._seed if sampling.seed is None else sampling.seed % _SEEDS,
+        }
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         chat = self._chat.tokens(prompt, _ANSWER_ROOM)

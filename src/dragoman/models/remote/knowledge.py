@@ -51,6 +51,15 @@ class Knowledge:
                 self._profile = self._read() or self._discover()
             return self._profile
 
+    @property
+    def known(self) -> Profile:
+        """The profile as far as it is known without asking the endpoint."""
+        return self._profile or PROFILES[self._name or "auto"]
+
+    @property
+    def _name(self) -> str:
+        return self._wanted if self._wanted != "auto" else by_address(self._endpoint.url, self._model)
+
     def learn(self, profile: Profile) -> None:
         """Keep a profile that has just worked."""
         with self._lock:
@@ -77,7 +86,7 @@ class Knowledge:
         return [table(entry) for entry in rows(listed)]
 
     def _discover(self) -> Profile:
-        name = self._wanted if self._wanted != "auto" else by_address(self._endpoint.url, self._model)
+        name = self._name
         listed: list[dict[str, Any]] = []
         if not name or (not PROFILES[name].window and not self._window and not PROFILES[name].key_env):
             listed = self.models()

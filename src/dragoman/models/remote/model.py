@@ -160,6 +160,11 @@ class RemoteModel:
         return self._model
 
     @property
+    def takes_sampling(self) -> bool:
+        """Whether the endpoint takes a temperature, as far as is known; not all of those take a seed."""
+        return self.knowledge.known.temperature
+
+    @property
     def choice_method(self) -> Method:
         """How the last choice was made."""
         return self._method
@@ -239,7 +244,11 @@ class RemoteModel:
         return choosing.by_counting(texts, names)
 
     def _ask(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> _Ask:
-        return _Ask(prompt, max_tokens, tuple(mark for mark in stop if mark), self._temperature)
+        stops, sampling = tuple(mark for mark in stop if mark), prompt.sampling
+        if sampling is None:
+            return _Ask(prompt, max_tokens, stops, self._temperature)
+        temperature = self._temperature if sampling.temperature is None else sampling.temperature
+        return _Ask(prompt, max_tokens, stops, temperature, seed=sampling.seed)
 
     def _draft(self, ask: _Ask) -> Draft:
         reply = self._reply(ask)

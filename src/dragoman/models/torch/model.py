@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.errors import ConfigError, MissingExtraError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt
+from dragoman.core.values import Draft, Prompt, Sampling
 from dragoman.models.choice import END, Tokens, check_options, walk
 from dragoman.models.torch.answer import AnswerText
 
@@ -32,6 +32,8 @@ class HfModel:
     `device` is "cpu", "cuda" or "auto"; `quantise` loads four bits on a GPU with bitsandbytes. Prompts longer than
     `context_tokens` lose their oldest messages, never the system message or the last one.
     """
+
+    takes_sampling = True
 
     def __init__(
         self,
@@ -82,12 +84,15 @@ class HfModel:
         causal = self._load()
         rows = [self._row(causal, prompt, max_tokens) for prompt in prompts]
         drafts: list[Draft] = [Draft("")] * len(rows)
-        for chosen in by_length(rows, self._batch):
-            writings = [AnswerText(len(rows[i]), stop) for i in chosen]
-            for _ in self._write(causal, [rows[i] for i in chosen], writings, max_tokens):
-                pass
-            for i, writing in zip(chosen, writings, strict=True):
-                drafts[i] = writing.draft()
+        for sampling in dict.fromkeys(prompt.sampling for prompt in prompts):  # a batch is drawn in one way
+            alike = [i for i, prompt in enumerate(prompts) if prompt.sampling == sampling]
+            for places in by_length([rows[i] for i in alike], self._batch):
+                chosen = [alike[place] for place in places]
+                writings = [AnswerText(len(rows[i]), stop) for i in chosen]
+                for _ in self._write(causal, [rows[i] for i in chosen], writings, max_tokens, sampling):
+                    pass
+                for i, writing in zip(chosen, writings, strict=True):
+                    drafts[i] = writing.draft()
         return drafts
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
@@ -95,7 +100,7 @@ class HfModel:
         causal = self._load()
         row = self._row(causal, prompt, max_tokens)
         writing = AnswerText(len(row), stop)
-        for _ in self._write(causal, [row], [writing], max_tokens):
+        for _ in self._write(causal, [row], [writing], max_tokens, prompt.sampling):
             if piece := writing.fresh():
                 yield piece
         if piece := writing.fresh(last=True):
@@ -125,7 +130,12 @@ class HfModel:
         return causal.encode(prompt.messages, room)
 
     def _write(
-        self, causal: Causal, rows: Sequence[Sequence[int]], writings: Sequence[AnswerText], max_tokens: int
+        self,
+        causal: Causal,
+        rows: Sequence[Sequence[int]],
+        writings: Sequence[AnswerText],
+        max_tokens: int,
+        sampling: Sampling | None,
     ) -> Iterator[None]:
         """Decode one token at a time for all rows together and yield after each. Rows are padded on the left."""
         import torch
@@ -133,7 +143,9 @@ class HfModel:
         longest = max(len(row) for row in rows)
         ids = torch.tensor([[0] * (longest - len(row)) + list(row) for row in rows])  # (B, T)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
-        chance = torch.Generator().manual_seed(self._seed)
+        sampling = sampling or Sampling()
+        temperature = self._temperature if sampling.temperature is None else sampling.temperature
+        chance = torch.Generator().manual_seed(self._seed if sampling.seed is None else sampling.seed)
         ends, cache = causal.ends, None
         for _ in range(max_tokens):
             places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
@@ -148,7 +160,7 @@ class HfModel:
                 )
                 cache = output.past_key_values
                 logits = output.logits[:, -1].float().cpu()  # (B, V)
-                tokens = self._next(logits, chance)
+                tokens = _next(logits, temperature, chance)
                 logprobs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0]
             for writing, token, logprob in zip(writings, tokens.tolist(), logprobs.tolist(), strict=True):
                 writing.take(token, logprob, ends, causal.text)
@@ -157,13 +169,6 @@ class HfModel:
                 return
             ids = tokens[:, None]
             mask = torch.cat((mask, torch.ones_like(ids)), dim=-1)
-
-    def _next(self, logits: Tensor, chance: Any) -> Tensor:
-        if not self._temperature:
-            return logits.argmax(-1)
-        import torch
-
-        return torch.multinomial((logits / self._temperature).softmax(-1), 1, generator=chance)[:, 0]
 
     def _load(self) -> Causal:
         with self._lock:
@@ -231,3 +236,12 @@ def _choice(causal: Causal, row: Sequence[int], first: Tensor, sequences: Mappin
         return {token: float(logits[end if token == END else token]) for token in among}
 
     return walk(sequences, logprobs)
+
+
+def _next(logits: Tensor, temperature: float, chance: Any) -> Tensor:
+    """The next token of each row: the most probable one, or drawn at a temperature."""
+    if not temperature:
+        return logits.argmax(-1)
+    import torch
+
+    return torch.multinomial((logits / temperature).softmax(-1), 1, generator=chance)[:, 0]

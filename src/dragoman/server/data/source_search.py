@@ -45,3 +45,8 @@ def search(seat: Seat, source: str, query: str, k: int) -> list[View]:
 def embed(seat: Seat, texts: list[str]) -> list[list[float]]:
     """Encode texts as unit vectors with the agent's encoder."""
     return [[float(number) for number in vector] for vector in seat.assistant.encoder.encode(texts)]
+
+
+def dimensions(seat: Seat) -> int:
+    """The length of the vectors of the agent's encoder."""
+    return seat.assistant.encoder.dimensions

@@ -127,11 +127,22 @@ def files(seat: Seat, source: Source) -> list[View]:
         {
             "name": path.relative_to(root / FOLDER).as_posix(),
             "bytes": path.stat().st_size,
+            "modified": int(path.stat().st_mtime),
             "passages": sum(1 for _ in store.passages(scope, source.name, origin=path.relative_to(root).as_posix())),
         }
         for path in sorted((root / FOLDER).rglob("*"))
         if path.is_file() and not path.name.startswith(".")
     ]
+
+
+def open_upload(seat: Seat, source: Source, name: str) -> BinaryIO:
+    """An uploaded file, open for reading."""
+    root = _root(seat, source)
+    seat.stock.check_here(root.parent)
+    path = _place(root, safe_name(name))
+    if not path.is_file():
+        raise absent("file")
+    return path.open("rb")
 
 
 def remove(seat: Seat, source: Source, name: str) -> int:

@@ -17,12 +17,12 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.http.cors import Origins
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import MEDIA_TYPE, of_status, of_validation, problem_of
-from dragoman.server.http.request_limits import LEFT, BodyLimits, RequestLimits
-from dragoman.server.http.schemas import ProblemDetails
+from dragoman.server.http.request_limits import LEFT, OLLAMA_PATHS, OPENAI_PATHS, BodyLimits, RequestLimits
+from dragoman.server.http.resource_schemas import ProblemDetails
 from dragoman.server.mcp.http_transport import PATH as MCP_PATH
 from dragoman.server.mcp.http_transport import HttpTools
 from dragoman.server.observe.prometheus import Metrics
-from dragoman.server.routes import dialogues, memory, ollama, openai, runs, sources, status, turns
+from dragoman.server.routes import dialogues, files, memory, ollama, openai, runs, sources, status, turns, vector_stores
 from dragoman.server.routes.common import SCHEMES
 from dragoman.server.service import Service
 
@@ -71,7 +71,8 @@ def make_app(
     # A router costs those behind it: what is asked most stands first.
     for router in (turns.swift, openai.swift, ollama.swift):
         app.include_router(router)
-    for room in (openai, ollama, turns, sources, memory, dialogues, runs, status):
+    app.include_router(files.uploading)
+    for room in (openai, ollama, turns, sources, files, vector_stores, memory, dialogues, runs, status):
         app.include_router(room.router)
     tools: Any = HttpTools(service)  # an ASGI application, which a route may be
     app.add_route(MCP_PATH, tools, methods=["POST"], include_in_schema=False)
@@ -98,7 +99,8 @@ def _handle_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return problem_response(request, of_validation(error.errors()))
+        is_foreign = request.url.path.startswith((*OPENAI_PATHS, *OLLAMA_PATHS))
+        return problem_response(request, of_validation(error.errors(), status=400 if is_foreign else None))
 
     async def bare(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -20,8 +20,9 @@ class Parameter(NamedTuple):
     note: str
 
 
-_GREEDY = "Replies are deterministic: the same turn gives the same reply."
-_TOOLS = "An agent uses its own sources and calls no tools of the caller."
+_SAMPLED = "Where a model writes the reply and its endpoint takes it; else under `dragoman.ignored`."
+_UNSAMPLED = "A model gets `temperature` and `seed` alone."
+_TOOLS = "An agent answers from its own sources; a tool of an MCP server can be one, declared in agent.toml."
 
 CHAT_PARAMETERS: dict[str, Parameter] = {
     "model": Parameter("honoured", "The name of an agent."),
@@ -33,6 +34,8 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "max_completion_tokens": Parameter("honoured", "As `max_tokens`; the smaller one holds."),
     "stop": Parameter("honoured", "Up to four texts; the reply ends before the first one in it."),
     "response_format": Parameter("honoured", "`text`, and `json_schema` where the turn can fill it; else a refusal."),
+    "temperature": Parameter("honoured", _SAMPLED),
+    "seed": Parameter("honoured", _SAMPLED),
     "user": Parameter("honoured", "Kept with the chat. It does not say who calls: the key does."),
     "metadata": Parameter("honoured", "Kept with the chat: up to 16 texts by name."),
     "dragoman": Parameter("honoured", "Ours: `dialogue` names the chat to continue."),
@@ -46,11 +49,9 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "modalities": Parameter("refused", 'Unless `["text"]`.'),
     "audio": Parameter("refused", "Replies are text."),
     "web_search_options": Parameter("refused", "An agent searches the sources of its configuration."),
-    "temperature": Parameter("no meaning", _GREEDY),
-    "top_p": Parameter("no meaning", _GREEDY),
-    "seed": Parameter("no meaning", _GREEDY),
-    "frequency_penalty": Parameter("no meaning", _GREEDY),
-    "presence_penalty": Parameter("no meaning", _GREEDY),
+    "top_p": Parameter("no meaning", _UNSAMPLED),
+    "frequency_penalty": Parameter("no meaning", _UNSAMPLED),
+    "presence_penalty": Parameter("no meaning", _UNSAMPLED),
     "reasoning_effort": Parameter("no meaning", "The agent's configuration decides how much is checked."),
     "verbosity": Parameter("no meaning", "A system message may ask for short replies."),
     "parallel_tool_calls": Parameter("no meaning", "There are no tool calls."),
@@ -65,7 +66,8 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
 }
 """Every parameter that OpenAI documents for chat completions, and ours."""
 
-_SAMPLING = ("temperature", "top_p", "seed", "frequency_penalty", "presence_penalty")
+_SAMPLING = ("temperature", "seed")
+_UNUSED = ("top_p", "frequency_penalty", "presence_penalty")
 _UNTOLD = frozenset(
     {"store", "service_tier", "safety_identifier", "parallel_tool_calls"}
     | {"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"}
@@ -128,8 +130,11 @@ def _check_message(place: int, message: ChatMessage) -> None:
             raise refused(f"{where}.{name}", _TOOLS)
 
 
-def ignored(request: ChatRequest) -> list[str]:
-    """Names of given parameters without meaning for an agent, and of unknown ones."""
+def ignored(request: ChatRequest, *, samples: bool = False) -> list[str]:
+    """Names of given parameters without meaning for an agent, and of unknown ones.
+
+    With `samples`, the agent's reader obeys `temperature` and `seed`.
+    """
     given = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})}
-    given |= {name for name in _SAMPLING if getattr(request, name) is not None}
+    given |= {name for name in (_UNUSED if samples else (*_UNUSED, *_SAMPLING)) if getattr(request, name) is not None}
     return sorted(given - _UNTOLD - _REFUSED.keys())[:50]

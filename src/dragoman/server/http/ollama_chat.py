@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.server.http.chat_parameters import checked_request, refused
+from dragoman.server.http.ollama_schemas import OllamaChatRequest, OllamaMessage
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import problem_of
-from dragoman.server.http.schemas import ChatRequest, OllamaChatRequest, OllamaMessage
+from dragoman.server.http.schemas import ChatRequest
+from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View, dumps
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone
 
@@ -53,11 +55,17 @@ def _message(place: int, message: OllamaMessage) -> View:
 class OllamaTurn:
     """Writes the object or the lines of one reply."""
 
+    media_type = LINES
+
     def __init__(self, request: OllamaChatRequest, chat: ChatTurn) -> None:
         self._model = request.model
         self._chat = chat
 
-    def reply(self, done: TurnDone, *, text: str | None = None) -> View:
+    def whole(self, done: TurnDone) -> View:
+        """The finished reply."""
+        return self._reply(done)
+
+    def _reply(self, done: TurnDone, *, text: str | None = None) -> View:
         """The finished reply; in a stream its text was sent before."""
         content, refusal = self._chat.content(done)
         usage = self._chat.usage(done, content or refusal or "")
@@ -70,7 +78,7 @@ class OllamaTurn:
             "dragoman": self._chat.extension(done),
         }
 
-    def lines(self, event: Event) -> Iterator[bytes]:
+    def pieces(self, event: Event) -> Iterator[bytes]:
         """The lines that an event adds to the stream."""
         match event:
             case Decided():
@@ -82,7 +90,11 @@ class OllamaTurn:
                 rest = self._chat.close(event) or self._chat.content(event)[1] or ""
                 if rest:
                     yield dumps(self._line(rest, done=False)) + b"\n"
-                yield dumps(self.reply(event, text="")) + b"\n"
+                yield dumps(self._reply(event, text="")) + b"\n"
+
+    def failed(self, error: BaseException) -> bytes:
+        """The error line of a stream."""
+        return dumps({"error": problem_of(error).view(ollama=True)["error"]}) + b"\n"
 
     def _line(self, text: str, *, done: bool) -> View:
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
@@ -92,8 +104,3 @@ class OllamaTurn:
             "message": {"role": "assistant", "content": text},
             "done": done,
         }
-
-
-def failed_line(error: BaseException) -> bytes:
-    """The error line of a stream."""
-    return dumps({"error": problem_of(error).view(ollama=True)["error"]}) + b"\n"

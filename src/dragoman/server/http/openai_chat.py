@@ -7,7 +7,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -17,8 +17,10 @@ from dragoman.server.access.caller import Caller
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http import views
 from dragoman.server.http.chat_parameters import check_parameters, ignored, refused
+from dragoman.server.http.problems import problem_of
 from dragoman.server.http.reply_limits import ReplyLimits, count_tokens
 from dragoman.server.http.schemas import ChatMessage, ChatRequest
+from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.structured_reply import UnfilledError, check_format, fill
 from dragoman.server.http.views import View, dumps
 from dragoman.server.service import CallerTurn
@@ -31,6 +33,17 @@ _WRITTEN = ("generated", "drafted")
 _PROCESS = secrets.token_hex(6)
 _COUNTED = itertools.count(16)
 _NOBODY = ChatMessage(role="system")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderTraits:
+    """Whether an agent's reader obeys system messages, and `temperature` and `seed`."""
+
+    follows_instructions: bool = False
+    takes_sampling: bool = False
+
+
+NO_TRAITS = ReaderTraits()
 
 
 def new_dialogue(request: str = "", *, origin: Literal["api", "mcp"] = "api") -> str:
@@ -51,13 +64,15 @@ def _unique() -> str:
 class ChatTurn:
     """One chat request: its turn, its dialogue, and the format of its answer."""
 
+    media_type = EVENTS
+
     def __init__(
         self,
         request: ChatRequest,
         caller: Caller,
         once: str = "",
         *,
-        follows_instructions: bool = False,
+        reader: ReaderTraits = NO_TRAITS,
         dialogue: str = "",
         continues: bool = True,
     ) -> None:
@@ -65,7 +80,8 @@ class ChatTurn:
         check_parameters(request)
         self._continues = continues
         self.place = 1  # of the reply, where the dialogue has no name
-        self.ignored = ignored(request)
+        self._reader = reader
+        self.ignored = ignored(request, samples=reader.takes_sampling)
         self._schema = check_format(request.response_format)
         self._new_limits = partial(ReplyLimits, max_tokens=request.most_tokens, stop=request.stops)
         self._limits = self._new_limits()
@@ -85,8 +101,15 @@ class ChatTurn:
             check_dialogue(named)
         instructions = _instructions(request)
         self._instructed = bool(instructions)
-        self._follows = follows_instructions
-        self.ask = CallerTurn(self._text, request.model, named or "", request=once, instructions=instructions)
+        self._sampling = request.sampling if reader.takes_sampling else None
+        self.ask = CallerTurn(
+            self._text,
+            request.model,
+            named or "",
+            request=once,
+            instructions=instructions,
+            sampling=self._sampling,
+        )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
         self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)
         self._id = f"chatcmpl-{_unique()}"
@@ -117,13 +140,13 @@ class ChatTurn:
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
 
-    def failed(self) -> None:
+    def restore(self) -> None:
         """Restore the end of the dialogue after a failed turn, so that a retry continues it."""
         if self._claimed is not None and self._ends is not None:
             claimed, self._claimed = self._claimed, None
             self._ends.note(self._whose, self._before, claimed)
 
-    def completion(self, done: TurnDone) -> View:
+    def whole(self, done: TurnDone) -> View:
         """The completion object of a finished turn."""
         text, refusal = self.content(done)
         return {
@@ -143,7 +166,7 @@ class ChatTurn:
             "dragoman": self.extension(done),
         }
 
-    def chunks(self, event: Event) -> Iterator[bytes]:
+    def pieces(self, event: Event) -> Iterator[bytes]:
         """The chunks that an event adds to the stream. The first one names the role, before anything is decided."""
         if not self._greeted:
             self._greeted = True
@@ -163,6 +186,10 @@ class ChatTurn:
                     usage = self.usage(event, self.delivered(event))
                     yield self._line({"choices": [], "usage": usage})
                 yield b"data: [DONE]\n\n"
+
+    def failed(self, error: BaseException) -> bytes:
+        """The error chunk, which OpenAI's clients raise."""
+        return b"data: " + dumps({"error": problem_of(error).view(openai=True)["error"]}) + b"\n\n"
 
     def usage(self, done: TurnDone, text: str) -> View:
         """Tokens of the reply: those that its models counted, or, where none was called, those of the texts."""
@@ -220,9 +247,12 @@ class ChatTurn:
 
     def _second_half(self, done: TurnDone) -> View:
         after = views.after(done)
-        if not self._instructed:
-            return after
-        return {**after, "instructions": "used" if self._follows and after["method"] in _WRITTEN else "unused"}
+        is_written = after["method"] in _WRITTEN
+        if self._instructed:
+            after["instructions"] = "used" if is_written and self._reader.follows_instructions else "unused"
+        if self._sampling is not None:
+            after["sampling"] = "used" if is_written else "unused"
+        return after
 
     def _first_half(self, gathered: TurnPreface, dialogue: str) -> View:
         return {**views.before(gathered, dialogue=dialogue), "ignored": self.ignored}

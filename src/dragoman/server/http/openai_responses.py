@@ -18,6 +18,7 @@ from dragoman.server.http.chat_parameters import checked_request, refused
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import absent, problem_of
 from dragoman.server.http.schemas import ChatRequest, InputItem, ResponsesRequest
+from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View, dumps
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone
 
@@ -91,6 +92,8 @@ def chat_request(request: ResponsesRequest, earlier: list[View]) -> ChatRequest:
 class ResponseTurn:
     """Writes the object or the events of one response."""
 
+    media_type = EVENTS
+
     def __init__(self, request: ResponsesRequest, chat: ChatTurn, place: int) -> None:
         self._request = request
         self._chat = chat
@@ -101,7 +104,7 @@ class ResponseTurn:
         self._is_open = False
         self._sent = ""
 
-    def response(self, done: TurnDone) -> View:
+    def whole(self, done: TurnDone) -> View:
         """The finished response."""
         text, refusal = self._chat.content(done)
         usage = self._chat.usage(done, text or refusal or "")
@@ -120,7 +123,7 @@ class ResponseTurn:
             "dragoman": self._chat.extension(done),
         }
 
-    def events(self, event: Event) -> Iterator[bytes]:
+    def pieces(self, event: Event) -> Iterator[bytes]:
         """The server-sent events that an event of the turn becomes."""
         if not self._number:
             for name in ("created", "in_progress"):
@@ -136,8 +139,14 @@ class ResponseTurn:
                 yield from self._delta(self._chat.close(event))
                 yield from self._end(event)
 
+    def failed(self, error: BaseException) -> bytes:
+        """The error event of the stream."""
+        problem = problem_of(error).view(openai=True)["error"]
+        body = {name: problem[name] for name in ("code", "message", "param")}
+        return self._event("error", **body)
+
     def _end(self, done: TurnDone) -> Iterator[bytes]:
-        response = self.response(done)
+        response = self.whole(done)
         (item,) = response["output"]
         (part,) = item["content"]
         place = {"item_id": self._item, "output_index": 0, "content_index": 0}
@@ -206,19 +215,6 @@ class ResponseTurn:
         body = {"type": name, "sequence_number": self._number, **members}
         self._number += 1
         return b"event: " + name.encode() + b"\ndata: " + dumps(body) + b"\n\n"
-
-
-def failed_response(error: BaseException) -> bytes:
-    """The error event of a response's stream."""
-    told = problem_of(error).view(openai=True)["error"]
-    body = {
-        "type": "error",
-        "sequence_number": 0,
-        "code": told["code"],
-        "message": told["message"],
-        "param": told["param"],
-    }
-    return b"event: error\ndata: " + dumps(body) + b"\n\n"
 
 
 def check_input(request: ResponsesRequest) -> None:

@@ -80,14 +80,16 @@ class ApiProblem:
     seconds: float | None = None
     errors: tuple[View, ...] = ()
     param: str | None = None
+    own_status: int | None = None
+    """The status where it is not the code's."""
 
     @property
     def status(self) -> int:
-        return CODES[self.code][0]
+        return self.own_status or CODES[self.code][0]
 
     def view(self, *, openai: bool = False, ollama: bool = False) -> View:
         """The problem as JSON; with `openai` or `ollama` also the `error` member of that API."""
-        status, title = CODES[self.code]
+        status, title = self.status, CODES[self.code][1]
         shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
         if self.detail:
             shown["detail"] = self.detail
@@ -161,8 +163,11 @@ def of_status(status: int, detail: str = "") -> ApiProblem:
     return ApiProblem(code, detail if status < 500 else "")
 
 
-def of_validation(errors: Any) -> ApiProblem:
-    """The problem for invalid input: each field and its fault, without the submitted values."""
+def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
+    """The problem for invalid input: each field and its fault, without the submitted values.
+
+    OpenAI's and Ollama's clients expect another `status` than ours.
+    """
     places = []
     for error in list(errors)[:20]:
         kind = str(error.get("type", ""))
@@ -175,7 +180,14 @@ def of_validation(errors: Any) -> ApiProblem:
     first = places[0] if places else {"at": "", "message": ""}
     at = f"{first['at'] or 'the ' + str(first.get('in', 'request'))}: " if places else ""
     param = str(first["at"]) or None
-    return ApiProblem("invalid", f"{at}{first['message']}.", "See /openapi.json.", errors=tuple(places), param=param)
+    return ApiProblem(
+        "invalid",
+        f"{at}{first['message']}.",
+        "See /openapi.json.",
+        errors=tuple(places),
+        param=param,
+        own_status=status,
+    )
 
 
 def unconfirmed(erasure: Erasure) -> ServiceError:

@@ -25,12 +25,20 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 _HERE = frozenset({"localhost", ""})
-_UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
+_UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/v1/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
 _SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
 TRUSTED = "dragoman.trusted"
 """In the scope of a request that a page of a named origin sends."""
 API_PATHS = ("/v1/", "/api/", "/mcp", "/openapi.json", "/healthz", "/readyz", "/metrics")
-OPENAI_PATHS = ("/v1/chat/", "/v1/models", "/v1/embeddings", "/v1/responses", "/v1/completions")
+OPENAI_PATHS = (
+    "/v1/chat/",
+    "/v1/models",
+    "/v1/embeddings",
+    "/v1/responses",
+    "/v1/completions",
+    "/v1/files",
+    "/v1/vector_stores",
+)
 OLLAMA_PATHS = ("/api/",)
 
 

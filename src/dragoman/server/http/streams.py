@@ -13,6 +13,8 @@ from dragoman.server.http.problems import problem_of
 from dragoman.server.turns.events import Event, TurnDone
 from dragoman.server.turns.turn_queue import RunningTurn
 
+EVENTS = "text/event-stream"
+LINES = "application/x-ndjson"
 _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
@@ -41,12 +43,16 @@ class EventStream(Response):
         failed: Callable[[BaseException], bytes],
         closed: Callable[[], None] | None = None,
         *,
-        media_type: str = "text/event-stream; charset=utf-8",
+        media_type: str = EVENTS,
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.raw_headers = [(b"content-type", media_type.encode()), *_HEADERS]
-        self._silence = b": waiting\n\n" if media_type.startswith("text/event-stream") else b""
+        is_sse = media_type == EVENTS
+        self.raw_headers = [
+            (b"content-type", (f"{EVENTS}; charset=utf-8" if is_sse else media_type).encode()),
+            *_HEADERS,
+        ]
+        self._silence = b": waiting\n\n" if is_sse else b""
         self._run = run
         self._encode = encode
         self._failed = failed
@@ -98,10 +104,3 @@ class EventStream(Response):
 def failed_event(error: BaseException) -> bytes:
     """The error event of our own streams."""
     return problem_of(error).event()
-
-
-def failed_chunk(error: BaseException) -> bytes:
-    """The error chunk of OpenAI streams, which their clients raise."""
-    from dragoman.server.http.views import dumps
-
-    return b"data: " + dumps({"error": problem_of(error).view(openai=True)["error"]}) + b"\n\n"

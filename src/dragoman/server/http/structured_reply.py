@@ -2,7 +2,8 @@
 
 No model invents a value. A property takes what its type can hold: a boolean the decision, a number the decided value or
 the only number of the answer, a choice the only option that the answer names, a text the answer, its reason, its quote
-or its place, by the property's name. A schema that needs anything else is refused.
+or its place, by the property's name; a list of objects has one for each quoted passage. Objects may hold objects, and
+`$ref` may point into `$defs`, but a schema that refers to itself, or needs anything else, is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ _NAMES = {
     "quote": ("quote", "evidence", "passage", "excerpt", "rule", "quotation"),
     "source": ("source", "citation", "document", "file", "reference", "origin", "place", "url"),
 }
-_MOST = 64
+_MOST_SCHEMAS, _DEEPEST = 100, 5
+_ROOTS = ("#/$defs/", "#/definitions/")
 _KNOWN = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema", "default", "enum"}
     | {"const", "items", "anyOf", "examples", "minimum", "maximum", "maxLength", "minLength", "format", "$defs"}
+    | {"definitions", "$ref"}
 )
 
 
@@ -50,6 +53,8 @@ class _Found:
     decision: bool | None
     numbers: tuple[float, ...]
     confidence: float
+    quotes: tuple[tuple[str, str], ...] = ()
+    """Text and place of each quoted passage."""
 
 
 def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
@@ -58,28 +63,68 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
         return None
     if form.type == "json_object" or form.json_schema is None:
         raise refused("response_format", "JSON without a schema says nothing of its fields; give a `json_schema`.")
-    schema = form.json_schema.schema_
-    if schema.get("type") != "object" or not schema.get("properties"):
+    given = form.json_schema.schema_
+    schema = _Schemas({**_named(given, "definitions"), **_named(given, "$defs")}).resolved("the schema", given)
+    if "object" not in _kinds(schema):
         raise refused("response_format", "The schema must be an object with properties.")
-    for name, inner in schema["properties"].items():
-        _check(name, inner)
     return schema
 
 
-def _check(name: str, schema: Json, depth: int = 0) -> None:
-    """Raise an error for a property that no turn can fill: nested objects, references, unknown keywords."""
-    if not isinstance(schema, dict) or depth > 3:
-        raise refused("response_format", f"The property '{name}' is not a schema of a text, number, boolean or list.")
-    unknown = schema.keys() - _KNOWN
-    if unknown:
-        raise refused("response_format", f"The property '{name}' uses '{min(unknown)}', which cannot be filled.")
-    kinds = _kinds(schema)
-    if "object" in kinds:
-        raise refused("response_format", f"The property '{name}' is an object; properties must be plain values.")
-    for inner in schema.get("anyOf", ()):
-        _check(name, inner, depth + 1)
-    if "array" in kinds:
-        _check(name, schema.get("items", {"type": "string"}), depth + 1)
+def _named(schema: Mapping[str, Json], keyword: str) -> dict[str, Json]:
+    named = schema.get(keyword, {})
+    return named if isinstance(named, dict) else {}
+
+
+class _Schemas:
+    """Checks schemas, and puts definitions in the place of their references."""
+
+    def __init__(self, definitions: Mapping[str, Json]) -> None:
+        self._definitions = definitions
+        self._count = 0
+
+    def resolved(self, name: str, schema: Json, within: tuple[str, ...] = (), depth: int = 0) -> dict[str, Json]:
+        """A schema without references; raises an error for one that no turn can fill."""
+        self._count += 1
+        if self._count > _MOST_SCHEMAS or depth > _DEEPEST:
+            limits = f"{_MOST_SCHEMAS} properties and {_DEEPEST} levels"
+            raise refused("response_format", f"The schema is too large: it may have {limits}.")
+        if not isinstance(schema, dict):
+            raise refused("response_format", f"{_quoted(name)} has no schema.")
+        if unknown := schema.keys() - _KNOWN:
+            raise refused("response_format", f"{_quoted(name)} uses '{min(unknown)[:40]}', which cannot be filled.")
+        if "$ref" in schema:
+            target = self._target(name, schema["$ref"])
+            if target in within:
+                raise refused("response_format", f"{_quoted(name)} refers to itself; such a schema cannot be filled.")
+            return self.resolved(name, self._definitions[target], (*within, target), depth)
+        flat = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
+        if "anyOf" in schema:
+            options = schema["anyOf"] if isinstance(schema["anyOf"], list) else []
+            flat["anyOf"] = [self.resolved(name, option, within, depth + 1) for option in options]
+        kinds = _kinds(flat)
+        if "array" in kinds and "anyOf" not in flat:
+            flat["items"] = self.resolved(name, schema.get("items", {"type": "string"}), within, depth + 1)
+            if "array" in _kinds(flat["items"]):
+                raise refused("response_format", f"{_quoted(name)} is a list of lists, which cannot be filled.")
+        if "object" in kinds and "anyOf" not in flat:
+            if not _named(schema, "properties"):
+                raise refused("response_format", f"{_quoted(name)} must be an object with properties.")
+            flat["properties"] = {
+                key: self.resolved(key, inner, within, depth + 1) for key, inner in schema["properties"].items()
+            }
+        return flat
+
+    def _target(self, name: str, reference: Json) -> str:
+        root = next((root for root in _ROOTS if isinstance(reference, str) and reference.startswith(root)), None)
+        if reference == "#":
+            raise refused("response_format", f"{_quoted(name)} refers to itself; such a schema cannot be filled.")
+        if root is None or reference.removeprefix(root) not in self._definitions:
+            raise refused("response_format", f"{_quoted(name)} refers to a definition that the schema does not have.")
+        return str(reference.removeprefix(root))
+
+
+def _quoted(name: str) -> str:
+    return "The schema" if name == "the schema" else f"The property '{name[:80]}'"
 
 
 def fill(schema: Mapping[str, Json], reply: Reply) -> str:
@@ -87,15 +132,20 @@ def fill(schema: Mapping[str, Json], reply: Reply) -> str:
     found = _found(reply)
     if found is None:
         raise UnfilledError("I couldn't find that in the sources, so there is nothing to fill in.")
+    return json.dumps(_object(schema, found), ensure_ascii=False)
+
+
+def _object(schema: Mapping[str, Json], found: _Found) -> dict[str, Json]:
     required = schema.get("required", ())
     filled: dict[str, Json] = {}
-    for name, inner in list(schema["properties"].items())[:_MOST]:
+    for name, inner in schema["properties"].items():
         try:
             filled[name] = _value(name, inner, found)
-        except UnfilledError:
+        except UnfilledError as unfilled:
             if name in required:
-                raise UnfilledError(f"The reply says nothing for '{name}'. It says: {found.text}") from None
-    return json.dumps(filled, ensure_ascii=False)
+                told = str(unfilled) or f"The reply says nothing for '{name}'. It says: {found.text}"
+                raise UnfilledError(told) from None
+    return filled
 
 
 def _found(reply: Reply) -> _Found | None:
@@ -119,7 +169,8 @@ def _found(reply: Reply) -> _Found | None:
     lists = {"source": places, "quote": tuple(piece.text for piece in quoted), "answer": (answer,)}
     decision = {"yes": True, "no": False}.get(why.outcome) if why else None
     numbers = _numbers(why.value) if why and why.value else _numbers(answer)
-    return _Found(answer, values, lists, decision, numbers, reply.confidence)
+    quotes = tuple((piece.text, heading_path(piece.passage)) for piece in quoted)
+    return _Found(answer, values, lists, decision, numbers, reply.confidence, quotes)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -149,6 +200,10 @@ def _value(name: str, schema: Mapping[str, Json], found: _Found) -> Json:
 
 def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], found: _Found) -> Json:
     """A value by its type; None where the turn has none."""
+    if "object" in kinds and "properties" in schema:
+        return _object(schema, found)
+    if "array" in kinds and "object" in _kinds(schema.get("items", {})):
+        return [_object(schema["items"], _of_quote(*quote)) for quote in found.quotes] or None
     if "boolean" in kinds and found.decision is not None:
         return found.decision
     if kinds & {"number", "integer"} and (number := _number(name, found, whole="number" not in kinds)) is not None:
@@ -156,6 +211,11 @@ def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], found: _Found
     if "array" in kinds and _kinds(schema.get("items", {"type": "string"})) == {"string"}:
         return list(found.lists.get(_sort(name.removesuffix("s")) or "", ())) or None
     return (found.values.get(_sort(name) or "", "") or None) if "string" in kinds else None
+
+
+def _of_quote(text: str, place: str) -> _Found:
+    """What one quoted passage has to offer."""
+    return _Found(text, {"quote": text, "answer": text, "source": place}, {}, None, (), 0.0)
 
 
 def _kinds(schema: Mapping[str, Json]) -> set[str]:

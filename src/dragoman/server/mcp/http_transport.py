@@ -45,9 +45,7 @@ class HttpTools:
 
         server = make_server(self._service, self._who)
         trusting = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        app = server.streamable_http_app(
-            streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=trusting
-        )
+        app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, transport_security=trusting)
         begun = asyncio.Event()
 
         async def keep() -> None:

@@ -1,4 +1,4 @@
-"""MCP resources and prompts of an agent: the user's memory, the sources, single passages, and a prompt to ask with.
+"""MCP resources of an agent: the user's memory, the sources, and single passages.
 
 A read is for whom the connection is; an address holds no user.
 """
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.server.mcpserver import Context
 
+from dragoman.core.errors import AbsentError
 from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
-from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View, dumps
+from dragoman.server.mcp.errors import resource_errors
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -30,29 +31,23 @@ _JSON = "application/json"
 
 
 def add_resources(server: MCPServer[Any], service: Service, who: Who) -> None:
-    """Add the resources and prompts to a server."""
+    """Add the resources to a server."""
 
     @server.resource("dragoman://agent/{collection}", name="collections", mime_type=_JSON)
     async def collections(collection: str, context: Call) -> str:
         """`memory`: the facts about the user. `sources`: what the agent can search, with counts."""
-        if collection not in _LISTS:
-            raise absent("collection")
-        caller, agent = await who(context)
-        return dumps(await service.do(caller, agent, _LISTS[collection])).decode()
+        with resource_errors():
+            if collection not in _LISTS:
+                raise AbsentError(f"There is no '{collection[:80]}'.", remedy=f"Read {' or '.join(_LISTS)}.")
+            caller, agent = await who(context)
+            return dumps(await service.do(caller, agent, _LISTS[collection])).decode()
 
     @server.resource("dragoman://passages/{id}", name="passages", mime_type=_JSON)
     async def passages(id: str, context: Call) -> str:
         """A passage by its id, as `ask` and `search` return it."""
-        caller, agent = await who(context)
-        return dumps(await service.do(caller, agent, _passage, id)).decode()
-
-    @server.prompt(name="ask_with_sources", title="Ask, with sources")
-    def ask_with_sources(question: str) -> str:
-        """Answer a question from the agent's documents, naming the passages."""
-        return (
-            f"Use the tool `ask` for this question, and answer from its result alone: {question}\n"
-            "Name the sources that it rests on. Where it found no answer, say so."
-        )
+        with resource_errors():
+            caller, agent = await who(context)
+            return dumps(await service.do(caller, agent, _passage, id)).decode()
 
 
 def _passage(seat: Seat, id: str) -> View:
@@ -60,4 +55,4 @@ def _passage(seat: Seat, id: str) -> View:
         (row,) = seat.assistant.store.get(scope, [id])
         if row is not None:
             return views.passage(row)
-    raise absent("passage")
+    raise AbsentError("There is no such passage.", remedy="`search` and `ask` return the ids of passages.")

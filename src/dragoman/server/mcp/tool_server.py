@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from dragoman import __version__
-from dragoman.core.errors import AbsentError, DragomanError, InputError, ServiceError
+from dragoman.core.errors import AbsentError, InputError, ServiceError
 from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
 from dragoman.server.http.openai_chat import new_dialogue
-from dragoman.server.http.problems import problem_of
-from dragoman.server.http.schemas import FactView, Gate, LearnedView, Plan, Said, SourceEvidence
+from dragoman.server.http.problems import unconfirmed
+from dragoman.server.http.reply_schemas import FactView, Gate, LearnedView, Plan, SourceEvidence
+from dragoman.server.http.schemas import Said
+from dragoman.server.mcp.elicitation import ask_user, asks_back, can_ask, given_answer
+from dragoman.server.mcp.elicitation import confirm as ask_to_confirm
+from dragoman.server.mcp.errors import WordedServer, tool_errors
+from dragoman.server.mcp.prompts import add_prompts
 from dragoman.server.mcp.resources import Call, Who, add_resources
 from dragoman.server.service import CallerTurn
-from dragoman.server.turns.events import Decided, TurnDone
+from dragoman.server.turns.events import Decided, TurnDone, usage_of
 from dragoman.text.forget_requests import means_everything
 
 if TYPE_CHECKING:
@@ -33,8 +37,8 @@ if TYPE_CHECKING:
     from dragoman.server.service import Service
     from dragoman.server.turns.turn_queue import RunningTurn
 
-_log = logging.getLogger("dragoman.server")
-
+_MOST_QUESTIONS = 4
+"""Turns of one call: the question and the user's answers."""
 K: TypeAlias = Annotated[int, Field(ge=1, le=50, description="How many passages at most.")]
 INSTRUCTIONS = (
     "An agent that answers from its own documents and from what it remembers about its user, and says why. "
@@ -73,7 +77,7 @@ class Passages(BaseModel):
 def make_server(service: Service, who: Who) -> MCPServer[Any]:
     """Create the MCP server of a service."""
     with _own_logging():
-        server: MCPServer[Any] = MCPServer(
+        server = WordedServer(
             "dragoman",
             title="Dragoman",
             instructions=INSTRUCTIONS,
@@ -91,6 +95,7 @@ def make_server(service: Service, who: Who) -> MCPServer[Any]:
     server.add_tool(tools.forget, annotations=erases)
     server.add_tool(tools.search, annotations=reads)
     add_resources(server, service, who)
+    add_prompts(server)
     return server
 
 
@@ -103,28 +108,38 @@ class _Tools:
 
     async def ask(
         self, question: Said, context: Call, dialogue: Annotated[str, Field(max_length=200)] = ""
-    ) -> Annotated[CallToolResult, Answer]:
+    ) -> Annotated[CallToolResult, Answer] | InputRequiredResult:
         """Ask the agent a question. It decides whether and where to search, answers, and explains the answer.
 
         The result holds the reply, the evidence with its relevance, the plan, the gate and the confidence. Pass the
         `dialogue` of an earlier result to continue that dialogue; without it a new one starts. Facts about the user in
-        the question are remembered.
+        the question are remembered. Where one fact about the user is missing, the user is asked for it if the client
+        can ask; otherwise the reply is the question, and the next `ask` in the dialogue answers it.
         """
-        with _told():
+        with tool_errors():
             caller, agent = await self._who(context)
-            name = dialogue or new_dialogue(origin="mcp")
+            repeated = given_answer(context)
+            name = repeated[0] if repeated else dialogue or new_dialogue(origin="mcp")
             user_data.check_dialogue(name)
-            run = await self._service.begin(caller, CallerTurn(question, agent, name))
-            told = views.done(await _followed(run, context))
-            # What the reply rests on comes first: a client may read no further.
-            told["sources"].sort(key=lambda row: row["id"] not in told["quoted"])
-            return _result(_spoken(told), Answer.model_validate(told))
+            if repeated and repeated[1] is None:  # the user gave no answer: the reply is the question
+                return _answer(await self._service.do(caller, agent, _last_turn, name))
+            text: str = question if repeated is None else repeated[1] or ""
+            for _ in range(_MOST_QUESTIONS):
+                run = await self._service.begin(caller, CallerTurn(text, agent, name))
+                done = await _followed(run, context)
+                answer = await ask_user(context, name, done.reply.text) if asks_back(done.reply) else None
+                if isinstance(answer, InputRequiredResult):
+                    return answer
+                if answer is None:
+                    break
+                text = answer
+            return _answer(done)
 
     async def recall(
         self, context: Call, query: Annotated[str, Field(max_length=2000)] = ""
     ) -> Annotated[CallToolResult, Facts]:
         """Facts that the agent remembers about the user: all, or those that match a query, best first."""
-        with _told():
+        with tool_errors():
             caller, agent = await self._who(context)
             rows = await self._service.do(caller, agent, user_data.facts, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
@@ -132,7 +147,7 @@ class _Tools:
 
     async def remember(self, fact: Said, context: Call) -> Annotated[CallToolResult, LearnedView]:
         """Remember a fact in the user's own words: "I'm allergic to nuts". It replaces facts it contradicts."""
-        with _told():
+        with tool_errors():
             caller, agent = await self._who(context)
             await self._service.admit(caller)
             learned = await self._service.do(caller, agent, user_data.remember, fact)
@@ -146,30 +161,38 @@ class _Tools:
         fact: Annotated[str, Field(max_length=2000)] = "",
         everything: bool = False,
         confirm: Annotated[bool, Field(description="The user has agreed to delete everything.")] = False,
-        what: Annotated[str, Field(max_length=2000, description="The old name of `fact`.")] = "",
-    ) -> Annotated[CallToolResult, Forgotten]:
+    ) -> Annotated[CallToolResult, Forgotten] | InputRequiredResult:
         """Delete a fact about the user: `fact` is its id, as `recall` returns it, or its text.
 
-        With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` this is
-        refused and the error says what would be deleted: tell the user, and call again with `confirm` only if they
-        agree.
+        With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` the user
+        is asked if the client can ask. Otherwise this is refused, and the error says what would be deleted: tell the
+        user, and call again with `confirm` only if they agree.
         """
-        with _told():
+        with tool_errors():
             caller, agent = await self._who(context)
-            named = fact or what
-            if everything == bool(named):
+            if everything == bool(fact):
                 raise InputError("Say what to forget, or everything.", remedy="Give `fact`, or `everything` alone.")
-            if everything or await self._service.call(lambda: means_everything(named), whose=caller.whose):
-                erased = await self._service.forget_everything(caller, agent, confirmed=confirm)
+            if everything or await self._service.call(lambda: means_everything(fact), whose=caller.whose):
+                agreed = confirm or await self._agreed(context, caller, agent)
+                if isinstance(agreed, InputRequiredResult):
+                    return agreed
+                erased = await self._service.forget_everything(caller, agent, confirmed=agreed)
             else:
-                erased = await self._service.forgetting(caller, agent, _forget, named)
+                erased = await self._service.forgetting(caller, agent, _forget, fact)
             return _result(f"Deleted: {erased}.", Forgotten(erased=erased))
+
+    async def _agreed(self, context: Call, caller: Caller, agent: str) -> bool | InputRequiredResult:
+        """Ask the user whether to delete everything; false if the client cannot ask."""
+        if not can_ask(context):
+            return False
+        erasure = await self._service.do(caller, agent, user_data.erasure)
+        return await ask_to_confirm(context, unconfirmed(erasure).message)
 
     async def search(
         self, query: Said, context: Call, source: Annotated[str, Field(max_length=200)] = "", k: K = 5
     ) -> Annotated[CallToolResult, Passages]:
         """Search one source or all for passages that match a query, best first, without an answer."""
-        with _told():
+        with tool_errors():
             caller, agent = await self._who(context)
             await self._service.admit(caller)
             rows = await self._service.do(caller, agent, _search, query, source, k)
@@ -183,20 +206,37 @@ async def _followed(run: RunningTurn, context: Call) -> TurnDone:
     """The end of a turn; clients that ask for progress are told each decision. A cancelled call cancels the turn."""
     last: TurnDone | None = None
     steps = 0
-    async for event in run:
-        if isinstance(event, Decided):
-            steps += 1
-            message = _STEPS.get(event.kind, "searched" if event.kind == "evidence" else "took a second look")
-            await context.report_progress(steps, message=message)
-        elif isinstance(event, TurnDone):
-            last = event
+    async with aclosing(aiter(run)) as events:
+        async for event in events:
+            if isinstance(event, Decided):
+                steps += 1
+                message = _STEPS.get(event.kind, "searched" if event.kind == "evidence" else "took a second look")
+                await context.report_progress(steps, message=message)
+            elif isinstance(event, TurnDone):
+                last = event
     if last is None:
         raise ServiceError("The turn ended without a reply.", remedy="Try again.", code="internal")
     return last
 
 
-def _forget(seat: Seat, what: str) -> int:
-    return seat.assistant.forget(what, user=seat.user)
+def _answer(done: TurnDone) -> CallToolResult:
+    view = views.done(done)
+    # What the reply rests on comes first: a client may read no further.
+    view["sources"].sort(key=lambda row: row["id"] not in view["quoted"])
+    return _result(_spoken(view), Answer.model_validate(view))
+
+
+def _last_turn(seat: Seat, dialogue: str) -> TurnDone:
+    """The last reply of a dialogue, as its turn ended."""
+    replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
+    last = replies[-1] if replies else None
+    if last is None:
+        raise AbsentError("There is no such dialogue.", remedy="Ask without `dialogue`.")
+    return TurnDone(last, seat.agent, dialogue, len(replies) - 1, usage_of(last), 0.0, replayed=True)
+
+
+def _forget(seat: Seat, fact: str) -> int:
+    return seat.assistant.forget(fact, user=seat.user)
 
 
 def _search(seat: Seat, query: str, source: str, k: int) -> list[View]:
@@ -225,21 +265,6 @@ def _quotes(rows: list[View]) -> str:
         place = row["origin"] or row["title"] or row["id"]
         lines.append(f"- [{row['source']}, {place}, relevance {row['relevance']:.2f}] {row['text']}")
     return "\n".join(lines)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Convert errors for the client; unexpected ones show only their type, since messages may hold user data."""
-    try:
-        yield
-    except ToolError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the client is told, and the server goes on
-        if not isinstance(error, DragomanError):
-            _log.error("a tool failed: %s", type(error).__name__)
-        problem = problem_of(error)
-        shown = problem.view()
-        raise ToolError(f"{problem.code}: {shown.get('detail') or shown['title']} {problem.remedy}".rstrip()) from None
 
 
 @contextmanager

@@ -1,14 +1,24 @@
-"""Begin a chat turn for the APIs that share it: OpenAI's chat and responses, and Ollama's chat."""
+"""Chat turns for the APIs that share them: OpenAI's chat and responses, and Ollama's chat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from starlette.responses import Response
 
 from dragoman.server.data import chats
-from dragoman.server.turns.events import TurnDone
+from dragoman.server.http.openai_chat import ReaderTraits
+from dragoman.server.http.streams import EVENTS, LINES, EventStream, whole
+from dragoman.server.http.views import View
+from dragoman.server.routes.common import ONCE, answer, told
+from dragoman.server.turns.events import Event, TurnDone
 
 if TYPE_CHECKING:
+    from fastapi import Request
+    from pydantic import BaseModel
+
     from dragoman.server.access.caller import Caller
     from dragoman.server.http.openai_chat import ChatTurn
     from dragoman.server.http.schemas import ChatRequest
@@ -16,19 +26,80 @@ if TYPE_CHECKING:
     from dragoman.server.turns.turn_queue import RunningTurn
 
 
-def follows_instructions(service: Service, agent: str) -> bool:
-    """Whether the reader of an agent reads system messages."""
+class ChatFormat(Protocol):
+    """The format of an API's replies, as one object or as a stream."""
+
+    @property
+    def media_type(self) -> str: ...
+
+    def whole(self, done: TurnDone) -> View:
+        """The object of a finished turn."""
+        ...
+
+    def pieces(self, event: Event) -> Iterator[bytes]:
+        """The parts of the stream that an event adds."""
+        ...
+
+    def failed(self, error: BaseException) -> bytes:
+        """The last part of the stream of a turn that failed."""
+        ...
+
+
+def route_options(model: type[BaseModel], description: str, stream: str) -> dict[str, Any]:
+    """Options of a route whose answer is a `model`, or a stream of the media type `stream`."""
+    return {
+        "response_class": Response,
+        "openapi_extra": ONCE,
+        "responses": {200: {**told(model, description), "content": {stream: {"schema": _STREAMED[stream]}}}},
+    }
+
+
+_STREAMED: dict[str, dict[str, Any]] = {
+    LINES: {"type": "object"},
+    EVENTS: {
+        "type": "object",
+        "description": "One chunk; `data` is JSON, or [DONE].",
+        "properties": {"data": {"type": "string"}},
+        "required": ["data"],
+    },
+}
+
+
+def reader_traits(service: Service, agent: str) -> ReaderTraits:
+    """What the reader of an agent obeys."""
     reader = service.hosted(agent).assistant.agent.reader
-    return bool(getattr(reader, "follows_instructions", False))
+    return ReaderTraits(
+        bool(getattr(reader, "follows_instructions", False)), bool(getattr(reader, "takes_sampling", False))
+    )
 
 
-async def begin_chat(
-    service: Service, caller: Caller, request: ChatRequest, talk: ChatTurn
-) -> tuple[RunningTurn, Callable[[], None]]:
-    """Find the dialogue of a turn and start it; returns it with the function to call where it fails."""
+@dataclass(frozen=True, slots=True)
+class BegunChat:
+    """A chat turn that runs; `failed` restores the dialogue if the turn or its client fails."""
+
+    run: RunningTurn
+    failed: Callable[[], None]
+
+    async def respond(self, request: Request, form: ChatFormat, *, stream: bool) -> Response:
+        """The reply in an API's format, whole or streamed."""
+        try:
+            if stream:
+                streamed = EventStream(
+                    self.run, form.pieces, form.failed, closed=self.failed, media_type=form.media_type
+                )
+                return await streamed.begin(request.receive)
+            done = await whole(self.run, request.receive)
+        except BaseException:
+            self.failed()
+            raise
+        return answer(form.whole(done))
+
+
+async def begin_chat(service: Service, caller: Caller, request: ChatRequest, talk: ChatTurn) -> BegunChat:
+    """Find the dialogue of a turn and start it."""
 
     def failed() -> None:
-        service.later(talk.failed)
+        service.later(talk.restore)
 
     def ended(done: TurnDone) -> None:
         talk.ended(done)
@@ -41,7 +112,7 @@ async def begin_chat(
     else:
         talk.find(service.ends)
     try:
-        return await service.begin(caller, talk.ask, eager=bool(request.stream), after=ended), failed
+        return BegunChat(await service.begin(caller, talk.ask, eager=bool(request.stream), after=ended), failed)
     except BaseException:
         failed()
         raise

@@ -10,14 +10,8 @@ from starlette.responses import Response
 from dragoman.server.data import chats, user_data
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
-from dragoman.server.http.schemas import (
-    ChatExport,
-    DialogueChange,
-    DialogueList,
-    DialogueView,
-    FeedbackRequest,
-    RemovedView,
-)
+from dragoman.server.http.resource_schemas import ChatExport, DialogueList, DialogueView, RemovedView
+from dragoman.server.http.schemas import DialogueChange, FeedbackRequest
 from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])

@@ -9,7 +9,9 @@ from starlette.responses import Response
 
 from dragoman.server.data import user_data
 from dragoman.server.http import views
-from dragoman.server.http.schemas import ExportView, FactList, FactRequest, LearnedView, RemovedView
+from dragoman.server.http.reply_schemas import LearnedView
+from dragoman.server.http.resource_schemas import ExportView, FactList, RemovedView
+from dragoman.server.http.schemas import FactRequest
 from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])

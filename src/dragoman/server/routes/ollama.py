@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman import __version__
 from dragoman.server.data import source_search
-from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, failed_line
-from dragoman.server.http.openai_chat import ChatTurn
-from dragoman.server.http.schemas import (
+from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request
+from dragoman.server.http.ollama_schemas import (
     OllamaChatRequest,
     OllamaModel,
     OllamaModels,
@@ -19,14 +16,14 @@ from dragoman.server.http.schemas import (
     OllamaShowRequest,
     OllamaVersion,
 )
-from dragoman.server.http.streams import EventStream, whole
+from dragoman.server.http.openai_chat import ChatTurn
+from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View
-from dragoman.server.routes.chat_turns import begin_chat, follows_instructions
-from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
+from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
+from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
 
 router = APIRouter(tags=["Ollama"])
 swift = APIRouter(tags=["Ollama"], route_class=Swift)
-_LINES: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "object"}}}
 _EPOCH = "1970-01-01T00:00:00Z"
 _DETAILS = {
     "format": "agent",
@@ -40,26 +37,15 @@ _DETAILS = {
 @swift.post(
     "/api/chat",
     operation_id="ollama_chat",
-    response_class=Response,
-    openapi_extra=ONCE,
-    responses={200: {**told(OllamaReply, "The reply, whole or as lines"), "content": _LINES}},
+    **route_options(OllamaReply, "The reply, whole or as lines", LINES),
 )
 async def chat(body: OllamaChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message, as lines unless `stream` is false. The last line has the field `dragoman`."""
     service = service_of(request)
     asked = chat_request(body)
-    talk = ChatTurn(asked, caller, request_id(request), follows_instructions=follows_instructions(service, asked.model))
-    run, failed = await begin_chat(service, caller, asked, talk)
-    reply = OllamaTurn(body, talk)
-    try:
-        if body.stream is not False:
-            stream = EventStream(run, reply.lines, failed_line, closed=failed, media_type="application/x-ndjson")
-            return await stream.begin(request.receive)
-        done = await whole(run, request.receive)
-    except BaseException:
-        failed()
-        raise
-    return answer(reply.reply(done))
+    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked.model))
+    begun = await begin_chat(service, caller, asked, talk)
+    return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 
 
 @router.get("/api/tags", operation_id="ollama_tags", response_class=Response, responses={200: told(OllamaModels)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
@@ -17,67 +17,38 @@ from dragoman.server.http.openai_responses import (
     ResponseTurn,
     chat_request,
     check_input,
-    failed_response,
     turns_until,
 )
-from dragoman.server.http.schemas import (
-    ChatCompletion,
-    ChatRequest,
-    EmbeddingList,
-    EmbeddingsRequest,
-    ModelList,
-    ModelView,
-    ResponseObject,
-    ResponsesRequest,
-)
-from dragoman.server.http.streams import EventStream, failed_chunk, whole
+from dragoman.server.http.reply_schemas import ChatCompletion, ResponseObject
+from dragoman.server.http.resource_schemas import EmbeddingList, ModelList, ModelView
+from dragoman.server.http.schemas import ChatRequest, EmbeddingsRequest, ResponsesRequest
+from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View
-from dragoman.server.routes.chat_turns import begin_chat, follows_instructions
-from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
+from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
+from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import Service
 
 router = APIRouter(tags=["OpenAI"])
 swift = APIRouter(tags=["OpenAI"], route_class=Swift)
-_STREAM: dict[str, Any] = {
-    "text/event-stream": {
-        "schema": {
-            "type": "object",
-            "description": "One chunk; `data` is JSON, or [DONE].",
-            "properties": {"data": {"type": "string"}},
-            "required": ["data"],
-        }
-    }
-}
 
 
 @swift.post(
     "/v1/chat/completions",
     operation_id="chat",
-    response_class=Response,
-    openapi_extra=ONCE,
-    responses={200: {**told(ChatCompletion, "The answer, whole or as chunks"), "content": _STREAM}},
+    **route_options(ChatCompletion, "The answer, whole or as chunks", EVENTS),
 )
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    talk = ChatTurn(body, caller, request_id(request), follows_instructions=follows_instructions(service, body.model))
-    run, failed = await begin_chat(service, caller, body, talk)
-    try:
-        if body.stream:
-            return await EventStream(run, talk.chunks, failed_chunk, closed=failed).begin(request.receive)
-        done = await whole(run, request.receive)
-    except BaseException:
-        failed()
-        raise
-    return answer(talk.completion(done))
+    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body.model))
+    begun = await begin_chat(service, caller, body, talk)
+    return await begun.respond(request, talk, stream=bool(body.stream))
 
 
 @swift.post(
     "/v1/responses",
     operation_id="respond",
-    response_class=Response,
-    openapi_extra=ONCE,
-    responses={200: {**told(ResponseObject, "The response, whole or as events"), "content": _STREAM}},
+    **route_options(ResponseObject, "The response, whole or as events", EVENTS),
 )
 async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Response:
     """Answer the input; `previous_response_id` continues a dialogue from that response on."""
@@ -92,20 +63,13 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
         asked,
         caller,
         request_id(request),
-        follows_instructions=follows_instructions(service, body.model),
+        reader=reader_traits(service, body.model),
         dialogue=dialogue if is_end else "",
         continues=not body.previous_response_id,
     )
-    run, failed = await begin_chat(service, caller, asked, talk)
+    begun = await begin_chat(service, caller, asked, talk)
     response = ResponseTurn(body, talk, len(earlier) + 1 if is_end else talk.place)
-    try:
-        if body.stream:
-            return await EventStream(run, response.events, failed_response, closed=failed).begin(request.receive)
-        done = await whole(run, request.receive)
-    except BaseException:
-        failed()
-        raise
-    return answer(response.response(done))
+    return await begun.respond(request, response, stream=bool(body.stream))
 
 
 @router.post("/v1/completions", operation_id="completions", response_class=Response)
@@ -137,10 +101,11 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
+    size = await service.do(caller, body.model, source_search.dimensions)
+    if body.dimensions not in (None, size):
+        raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
     await service.admit(caller)
     vectors = await service.do(caller, body.model, source_search.embed, texts)
-    if body.dimensions not in (None, len(vectors[0])):
-        raise refused("dimensions", f"The agent's encoder gives vectors of {len(vectors[0])} numbers.")
     words = sum(len(text.split()) for text in texts)
     rows = [
         {

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from dragoman.server.http import views
 from dragoman.server.http.problems import absent
-from dragoman.server.http.schemas import RunList
+from dragoman.server.http.resource_schemas import RunList
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
 

@@ -12,7 +12,8 @@ from dragoman.server.data import source_search, uploads
 from dragoman.server.data.uploads import Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
-from dragoman.server.http.schemas import EvidenceList, FileList, IngestView, RemovedView, SearchRequest, SourceList
+from dragoman.server.http.resource_schemas import EvidenceList, FileList, IngestView, RemovedView, SourceList
+from dragoman.server.http.schemas import SearchRequest
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, service_of, told
 from dragoman.sources.upload_folders import FOLDER

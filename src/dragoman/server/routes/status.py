@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.core.errors import BusyError
-from dragoman.server.http.schemas import Alive, Ready
+from dragoman.server.http.resource_schemas import Alive, Ready
 from dragoman.server.observe import prometheus
 from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
 

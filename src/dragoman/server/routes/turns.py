@@ -12,7 +12,8 @@ from dragoman.server.data import source_search
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http import views
 from dragoman.server.http.openai_chat import new_dialogue
-from dragoman.server.http.schemas import AgentList, TurnRequest
+from dragoman.server.http.resource_schemas import AgentList
+from dragoman.server.http.schemas import TurnRequest
 from dragoman.server.http.streams import EventStream, failed_event
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
 from dragoman.server.service import CallerTurn

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Generator, Hashable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Hashable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -55,7 +55,7 @@ class RunningTurn:
         self._waiter: asyncio.Future[None] | None = None
         self._woken = False
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncGenerator[Event]:
         """Iterate over the events; stopping early cancels the turn."""
         try:
             while not self.ended or self._events:

@@ -1,0 +1,139 @@
+"""Schemas of replies in the OpenAPI document; `views` writes them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+
+class Gate(BaseModel):
+    retrieve: bool
+    probability: float
+    reason: str
+
+
+class Plan(BaseModel):
+    steps: list[list[str]]
+    probabilities: dict[str, float]
+    reason: str
+
+
+class PassageView(BaseModel):
+    id: str
+    source: str
+    title: str
+    headings: list[str]
+    text: str
+    origin: str
+    meta: dict[str, str]
+
+
+class SourceEvidence(PassageView):
+    relevance: float
+    scores: dict[str, float]
+
+
+class FactView(BaseModel):
+    id: str
+    text: str
+    about: str
+    value: str
+    said: str
+    origin: str
+
+
+class ErasureView(BaseModel):
+    facts: int
+    chats: int
+    files: int
+
+
+class LearnedView(BaseModel):
+    added: list[FactView]
+    superseded: list[FactView]
+    joined: list[FactView]
+    forgotten: list[str]
+    restored: list[FactView] = []
+    pending: ErasureView | None = None
+    erased: ErasureView | None = None
+
+
+class NoteView(BaseModel):
+    role: str
+    component: str
+    seconds: float
+    kind: Literal["memory", "gate", "plan", "evidence", "draft", "refined"]
+    value: dict[str, Any]
+
+
+class Extension(BaseModel):
+    """Explanation of a reply. In a stream, fields known before the text are sent before it, the others after it."""
+
+    dialogue: str
+    memory: LearnedView | None
+    gate: Gate
+    plan: Plan
+    sources: list[SourceEvidence]
+    ignored: list[str] | None = None
+    instructions: Literal["used", "unused"] | None = None
+    sampling: Literal["used", "unused"] | None = None
+    turn: int
+    confidence: float
+    method: str
+    quoted: list[str]
+    refined: list[dict[str, Any]]
+    seconds: float
+    trace: list[NoteView]
+    replayed: bool = False
+
+
+class UsageView(BaseModel):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class TurnView(Extension):
+    """Data of the event `done`."""
+
+    agent: str
+    text: str
+    usage: UsageView
+
+
+class ChatChoiceMessage(BaseModel):
+    role: Literal["assistant"]
+    content: str | None
+    refusal: str | None = None
+
+
+class ChatChoice(BaseModel):
+    index: int
+    message: ChatChoiceMessage
+    logprobs: None
+    finish_reason: Literal["stop", "length"]
+
+
+class ChatCompletion(BaseModel):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: UsageView
+    dragoman: Extension
+
+
+class ResponseObject(BaseModel):
+    """An answer of the Responses API; `output` holds one message."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: Literal["completed", "incomplete", "in_progress", "failed"]
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    previous_response_id: str | None
+    dragoman: Extension | None = None

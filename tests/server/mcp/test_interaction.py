@@ -1,0 +1,255 @@
+"""MCP calls that talk to the user meanwhile: questions back, confirmations, progress, cancellation, and errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import ElicitResult
+
+from dragoman.server.mcp.tool_server import make_server
+
+BOATS = "# Boats\n\nPeople under 16 may not hire the rowing boat.\n"
+
+
+@pytest.fixture
+def service(make_house):
+    """A service whose agent asks for the age of who wants to hire a boat."""
+    service = make_house()
+    (hosted,) = service.agents.values()
+    place = hosted.state / "more"
+    place.mkdir(parents=True)
+    (place / "boats.md").write_text(BOATS, encoding="utf-8")
+    hosted.assistant.ingest([place / "boats.md"], source="DOCUMENTS")
+    service.ready = True
+    return service
+
+
+def talk(service, conversation, *, answers=None, mode="auto"):
+    """Run a conversation with the tools of a service; `answers` maps a word of a question to what the user does."""
+    questions = []
+
+    async def answer(context, params):
+        questions.append(params.message)
+        return next(result for word, result in answers.items() if word in params.message)
+
+    async def who(context):
+        return await service.caller(None), ""
+
+    async def main():
+        callback = {} if answers is None else {"elicitation_callback": answer}
+        async with asyncio.timeout(60), Client(make_server(service, who), mode=mode, **callback) as client:
+            return await conversation(client)
+
+    return asyncio.run(main()), questions
+
+
+def over_http(path, conversation, *, mode="auto", answer=None):
+    """Run a conversation with the tools at a server's socket."""
+
+    async def main():
+        transport = httpx2.AsyncHTTPTransport(uds=path)
+        callback = {} if answer is None else {"elicitation_callback": answer}
+        async with (
+            asyncio.timeout(60),
+            httpx2.AsyncClient(transport=transport, timeout=60) as http,
+            Client(streamable_http_client("http://localhost/mcp", http_client=http), mode=mode, **callback) as client,
+        ):
+            return await conversation(client)
+
+    return asyncio.run(main())
+
+
+def hire(client):
+    return client.call_tool("ask", {"question": "Can I hire the rowing boat?"})
+
+
+MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+@MODES
+def test_a_missing_fact_is_asked_of_the_user_and_answers_the_question(service, mode):
+    accepted = ElicitResult(action="accept", content={"answer": "I am 15"})
+    reply, questions = talk(service, hire, answers={"How old": accepted}, mode=mode)
+    assert len(questions) == 1 and "under 16" in questions[0]
+    told = reply.structured_content
+    assert told["text"].startswith("Got it: you are 15. No.") and told["text"] in reply.content[0].text
+    history = service.hosted("").assistant.history(dialogue=told["dialogue"])
+    assert [turn.text for turn in history[::2]] == ["Can I hire the rowing boat?", "I am 15"]
+
+
+@MODES
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_without_an_answer_the_reply_is_the_question(service, mode, action):
+    reply, questions = talk(service, hire, answers={"How old": ElicitResult(action=action)}, mode=mode)
+    told = reply.structured_content
+    assert len(questions) == 1 and told["text"].endswith("How old are you?")
+    assert len(service.hosted("").assistant.history(dialogue=told["dialogue"])) == 2  # asked once
+
+
+def test_a_client_that_cannot_ask_goes_on_in_the_dialogue(service):
+    async def conversation(client):
+        first = (await hire(client)).structured_content
+        assert first["text"].endswith("How old are you?")
+        return await client.call_tool("ask", {"question": "I am 15", "dialogue": first["dialogue"]})
+
+    reply, _ = talk(service, conversation)
+    assert "No. People under 16" in reply.structured_content["text"]
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("result", "left"),
+    [
+        (ElicitResult(action="accept", content={"confirm": True}), 0),
+        (ElicitResult(action="accept", content={"confirm": False}), 1),
+        (ElicitResult(action="decline"), 1),
+    ],
+)
+def test_everything_is_deleted_only_after_the_user_agrees(service, mode, result, left):
+    async def conversation(client):
+        await client.call_tool("remember", {"fact": "My dog is called Rex."})
+        gone = await client.call_tool("forget", {"everything": True})
+        return gone, (await client.call_tool("recall", {})).structured_content["facts"]
+
+    (gone, facts), questions = talk(service, conversation, answers={"This deletes 1 fact": result}, mode=mode)
+    assert len(questions) == 1 and len(facts) == left and gone.is_error == bool(left)
+    if left:
+        assert gone.content[0].text.startswith("unconfirmed: This deletes 1 fact")
+
+
+@MODES
+def test_progress_is_told_step_by_step(service, mode):
+    steps = []
+
+    async def told(progress, total, message):
+        steps.append((progress, message))
+
+    async def conversation(client):
+        question = {"question": "What does a day ticket cost?"}
+        return await client.call_tool("ask", question, progress_callback=told)
+
+    reply, _ = talk(service, conversation, mode=mode)
+    assert "6 francs" in reply.structured_content["text"]
+    assert [place for place, _ in steps] == list(range(1, len(steps) + 1))
+    assert "decided whether to search" in [message for _, message in steps]
+
+
+@MODES
+def test_a_call_that_is_cancelled_ends_its_turn(make_house, held_reader, mode):
+    held_reader.held = True
+    service = make_house(reader=held_reader)
+    service.ready = True
+
+    async def conversation(client):
+        call = asyncio.create_task(client.call_tool("ask", {"question": "Hello", "dialogue": "c"}))
+        assert await asyncio.to_thread(held_reader.begun.wait, 30)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        held_reader.go.set()
+        assert await asyncio.to_thread(held_reader.stopped.wait, 30)
+
+    talk(service, conversation, mode=mode)
+    assert service.hosted("").assistant.history(dialogue="c") == ()
+
+
+@MODES
+def test_progress_is_told_over_http_too(server, mode):
+    steps = []
+
+    async def told(progress, total, message):
+        steps.append(message)
+
+    def conversation(client):
+        return client.call_tool("ask", {"question": "What does a day ticket cost?"}, progress_callback=told)
+
+    assert "6 francs" in over_http(server.path, conversation, mode=mode).structured_content["text"]
+    assert "decided whether to search" in steps
+
+
+def test_a_missing_fact_is_asked_over_http(service, serve):
+    async def answer(context, params):
+        return ElicitResult(action="accept", content={"answer": "I am 15"})
+
+    path = serve(service).path
+    # Older protocols have no way to ask without a session, so the reply is the question.
+    older = over_http(path, hire, answer=answer, mode="legacy").structured_content
+    assert older["text"].endswith("How old are you?")
+    assert "No. People under 16" in over_http(path, hire, answer=answer).structured_content["text"]
+
+
+def test_a_client_that_leaves_ends_its_turn(make_house, serve, held_reader):
+    held_reader.held = True
+    service = make_house(reader=held_reader)
+
+    async def conversation(client):
+        call = asyncio.create_task(client.call_tool("ask", {"question": "Hello", "dialogue": "c"}))
+        assert await asyncio.to_thread(held_reader.begun.wait, 30)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.sleep(0.3)
+        held_reader.go.set()
+        assert await asyncio.to_thread(held_reader.stopped.wait, 30)
+
+    over_http(serve(service).path, conversation)
+    assert service.hosted("").assistant.history(dialogue="c") == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search", {"query": "x", "k": 500}, "invalid: k: Input should be less than or equal to 50."),
+        ("search", {}, "invalid: query: Field required."),
+        ("search", {"query": "x", "source": "NOWHERE"}, "not-found: There is no source 'NOWHERE'."),
+        ("forget", {"fact": "x", "everything": True}, "bad-request: Say what to forget, or everything."),
+        ("ask", {"question": "   "}, "bad-request:"),
+    ],
+)
+def test_errors_are_words_with_a_code(service, tool, arguments, words):
+    failed, _ = talk(service, lambda client: client.call_tool(tool, arguments))
+    text = failed.content[0].text
+    assert failed.is_error and text.startswith(words) and "pydantic" not in text
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("dragoman://agent/secrets", "Read memory or sources"), ("dragoman://passages/none", "no such passage")],
+)
+def test_resources_that_are_not_there_are_told(service, address, words):
+    async def conversation(client):
+        with pytest.raises(MCPError, match=words):
+            await client.read_resource(address)
+
+    talk(service, conversation)
+
+
+def test_prompts_name_tools_that_there_are(service):
+    async def conversation(client):
+        prompts = (await client.list_prompts()).prompts
+        texts = {}
+        for prompt in prompts:
+            arguments = {argument.name: "boats" for argument in prompt.arguments or ()}
+            texts[prompt.name] = (await client.get_prompt(prompt.name, arguments)).messages[0].content.text
+        return texts, {tool.name for tool in (await client.list_tools()).tools}
+
+    (texts, tools), _ = talk(service, conversation)
+    assert list(texts) == ["ask_with_sources", "about_me", "forget_about"]
+    for text in texts.values():
+        assert set(text.split("`")[1::2]) <= tools
+    assert "boats" in texts["ask_with_sources"] and "boats" in texts["forget_about"]
+
+
+def test_remember_and_forget_call_a_fact_by_the_same_name(service):
+    async def conversation(client):
+        return {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+
+    names, _ = talk(service, conversation)
+    assert names["remember"] == {"fact"} and names["forget"] == {"fact", "everything", "confirm"}
+    assert json.dumps(sorted(names)) == '["ask", "forget", "recall", "remember", "search"]'
