@@ -29,7 +29,7 @@ class _SgdLine(Record):
     utterance: str
 
 
-class _SgdDialogue(Record):
+class _SgdRecord(Record):
     dialogue_id: str
     services: list[str] = Field(default_factory=list)
     turns: list[_SgdLine]
@@ -71,7 +71,7 @@ def dialogue_files(folder: Path) -> tuple[Path, ...]:
 def read_dialogues(folder: Path, wanted: Collection[str]) -> Iterator[SgdDialogue | Problem]:
     """Yield the dialogues with these ids, from all folders."""
     for file in dialogue_files(folder):
-        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _SgdDialogue):
+        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _SgdRecord):
             if isinstance(outcome, Problem):
                 yield outcome
             elif outcome[1].dialogue_id in wanted:
